@@ -1,9 +1,10 @@
-"""How the engine shares the processor with other programs: speed beside busy loops, with all threads or giving way.
+"""Speed beside other programs: the engine with all threads, and giving way, beside busy loops.
 
     python -m benchmarks.busy [--model M] [--server PATH] [--backend llama] [--loops 0 1 2 4] [--runs 3]
 
-`fixed` uses as many threads as there are physical cores whatever else runs, as llama-server does; `gives way` is what
-the engine does by default (`engine.runtime.capi.context`). One after the other for each number of loops.
+`fixed` uses one thread for each performance core whatever else runs, and so does llama-server here; `gives way` is the
+engine's default, which uses fewer threads while other programs keep cores busy (`engine.runtime.capi.context`). For
+each number of loops the sides run one after the other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the longest turns of the window's event loop were busy with.
+"""Causes of long turns of the window's event loop, for `benchmarks.window --why`.
 
-Two witnesses: the window's own stack, told of by a signal for every few milliseconds of processor time while a turn is
-long, and Python's garbage collector. Both cost time of their own, so that benchmarks.window asks for them only with
---why, and where there is such a signal: not on Windows. (Neither of the closer ways works: PySide does not survive
-naming each event in QApplication.notify, nor Python 3.11 having its stack looked at by another thread.)
+Two sources: the window's own stack, sampled by a signal every 2 ms of processor time while a turn is long, and Python's
+garbage collector. Both cost time of their own, so that benchmarks.window uses them only with --why, and only where the
+signal exists: not on Windows. (Two closer ways do not work: PySide crashes if QApplication.notify names each event, and
+Python 3.11 if another thread inspects its stack.)
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-LOOK_SECONDS = 0.002
-LONG_MS = 8.0  # a turn worth a word
-FRAMES = 4  # of a stack, innermost first
-TOLD = 30
-HERE = Path(__file__).resolve().parents[1]
+SAMPLE_SECONDS = 0.002
+LONG_MS = 8.0  # longer turns are reported
+MOST_FRAMES = 4  # of a stack, innermost first
+MOST_REPORTED = 30
+PROJECT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(slots=True)
 class Turn:
-    """Milliseconds; `collected` of them by the garbage collector."""
+    """One turn of the event loop, in milliseconds; the garbage collector took `collected` of them."""
 
     what: str
     wall: float = 0.0
@@ -41,16 +41,19 @@ class Turn:
 
 
 class Culprits:
-    """Made in the window's thread. `begin` and `end` are called around each turn, or by who notes turns anyway."""
+    """A recorder of long turns and their causes, made in the window's thread.
+
+    Call `begin` before and `end` after each turn.
+    """
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
         self._turn = Turn("")
         self._since, self._since_own = time.perf_counter(), time.thread_time()
         self._collecting = 0.0
-        gc.callbacks.append(self._collects)
-        signal.signal(signal.SIGPROF, self._look)
-        signal.setitimer(signal.ITIMER_PROF, LOOK_SECONDS, LOOK_SECONDS)
+        gc.callbacks.append(self._on_garbage_collection)
+        signal.signal(signal.SIGPROF, self._sample)
+        signal.setitimer(signal.ITIMER_PROF, SAMPLE_SECONDS, SAMPLE_SECONDS)
 
     def begin(self) -> None:
         self._turn = Turn("")
@@ -66,12 +69,16 @@ class Culprits:
 
     def report(self) -> None:
         print(f"\nthe longest turns over {LONG_MS:.0f} ms, by processor time and by the clock\n")
-        own = sorted(self.turns, key=lambda turn: turn.own)[: -TOLD - 1 : -1]
-        wall = [turn for turn in sorted(self.turns, key=lambda turn: turn.wall)[: -TOLD - 1 : -1] if turn not in own]
+        own = sorted(self.turns, key=lambda turn: turn.own)[: -MOST_REPORTED - 1 : -1]
+        wall = [
+            turn
+            for turn in sorted(self.turns, key=lambda turn: turn.wall)[: -MOST_REPORTED - 1 : -1]
+            if turn not in own
+        ]
         for turn in own + wall:
             print(turn)
 
-    def _collects(self, phase: str, info: dict[str, int]) -> None:
+    def _on_garbage_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":
             self._collecting = time.perf_counter()
         else:
@@ -79,17 +86,17 @@ class Culprits:
             self._turn.collected += took
             self._turn.stacks[f"garbage collector, generation {info['generation']}"] += round(took)
 
-    def _look(self, _signal: int, frame: FrameType | None) -> None:
+    def _sample(self, _signal: int, frame: FrameType | None) -> None:
         if (time.perf_counter() - self._since) * 1000 > LONG_MS / 2:
-            self._turn.stacks[_told(frame)] += 1
+            self._turn.stacks[_describe_stack(frame)] += 1
 
 
-def _told(frame: FrameType | None) -> str:
-    """The innermost of our own frames, innermost first."""
+def _describe_stack(frame: FrameType | None) -> str:
+    """Return the innermost frames that run our own code, innermost first."""
     names: list[str] = []
-    while frame is not None and len(names) < FRAMES:
+    while frame is not None and len(names) < MOST_FRAMES:
         path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(HERE) and ".venv" not in path.parts:
+        if path.is_relative_to(PROJECT) and ".venv" not in path.parts:
             names.append(f"{path.stem}.{frame.f_code.co_qualname.replace('<locals>.', '')}:{frame.f_lineno}")
         frame = frame.f_back
     return " < ".join(names) or "Qt itself"

@@ -1,4 +1,4 @@
-"""Prompt and decode speed of our engine, and of llama-server on the same file beside it.
+"""Prefill and decode speed of our engine, and of llama-server on the same file beside it.
 
     python -m benchmarks.decode --model M [--backend llama ik] [--native PYTHON] [--server PATH_TO_LLAMA_SERVER]
                                 [--starts N] [--runs N]
@@ -7,9 +7,9 @@
 ik_llama.cpp runs beside ours.
 
 Runs are interleaved, ours and theirs in turn on the same prompts, so that a machine whose speed drifts does not favour
-one side. Both sides are started anew a few times: where a process happens to lie in memory makes it up to 3 % faster or
+one side. Both sides are started several times: where a process happens to lie in memory makes it up to 3 % faster or
 slower for its whole life. Both re-use the few tokens before the prompt that all chats share, which are not counted.
-Minimum and median are of times, so the minimum is the fastest run; ratios above 1 mean that we are faster.
+Minimum and median are of times, so the minimum is the fastest run; ratios above 1 mean that our engine is faster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run
-from engine.loading.libraries import NAMES
+from engine.loading.libraries import BACKENDS
 from engine.machine import default_threads
 from engine.protocol import BackendName, Message
 from engine.run_subprocess import set_environment
@@ -36,7 +36,7 @@ SUBJECTS = ["rivers", "bridges", "harbours", "orchards", "winters", "maps", "clo
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens per second: best and median run."""
+    """Speeds in tokens per second: best and median run."""
 
     prompt_best: float
     prompt_median: float
@@ -78,7 +78,9 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
-    parser.add_argument("--backend", nargs="+", choices=NAMES, default=["llama"], help="our libraries (default: llama)")
+    parser.add_argument(
+        "--backend", nargs="+", choices=BACKENDS, default=["llama"], help="our libraries (default: llama)"
+    )
     parser.add_argument("--native", type=Path, metavar="PYTHON", help="of a checkout set up with NATIVE=1")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument("--ctx", type=int, default=4096)
@@ -92,7 +94,10 @@ def parse() -> argparse.Namespace:
 
 
 def prompt(number: int, words: int) -> list[Message]:
-    """Long notes, different in each run so that nothing can be re-used, and a request with a long answer."""
+    """Build long notes and a request for a long answer.
+
+    The notes differ for each `number`, so that no cached tokens can be re-used.
+    """
     sentences = []
     for i in range(words // 9 + 1):
         subject = SUBJECTS[(number * 3 + i * 7) % len(SUBJECTS)]
@@ -108,7 +113,7 @@ def speed(runs: list[Run]) -> Speed:
 
 
 def ratios(ours: list[Run], theirs: list[Run]) -> Speed:
-    """Ours over theirs: of the best runs, and the median of the ratios pair by pair."""
+    """Return our speeds over theirs: of the best runs, and the median of the ratios pair by pair."""
     pairs = [(speed([a]), speed([b])) for a, b in zip(ours, theirs, strict=True)]
     a, b = speed(ours), speed(theirs)
     return Speed(

@@ -4,13 +4,13 @@
                                   [--native PYTHON] [--tokens N] [--chats FILE] [--prompts N] [--rounds N]
                                   [--ways W …] [--json]
 
-Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
-an order that is drawn for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed
+After a calibration, every way gives greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`). The
+ways are interleaved prompt by prompt, in a random order. Speeds are of decoding alone: tokens over seconds, both summed
 over a kind's prompts; ratios are to plain decoding of our own engine. A kind's ratio varies by several per cent from
 run to run, even where nothing is drafted: `--rounds N` answers the whole set N times and counts all answers together,
 with the lowest and highest ratio of a single round below. `--backend auto`, as in the window: the library that is
-faster here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic
-drafting with its build of ik_llama.cpp beside ours.
+faster on this machine. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and
+automatic drafting with its build of ik_llama.cpp beside ours.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
-from benchmarks.prompts import Prompt, asked_in, prompts
-from engine.loading.libraries import BESIDE, NAMES
+from benchmarks.prompts import Prompt, prompts, read_prompts
+from engine.loading.libraries import BACKENDS, SHARED_LIBRARY
 from engine.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
 from engine.run_subprocess import set_environment
 from models.default import default_model
 
-COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
-OURS: tuple[DraftMode, ...] = ("off", "history-published", "history", "phrases", "auto")
-OURS_WITH_MODEL: tuple[DraftMode, ...] = ("model-published", "model")
-OURS_ON_GRAPH: tuple[DraftMode, ...] = ("midlayer-published", "midlayer")
-SERVERS = {
+COPYING_KINDS = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
+OUR_MODES: tuple[DraftMode, ...] = ("off", "history-published", "history", "phrases", "auto")
+OUR_MODES_WITH_MODEL: tuple[DraftMode, ...] = ("model-published", "model")
+OUR_MODES_ON_GRAPH: tuple[DraftMode, ...] = ("midlayer-published", "midlayer")
+SERVER_MODES = {
     "server": (),
     "server ngram-simple": ("--spec-type", "ngram-simple"),
     "server default": ("--spec-default",),
@@ -50,14 +50,14 @@ PLAIN = "off"
 UNTIMED = "The model's passes could not be timed: see above."
 
 NATIVE_PLAIN = "native plain"
-NATIVE: dict[str, DraftMode] = {NATIVE_PLAIN: "off", "native auto": "auto"}
+NATIVE_MODES: dict[str, DraftMode] = {NATIVE_PLAIN: "off", "native auto": "auto"}
 
-Way = partial[Run]  # of the messages, and `max_tokens` where it is to be another
+Way = partial[Run]  # called with the messages, and with `max_tokens` to override the limit
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One prompt answered in one way."""
+    """An answer to one prompt by one way to draft."""
 
     category: str
     way: str
@@ -68,7 +68,7 @@ class Answer:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    chosen = selected(asked_in(options.chats) if options.chats else prompts(), options.prompts, options.only)
+    chosen = selected(read_prompts(options.chats) if options.chats else prompts(), options.prompts, options.only)
     libraries: tuple[BackendName, ...] = ("llama", "ik") if options.backend == "auto" else (options.backend,)
     if not [library for library in libraries if prepare(options.model, threads, library)]:
         raise SystemExit(UNTIMED)
@@ -83,7 +83,10 @@ def main() -> None:
         whole, dice = list(product(range(options.rounds), chosen)), random.Random(options.rounds)
         for number, (turn, prompt) in enumerate(whole, 1):
             print(f"\r{number} of {len(whole)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
-            for way in (PLAIN, NATIVE_PLAIN):  # so that all of an engine's answer from the same keys and values
+            for way in (
+                PLAIN,
+                NATIVE_PLAIN,
+            ):  # so that all ways of one engine use the same keys and values of the prompt
                 if way in ways:
                     ways[way](prompt.messages, max_tokens=1)
             for way in dice.sample(list(ways), len(ways)):
@@ -99,7 +102,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--draft-model", type=Path, help="small model with the same vocabulary")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument(
-        "--backend", choices=("auto", *NAMES), default="auto", help="the library that our engine computes with"
+        "--backend", choices=("auto", *BACKENDS), default="auto", help="the library that our engine computes with"
     )
     parser.add_argument("--native", type=Path, metavar="PYTHON", help="of a checkout set up with NATIVE=1")
     parser.add_argument("--ctx", type=int, default=4096)
@@ -121,11 +124,14 @@ def parse() -> argparse.Namespace:
 def prepare(
     model: Path, threads: int, library: BackendName, python: Path | None = None, cache: Path | None = None
 ) -> bool:
-    """What the window does in idle time: time the model's passes, if that library can, and count usual phrases."""
+    """Do what the window's engine does in idle time: time the model's passes and count its n-grams.
+
+    Returns False if one of the two commands fails.
+    """
     engine = [str(python or sys.executable), "-m", "engine"]
     commands = (
         [*engine, "calibrate", "--backend", library, "--model", str(model), "--threads", str(threads)],
-        [*engine, "phrases", "--backend", BESIDE.get(library, library), "--model", str(model)],
+        [*engine, "phrases", "--backend", SHARED_LIBRARY.get(library, library), "--model", str(model)],
     )
     return all(
         subprocess.run(command, stdout=subprocess.DEVNULL, env=environment(cache)).returncode == 0
@@ -134,8 +140,8 @@ def prepare(
 
 
 def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
-    modes = (*OURS, *(OURS_WITH_MODEL if options.draft_model else ()))
-    modes = (*modes, *(OURS_ON_GRAPH if options.backend == "graph" else ()))
+    modes = (*OUR_MODES, *(OUR_MODES_WITH_MODEL if options.draft_model else ()))
+    modes = (*modes, *(OUR_MODES_ON_GRAPH if options.backend == "graph" else ()))
     lookup = Lookup(m=options.m, n=options.n)
     return {mode: partial(engine.run, max_tokens=options.tokens, draft=mode, lookup=lookup) for mode in modes}
 
@@ -148,13 +154,13 @@ def native_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
         raise SystemExit(UNTIMED)
     engine = OurEngine(options.model, options.ctx, threads, None, "ik", python=options.native, cache=cache)
     stack.enter_context(engine)
-    return {name: partial(engine.run, max_tokens=options.tokens, draft=draft) for name, draft in NATIVE.items()}
+    return {name: partial(engine.run, max_tokens=options.tokens, draft=draft) for name, draft in NATIVE_MODES.items()}
 
 
 def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int) -> dict[str, Way]:
     if not options.server:
         return {}
-    kinds = dict(SERVERS)
+    kinds = dict(SERVER_MODES)
     if options.draft_model:
         kinds["server draft model"] = ("--spec-type", "draft-simple", "-md", str(options.draft_model))
     servers = {
@@ -166,7 +172,7 @@ def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
 
 
 def selected(every: Iterable[Prompt], each: int | None, kinds: list[str] | None) -> list[Prompt]:
-    """The first `each` prompts of each kind."""
+    """Return the first `each` prompts of each kind; exit if there are none."""
     seen: dict[str, int] = {}
     chosen = []
     for prompt in every:
@@ -179,7 +185,7 @@ def selected(every: Iterable[Prompt], each: int | None, kinds: list[str] | None)
 
 
 def tokens_per_second(answers: Iterable[Answer]) -> float:
-    """Of all passes after the prompt's, which gives the first token."""
+    """Return the speed of all passes after the prompt's pass, which gives the first token."""
     runs = [answer.run for answer in answers]
     return sum(run.decode_tokens for run in runs) / sum(run.decode_seconds for run in runs)
 
@@ -198,7 +204,7 @@ def report(options: argparse.Namespace, threads: int, ways: list[str], answers: 
     ratios = {way: {c: speeds[way][c] / speeds[PLAIN][c] for c in categories} for way in ways}
     rounds = ratios_of_rounds(ways, categories, answers)
     means = {way: {"all": geometric_mean(ratios[way].values())} for way in ways}
-    copying = [c for c in categories if c in COPYING]
+    copying = [c for c in categories if c in COPYING_KINDS]
     if copying:
         for way in ways:
             means[way]["copying"] = geometric_mean(ratios[way][c] for c in copying)
@@ -233,7 +239,7 @@ def report(options: argparse.Namespace, threads: int, ways: list[str], answers: 
 def ratios_of_rounds(
     ways: list[str], categories: list[str], answers: list[Answer]
 ) -> dict[str, dict[str, list[float]]]:
-    """By way and kind: the ratio to plain decoding in each round by itself."""
+    """Return, by way and kind of prompt, the ratio to plain decoding in each single round."""
     turns = range(1 + max(answer.round for answer in answers))
 
     def speed(way: str, category: str, turn: int) -> float:
@@ -243,8 +249,10 @@ def ratios_of_rounds(
 
 
 def equal_answers(answers: list[Answer]) -> dict[str, tuple[int, int]]:
-    """For each way of ours how many answers have the text of the plain one. A near-tie may go either way, because
-    passes of many tokens add in another order than those of one."""
+    """Count for each of our ways the answers whose text equals the plain one's, and all answers.
+
+    A near-tie may go either way, because passes of many tokens add in another order than those of one.
+    """
     plain = [a for a in answers if a.way == PLAIN]
     result = {}
     for way in dict.fromkeys(a.way for a in answers if not a.way.startswith("server") and a.way != PLAIN):

@@ -1,10 +1,10 @@
-"""Do drafts change answers? Greedy answers with drafts and without, and how near a tie was where they first differ.
+"""Effect of drafts on greedy answers: how many differ, and how near a tie was where they first differ.
 
     python -m benchmarks.exactness [--model M] [--backend llama|ik] [--prompts N] [--tokens N] [--threads N] [--json]
 
 Passes of several tokens add the same numbers in another order than passes of one, so a near-tie may go either way.
-`gap`: by how much plain decoding preferred its own token to the other one, in parts of the spread of its logits. Drafts
-are as long as they come, because passes are said to cost the same whatever their size.
+`gap`: by how much plain decoding preferred its own token to the other one, as a part of the spread of its logits. The
+policy is told that passes cost the same whatever their size, so that drafts are as long as possible.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.generation.sampling import Sampler
-from engine.kv.policy import Always, PartialFixed
+from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
-from engine.loading.libraries import NAMES, backend
+from engine.loading.libraries import BACKENDS, backend
 from engine.machine import default_threads
 from engine.protocol import Sampling
 from engine.run_subprocess import set_environment
@@ -38,12 +38,15 @@ from engine.tokenization.tokens import common_prefix
 from models.default import default_model
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
-FREE = CostModel(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
+FREE_PASSES = CostModel(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Of one answer: tokens drafted and accepted, and the gap where it differs from the plain one (None: nowhere)."""
+    """An answer with drafts beside the plain one: tokens drafted and accepted, and the gap at their first difference.
+
+    `gap` is None if the answers are equal.
+    """
 
     category: str
     tokens: int
@@ -55,7 +58,7 @@ class Comparison:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exactness", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
-    parser.add_argument("--backend", choices=NAMES, default="llama")
+    parser.add_argument("--backend", choices=BACKENDS, default="llama")
     parser.add_argument("--prompts", type=int, help="prompts of each kind (default: all)")
     parser.add_argument("--tokens", type=int, default=128, help="longest answer")
     parser.add_argument("--threads", type=int, default=default_threads())
@@ -78,7 +81,7 @@ def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int
     tokens = list(template.tokens(prompt.messages))
     answer(session, tokens, 1, Off())  # so that both answers come from the same keys and values of the prompt
     plain, _, _ = answer(session, tokens, most, Off())
-    drafting = Auto((PromptLookup(),), DraftPolicy(), FREE)
+    drafting = Auto((PromptLookup(),), DraftPolicy(), FREE_PASSES)
     other, drafted, accepted = answer(session, tokens, most, drafting)
     same = common_prefix(plain, other)
     gap = None
@@ -91,13 +94,13 @@ def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int
 
 
 def answer(session: Session, prompt: list[int], most: int, drafting: Drafting) -> tuple[list[int], int, int]:
-    """The answer's tokens, and how many were drafted and accepted."""
-    for _ in session.read(prompt):
+    """Return the answer's tokens, and how many tokens were drafted and accepted."""
+    for _ in session.prefill(prompt):
         pass
     sampler = Sampler(GREEDY, prompt)
     tokens: list[int] = []
     drafted = accepted = 0
-    for step in decode(session, sampler, PartialFixed(Always(), session.runtime.max_batch), most, drafting):
+    for step in decode(session, sampler, PartialFixed(AlwaysPolicy(), session.runtime.max_batch), most, drafting):
         tokens.extend(step.tokens)
         if step.source:
             drafted += step.source.drafted

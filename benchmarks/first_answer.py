@@ -1,11 +1,11 @@
-"""How fast the first answers of a fresh installation are, against one that has timed everything.
+"""Speed of a fresh installation's first answers, beside an engine that has timed everything.
 
     python -m benchmarks.first_answer [--model M] [--server PATH] [--answers N] [--tokens N] [--rounds N] [--threads N]
 
-Each round starts two engines as the window does, one with an empty cache folder and one whose folder has the machine's
-profile, both libraries' calibrations and usual phrases, and asks both the same questions, in turn; the one that is not
-asked is stopped, its idle time with it: what the first one times, it times between the questions alone. Ratios are
-median ones over the rounds, of tokens per second. `--server`: llama-server is asked too, without drafting.
+Each round starts two engines as the window does: one with an empty cache folder, the other with a folder that has the
+machine's profile, both libraries' calibrations and n-gram tables. Both get the same questions, in turn; the engine that
+is not answering is stopped (SIGSTOP), so that it cannot use idle time: the fresh engine measures between its questions
+alone. Ratios are of tokens per second, medians over the rounds. `--server`: llama-server answers too, without drafting.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from models.default import default_model
 from models.header import read_header
 
 FRESH, STEADY, SERVER = "fresh", "steady", "server"
-TOLD = (1, 2, 5)
-PAUSE = 2.0  # seconds between questions, in which an engine is idle: one to notice, one to begin
+REPORTED_ANSWERS = (1, 2, 5)
+PAUSE = 2.0  # seconds of idle time between questions: one until the engine notices, one to begin idle work
 
 Engine = OurEngine | LlamaServer
 
@@ -39,12 +39,12 @@ def main() -> None:
     threads = options.threads or default_threads()
     print(f"{options.model.name} on {cpu_model()} ({(*processor_kinds(), 'of another kind')[0]}), {threads} threads")
     speeds: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as known:
+    with tempfile.TemporaryDirectory() as calibrated_cache:
         for library in ("llama", *(("ik",) if needs.refusal(read_header(options.model)) is None else ())):
-            if not prepare(options.model, threads, library, cache=Path(known)):
+            if not prepare(options.model, threads, library, cache=Path(calibrated_cache)):
                 raise SystemExit("The model's passes could not be timed: see above.")
         for number in range(options.rounds):
-            for (name, answer), pair in one_round(options, threads, Path(known), number).items():
+            for (name, answer), pair in one_round(options, threads, Path(calibrated_cache), number).items():
                 speeds[name, answer].append(pair)
     report(speeds, options.answers)
 
@@ -61,14 +61,15 @@ def parse() -> argparse.Namespace:
 
 
 def one_round(
-    options: argparse.Namespace, threads: int, known: Path, number: int
+    options: argparse.Namespace, threads: int, calibrated_cache: Path, number: int
 ) -> dict[tuple[str, int], tuple[float, float]]:
-    """{(side, answer): tokens per second of prompt and of answer}"""
+    """Return tokens per second of prompt and of answer by (side, number of the answer)."""
     found = {}
     with contextlib.ExitStack() as stack:
         fresh = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         sides: dict[str, Engine] = {
-            name: started(stack, options, threads, cache) for name, cache in ((FRESH, fresh), (STEADY, known))
+            name: start_stopped(stack, options, threads, cache)
+            for name, cache in ((FRESH, fresh), (STEADY, calibrated_cache))
         }
         if options.server:
             sides[SERVER] = stack.enter_context(LlamaServer(options.server, options.model, 4096, threads))
@@ -76,12 +77,12 @@ def one_round(
         print(f"round {number + 1}:", ", ".join(f"{name} with {backend}" for name, backend in backends.items()))
         for answer, prompt in enumerate(questions(options.answers, number), 1):
             for name, side in sorted(sides.items(), key=lambda pair: hash((pair[0], answer, number))):
-                found[name, answer] = asked(side, prompt, options.tokens)
+                found[name, answer] = measure_answer(side, prompt, options.tokens)
     return found
 
 
-def started(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int, cache: Path) -> OurEngine:
-    """As the window starts it, and stopped at once; it goes on to end."""
+def start_stopped(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int, cache: Path) -> OurEngine:
+    """Start an engine as the window does and stop it (SIGSTOP); it is continued before its process is ended."""
     engine = stack.enter_context(OurEngine(options.model, 4096, threads, backend="auto", cache=cache))
     stack.callback(engine.process.send_signal, signal.SIGCONT)
     engine.process.send_signal(signal.SIGSTOP)
@@ -89,7 +90,7 @@ def started(stack: contextlib.ExitStack, options: argparse.Namespace, threads: i
 
 
 def questions(count: int, number: int) -> list[Prompt]:
-    """Of every kind one after the other; other ones each round."""
+    """Return `count` prompts of different kinds; each round begins with other kinds and takes other prompts."""
     kinds: dict[str, list[Prompt]] = defaultdict(list)
     for prompt in prompts():
         kinds[prompt.category].append(prompt)
@@ -98,8 +99,8 @@ def questions(count: int, number: int) -> list[Prompt]:
     return [(mixed * 2)[(start + i) % len(mixed)] for i in range(count)]
 
 
-def asked(side: Engine, prompt: Prompt, tokens: int) -> tuple[float, float]:
-    """Tokens per second of prompt and of answer; other engines stand still meanwhile."""
+def measure_answer(side: Engine, prompt: Prompt, tokens: int) -> tuple[float, float]:
+    """Return tokens per second of prompt and of answer, measured while the other engines are stopped."""
     if isinstance(side, LlamaServer):
         return speeds_of(side.run(prompt.messages, tokens))
     side.process.send_signal(signal.SIGCONT)
@@ -117,7 +118,7 @@ def speeds_of(run: Run) -> tuple[float, float]:
 
 def report(speeds: dict[tuple[str, int], list[tuple[float, float]]], answers: int) -> None:
     print(f"\n{'answer':>6}{'side':>8}{'prompt':>10}{'decode':>10}   against {STEADY}: prompt, decode")
-    for answer in (number for number in TOLD if number <= answers):
+    for answer in (number for number in REPORTED_ANSWERS if number <= answers):
         steady = speeds[STEADY, answer]
         for name in dict.fromkeys(name for name, _ in speeds):
             own = speeds[name, answer]

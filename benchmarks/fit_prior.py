@@ -1,4 +1,4 @@
-"""Fits the prior of prompt lookup (`engine.speculative.prompt_lookup_prior`) to the tuning half of recorded answers.
+"""Fit the prior of prompt lookup (`engine.speculative.prompt_lookup_prior`) to the tuning half of recorded answers.
 
     python -m benchmarks.fit_prior [--trace FILE]
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.replay import TRACE, future
 from benchmarks.trace import Trace, load
-from engine.speculative.policy import MOST_DRAFTED
+from engine.speculative.policy import MAX_DRAFTED
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.prompt_lookup_prior import VECTOR, WEIGHTS, features
 
@@ -37,8 +37,10 @@ def main() -> None:
 
 
 def samples(traces: list[Trace]) -> tuple[Array, Array, Array]:
-    """(features, was the token right, weight) of every drafted token up to the first wrong one; later ones weigh less,
-    since they are the same texts again."""
+    """Return (features, whether the token was right, weight) of every drafted token up to the first wrong one.
+
+    Later tokens of a draft weigh less, because they come from the same places in the text again.
+    """
     rows, right, weights = [], [], []
     for trace in traces:
         for found, tokens, rest in drafts(trace):
@@ -52,18 +54,18 @@ def samples(traces: list[Trace]) -> tuple[Array, Array, Array]:
 
 
 def drafts(trace: Trace) -> Iterator[tuple[Array, tuple[int, ...], list[int]]]:
-    """Features of every draft of every step, its tokens, and what came instead."""
+    """Yield the features of every draft of every step, its tokens, and the tokens that really came."""
     drafter, tokens = PromptLookup(), future(trace)
     drafter.begin(trace.prompt)
     for i, token in enumerate(trace.output):
         drafter.extend((token,))
-        grounds = drafter.grounds(MOST_DRAFTED) if tokens[i + 1 :] else None
-        if grounds:
-            yield features(grounds), tuple(grounds.tokens), tokens[i + 1 :]
+        evidence = drafter.best_evidence(MAX_DRAFTED) if tokens[i + 1 :] else None
+        if evidence:
+            yield features(evidence), tuple(evidence.tokens), tokens[i + 1 :]
 
 
 def fit(x: Array, y: Array, weights: Array) -> Array:
-    """Logistic regression by Newton's method."""
+    """Fit a logistic regression by Newton's method."""
     found = np.zeros(x.shape[1])
     for _ in range(30):
         p = 1 / (1 + np.exp(-x @ found))

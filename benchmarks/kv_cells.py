@@ -1,9 +1,9 @@
-"""What `benchmarks.kv_quality` measures of one way to keep keys and values, in a process of its own: its cells.
+"""Cells of `benchmarks.kv_quality`: measurements of one way to keep keys and values, in a process of its own.
 
     python -m benchmarks.kv_cells MODEL WAY THREADS [KIND:WINDOW | probe:N | speed:DEPTH …]
 
-prints one JSON object a line, {"cell": …, …}, as soon as it is known. `loss` is -log p of the second half of a window's
-tokens on average, or of a passage that comes again.
+prints one JSON object a line, {"cell": …, …}, as soon as the cell is measured. `loss` is the mean of -log p over the
+second half of a window's tokens, or over a repeated passage.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.machine import resident_bytes
 from engine.protocol import KVModeName
 from engine.run_subprocess import start_with_environment
 from engine.runtime.capi.model import CModel
-from engine.runtime.contexts import EXACT, ContextOptions, KVMode, mode_of
+from engine.runtime.contexts import EXACT, ContextOptions, KVMode, make_kv_mode
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import Row, Runtime, prefill
@@ -36,23 +36,26 @@ ROOT = Path(__file__).parent.parent
 KINDS = ("prose", "code")
 WINDOW, PASS = 2048, 64  # tokens
 PASSAGE, FILLER, UNANNOUNCED = 128, 1664, 16  # tokens of the probe
-COMPUTED = 512  # tokens of a deep cache: as many as a prompt's pass takes at most
+COMPUTED = 512  # tokens at the end of a deep cache that are computed: the most of one prefill pass
 Q8 = "q8_0"
 
 
 class FilledRuntime(GraphRuntime):
-    """For speed and memory alone: these do not depend on what the keys and values of a text are."""
+    """A runtime with a filled cache whose tokens were never computed, for measuring speed and memory alone.
+
+    These do not depend on the values of the keys and values.
+    """
 
     def fill(self, tokens: Sequence[int]) -> None:
-        """Hold tokens that were never computed."""
+        """Put tokens into the cache without computing them."""
         for begin in range(0, len(tokens), PASS):
             part = tokens[begin : begin + PASS]
-            self.kv.begin(part, self._size)
+            self.kv.begin_pass(part, self._size)
             self._size += len(part)
-        for cells in self.kv.layers:  # what was never written takes no memory, and is not read from there
+        for cells in self.kv.layers:  # untouched pages would take no memory and no time to read
             for rows in cells.rows:
                 rows[:] = 0
-        self._make_passes()
+        self._rebuild_passes()
 
 
 def main() -> None:
@@ -62,7 +65,7 @@ def main() -> None:
     library = backend("llama" if way == Q8 else "graph")
     with closing(library.load(Path(path))) as model:
         for cell in cells:
-            if os.getppid() != parent:  # whoever asked was killed
+            if os.getppid() != parent:  # the parent process was killed
                 return
             what, _, number = cell.partition(":")
             measure = {"speed": speed, "probe": probe}.get(what, perplexity)
@@ -77,7 +80,7 @@ def mode_for(way: str) -> KVMode:
     known = next((known for known in get_args(KVModeName) if known == name), None)
     if known is None:
         raise CommandFailure("bad_option", f"There is no way to keep keys and values called {way}.")
-    return mode_of(known, float(share) if share else None)
+    return make_kv_mode(known, float(share) if share else None)
 
 
 def options_for(way: str, n_ctx: int, threads: int) -> ContextOptions:
@@ -94,7 +97,10 @@ def perplexity(library: Backend, model: CModel, way: str, threads: int, kind: st
 
 
 def probe(library: Backend, model: CModel, way: str, threads: int, _what: str, number: int) -> dict[str, Any]:
-    """Its first tokens, which nothing announces, do not count."""
+    """Measure the loss of a passage that is repeated after FILLER tokens of other text.
+
+    The repeated passage's first UNANNOUNCED tokens do not count, because nothing announces the repetition.
+    """
     tokens = window(model, "prose", number)
     text = [*tokens[: PASSAGE + FILLER], *tokens[:PASSAGE]]
     with closing(library.target(model, options_for(way, WINDOW, threads), StopFlag())) as target:
@@ -102,7 +108,7 @@ def probe(library: Backend, model: CModel, way: str, threads: int, _what: str, n
 
 
 def losses(target: Runtime, tokens: list[int], first: int) -> list[float]:
-    """Of the tokens from index `first` on, read in passes as a prompt would be."""
+    """Return the loss of each token from index `first` on, with all tokens read in passes as a prompt is."""
     found = []
     for begin in range(0, len(tokens) - 1, PASS):
         part = tokens[begin : min(begin + PASS, len(tokens) - 1)]
@@ -118,8 +124,11 @@ def loss_of(logits: Row, token: int) -> float:
 
 
 def held_out() -> dict[str, str]:
-    """Texts by kind, which heads are not ranked on: tales and manuals of our own and the beginning of a story by Conan
-    Doyle (1891); files of our own as they once were. They stay as they are, so that numbers can be compared."""
+    """Return texts by kind, on none of which heads were ranked.
+
+    Prose: tales and manuals of our own and the beginning of a story by Conan Doyle (1891). Code: old versions of our
+    own files. The texts never change, so that numbers can be compared.
+    """
     return {kind: (ROOT / "benchmarks/held_out" / f"{kind}.txt").read_text("utf-8") for kind in KINDS}
 
 
@@ -134,7 +143,7 @@ def window(model: CModel, kind: str, number: int) -> list[int]:
 
 
 def speed(library: Backend, model: CModel, way: str, threads: int, _what: str, depth: int) -> dict[str, Any]:
-    """Tokens per second of the fastest single-token pass of some, bytes of keys and values, resident memory."""
+    """Measure tokens/s of the fastest of some one-token passes, bytes of keys and values, and resident memory."""
     text = (window(model, "prose", 0) * (1 + depth // WINDOW))[:depth]
     options, stop = options_for(way, depth + 256, threads), StopFlag()
     if isinstance(model, GraphModel):
@@ -150,7 +159,7 @@ def speed(library: Backend, model: CModel, way: str, threads: int, _what: str, d
 
 
 def kv_bytes(target: Runtime) -> int:
-    """Of the entries that are held, without the room for more."""
+    """Return the bytes of the cached entries, without the room for more."""
     groups = target.head_groups
     return sum(group.bytes * group.entries // group.capacity for group in groups) or target.state_bytes
 

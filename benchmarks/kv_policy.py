@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def calibrate(engine: Engine) -> None:
-    """A first answer and then idle time, in which the engine measures what it does not know yet."""
+    """Ask for a first answer and then give idle time, in which the engine measures what it does not know yet."""
     answer(engine, (Message("user", "Hello."),), "always", 4)
     for _ in range(4):
         engine.idle()

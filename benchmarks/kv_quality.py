@@ -1,14 +1,15 @@
-"""What lossy keys and values cost and save: perplexity, copying from far back, bytes, decode speed, memory.
+"""Price and savings of lossy keys and values: perplexity, copying from far back, bytes, decode speed, memory.
 
     python -m benchmarks.kv_quality --model M [--ways merged:0.25 …] [--windows N] [--only quality|speed] [--json]
 
 Every way computes the same windows of held-out text, prose and code, as one chat each, in a process of its own. The
 price is the ratio of perplexities to the exact cache's over the second halves of the windows, with its standard error
 over windows. The probe repeats a passage after some thousand tokens of other text: perplexity of its second occurrence.
-q8_0 is llama.cpp's cache. For speed and memory all but the last 512 tokens are held without having been computed, but
-for q8_0. Heads must have been ranked before (`python -m engine rank-heads`); a way that lacks it is named and left out.
+q8_0 is llama.cpp's cache. For speed and memory all but the last 512 tokens are put into the cache without being
+computed, except with q8_0. Heads must have been ranked before (`python -m engine rank-heads`); a way without a ranking
+is named and left out.
 
-What was measured is kept in the cache folder, so that a run that was ended goes on where it was: as long as model, way,
+All results are stored in the cache folder, so that an interrupted run continues where it was, as long as model, way,
 ranking and texts are the same.
 """
 
@@ -45,13 +46,13 @@ Cells = dict[str, dict[str, Any]]
 
 def main() -> None:
     options = parse()
-    book = Book(options.model)
+    results = Results(options.model)
     for way in (EXACT_WAY, *options.ways):
-        measure(book, way, options)
-        if not options.json and EXACT_WAY in book.ways:
-            print(table(options.model, book.ways, options.depths), flush=True)
+        measure(results, way, options)
+        if not options.json and EXACT_WAY in results.ways:
+            print(table(options.model, results.ways, options.depths), flush=True)
     if options.json:
-        print(json.dumps(book.ways))
+        print(json.dumps(results.ways))
 
 
 def parse() -> argparse.Namespace:
@@ -67,40 +68,40 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(book: Book, way: str, options: argparse.Namespace) -> None:
-    """What is missing of a way; what fails is named and left out."""
+def measure(results: Results, way: str, options: argparse.Namespace) -> None:
+    """Measure the missing cells of a way; a way that fails is named and left out."""
     quality = [f"{kind}:{i}" for i in range(options.windows) for kind in KINDS]
     quality += [f"probe:{i}" for i in range(options.probes)]
-    speed = [[f"speed:{depth}"] for depth in options.depths]  # a process each: what it holds is measured
+    speed = [[f"speed:{depth}"] for depth in options.depths]  # a process each, because its resident memory is measured
     runs = [*([quality] if options.only != "speed" else []), *(speed if options.only != "quality" else [])]
     try:
-        key = book.key(way)
+        key = results.key(way)
     except Failure as failure:
         print(f"{way} is left out. {failure}", file=sys.stderr)
         return
-    book.ways[way] = book.cells(key)
+    results.ways[way] = results.cells(key)
     for cells in runs:
-        missing = [cell for cell in cells if cell not in book.ways[way]]
-        if missing and not run_apart(book, key, way, missing, options):
+        missing = [cell for cell in cells if cell not in results.ways[way]]
+        if missing and not run_cells_process(results, key, way, missing, options):
             print(f"{way} is left out from here on.", file=sys.stderr)
             return
 
 
-def run_apart(book: Book, key: str, way: str, cells: Sequence[str], options: argparse.Namespace) -> bool:
+def run_cells_process(results: Results, key: str, way: str, cells: Sequence[str], options: argparse.Namespace) -> bool:
     command = [sys.executable, "-m", "benchmarks.kv_cells", str(options.model), way, str(options.threads), *cells]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         for line in process.stdout:
             found = json.loads(line)
-            book.ways[way][found.pop("cell")] = found
-            book.keep(key, book.ways[way])
-            print(f"\r{options.model.name} {way}: {len(book.ways[way])} cells", end="", file=sys.stderr)
+            results.ways[way][found.pop("cell")] = found
+            results.store(key, results.ways[way])
+            print(f"\r{options.model.name} {way}: {len(results.ways[way])} cells", end="", file=sys.stderr)
     print(file=sys.stderr)
     return process.returncode == 0
 
 
-class Book:
-    """What is known of a model's `ways`, and kept. Raises Failure for a model that is none."""
+class Results:
+    """The stored results of a model's `ways`. Raises Failure for a file that is no model."""
 
     def __init__(self, model: Path) -> None:
         self.ways: dict[str, Cells] = {}
@@ -110,24 +111,24 @@ class Book:
         self._model = model
 
     def key(self, way: str) -> str:
-        """Of all that a way's numbers depend on. Raises Failure where its heads were not ranked."""
+        """Return a hash of everything that a way's numbers depend on. Raises Failure if its heads were not ranked."""
         mode = mode_for(way)
         heads: tuple[modes.Head, ...] = ()
         if mode != EXACT:
-            found = modes.read(self._identity, mode.name)
+            found = modes.load_ranking(self._identity, mode.name)
             if found is None:
                 command = f"python -m engine rank-heads --kv {mode.name} --model {self._model}"
                 raise CommandFailure("no_ranking", f"Its heads were not ranked yet. Run: {command}")
-            heads = found.chosen(mode.share)
-        told = (VERSION, self._identity, self._texts, way, heads)
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+            heads = found.least_harmful(mode.share)
+        depends_on = (VERSION, self._identity, self._texts, way, heads)
+        return hashlib.sha256(repr(depends_on).encode()).hexdigest()[:32]
 
     def cells(self, key: str) -> Cells:
         path = self._path(key)
         found: Cells = json.loads(path.read_bytes()) if path.exists() else {}
         return found
 
-    def keep(self, key: str, cells: Cells) -> None:
+    def store(self, key: str, cells: Cells) -> None:
         write_atomically(self._path(key), json.dumps(cells).encode())
 
     def _path(self, key: str) -> Path:
@@ -162,13 +163,13 @@ def perplexity(cells: Cells, kind: str) -> float:
 
 
 def bytes_beside(cells: Cells, exact: Cells, kinds: Sequence[str]) -> float:
-    """At the end of windows."""
+    """Return the mean share of the exact cache's bytes that this way needs at the end of a window."""
     shares = [cells[cell]["kv"] / exact[cell]["kv"] for kind in kinds for cell in of_kind(cells, kind) if cell in exact]
     return float(np.mean(shares or [np.nan]))
 
 
 def price(cells: Cells, exact: Cells, kind: str) -> str:
-    """Ratio of perplexities and its standard error."""
+    """Format the ratio of perplexities and its standard error."""
     plain = of_kind(exact, kind)
     differences = np.array([loss - plain[cell] for cell, loss in of_kind(cells, kind).items() if cell in plain])
     if len(differences) < 2:

@@ -1,4 +1,4 @@
-"""A chat of thousands of messages in the window: opening, scrolling, and an answer that streams below it."""
+"""Opening and scrolling a chat of thousands of messages in the window, and streaming an answer below it."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class LongChat:
-    """`open_ms`: from the call to the painted end, `open_own_ms` of it processor time; `again_ms`: a second time.
+    """The measurements of one long chat.
 
-    `views`: how many messages are widgets then, `most_views` at most."""
+    `open_ms`: from the call until the end of the chat is painted, `open_own_ms` of it processor time; `again_ms`: the
+    second time. `views`: how many messages are widgets after opening, `most_views` at most.
+    """
 
     messages: int
     open_ms: float
@@ -65,7 +67,7 @@ class LongChat:
 
 
 def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Culprits | None = None) -> LongChat:
-    """The chat was stored with `store_long_chat` before the window was made."""
+    """Measure a chat that `store_long_chat` stored before the window was made."""
     empty = chickadee.open_chats.current.chat.id
     process = psutil.Process()
     before = process.memory_info().rss
@@ -89,7 +91,7 @@ def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Cu
 
 
 def store_long_chat(store: ChatStore, count: int) -> Chat:
-    """Questions of a line or some, answers of every kind and length."""
+    """Store a chat with questions of one or more lines and answers of every kind and length."""
     chat, messages = Chat("A long chat"), list[ChatMessage]()
     for number in range(count):
         parent = messages[-1].id if messages else None
@@ -105,7 +107,7 @@ def store_long_chat(store: ChatStore, count: int) -> Chat:
 
 
 def timed(chickadee: Chickadee, work: Callable[[], object]) -> float:
-    """Milliseconds until `work` is done, and all that is in view then is painted."""
+    """Return the milliseconds until `work` is done and everything in view is painted."""
     started = time.perf_counter()
     work()
     QApplication.processEvents()
@@ -116,7 +118,10 @@ def timed(chickadee: Chickadee, work: Callable[[], object]) -> float:
 
 
 def scroll(chickadee: Chickadee, delta: int, culprits: Culprits | None) -> tuple[Frames, int]:
-    """One notch of the wheel a frame, as fast as a screen shows them; and the most views there were."""
+    """Turn the wheel by one notch a frame, at a screen's rate.
+
+    Returns the steps' times and the highest number of views.
+    """
     transcript = chickadee.window.transcript
     port = transcript.viewport()
     centre = QPointF(port.rect().center())
@@ -143,20 +148,20 @@ def scroll(chickadee: Chickadee, delta: int, culprits: Culprits | None) -> tuple
 
 
 def stream(chickadee: Chickadee, culprits: Culprits | None) -> Gaps:
-    """An answer of every kind of block, a token of four characters each hundredth of a second."""
+    """Stream an answer with every kind of block, four characters every 10 ms; return the event loop's gaps."""
     conversation = chickadee.open_chats.current
     conversation.send("And now?")
-    conversation.begin("m")
+    conversation.begin_answer("m")
     text = (PROSE + LIST + CODE + TABLE) * 2
     pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
     heartbeat = Heartbeat("100 tokens a second", culprits)
     timer = QTimer(timerType=Qt.TimerType.PreciseTimer)
-    timer.timeout.connect(lambda: conversation.grow(pieces.pop(0)) if pieces else None)
+    timer.timeout.connect(lambda: conversation.append_text(pieces.pop(0)) if pieces else None)
     timer.start(1000 // TOKENS_PER_SECOND)
     wait_until(lambda: not pieces)
-    gaps = heartbeat.take()
+    gaps = heartbeat.pop_gaps()
     timer.stop()
-    conversation.finish(Statistics(10, 0, 0.1, len(text) // 4, 5.0, 10, "end", 10, 4096))
+    conversation.finish_answer(Statistics(10, 0, 0.1, len(text) // 4, 5.0, 10, "end", 10, 4096))
     wait(200)
     return gaps
 

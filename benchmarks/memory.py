@@ -2,9 +2,10 @@
 
     python -m benchmarks.memory [--model M ...] [--ctx N ...] [--backend llama|ik] [--json]
 
-A fresh engine loads the model with that limit of context. Its KV cache starts small, so the chat must become long: a
-first message fills the last but one size class, a second one makes the cache grow to the limit: the most expensive
-moment, its content being moved. A larger context than the model was trained for is cut to that, as the engine does.
+A fresh engine loads the model with each context as its limit. Its KV cache starts small, so the chat must become long:
+a first message fills the size class before the last, and a second one makes the cache grow to the limit, which is the
+moment of most memory, because its content is moved. A context larger than the model was trained for is cut to the
+trained size, as the engine does.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ import psutil
 
 from benchmarks.peers import GREEDY, OurEngine
 from engine.costs.profile import machine_profile
-from engine.loading.libraries import NAMES
+from engine.loading.libraries import BACKENDS
 from engine.protocol import BackendName, Generate, Message
 from engine.run_subprocess import set_environment
-from engine.runtime.contexts import ANSWER_ROOM, SMALLEST, size_class
+from engine.runtime.contexts import ANSWER_ROOM, SMALLEST_CACHE, size_class
 from models.default import default_model
 
 MIB = 1 << 20
 CONTEXTS = (2048, 8192, 32768)
-AROUND = 128  # tokens: more than a template and the answer take
+TEMPLATE_AND_ANSWER = 128  # tokens: more than a template and the answer take
 ANSWER = 8  # tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Bytes of one engine process. `parts` are the plan's."""
+    """Planned and measured peak bytes of one engine process. `parts` are the plan's."""
 
     model: str
     n_ctx: int
@@ -50,10 +51,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
     parser.add_argument("--ctx", type=int, nargs="+", default=CONTEXTS)
-    parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that computes (default: llama)")
+    parser.add_argument(
+        "--backend", choices=BACKENDS, default="llama", help="the library that computes (default: llama)"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     options = parser.parse_args()
-    machine_profile()  # measured once and kept, so that no engine measures it in between
+    machine_profile()  # stored now, so that no engine measures it between the answers
     peaks: dict[tuple[str, int], Peak] = {}
     for model in options.model:
         for n_ctx in options.ctx:
@@ -68,7 +71,7 @@ def main() -> None:
 
 
 def measure(model: Path, n_ctx: int, known: set[int], backend: BackendName) -> Peak | None:
-    """None when the context that the engine makes of n_ctx is `known` already."""
+    """Load the model, fill its cache and measure; return None if its limit of context is among the `known` ones."""
     with OurEngine(model, n_ctx, None, backend=backend) as engine:
         limit = engine.model.n_ctx
         if limit in known:
@@ -79,13 +82,15 @@ def measure(model: Path, n_ctx: int, known: set[int], backend: BackendName) -> P
 
 
 def fill(engine: OurEngine, limit: int) -> None:
-    """Let the engine's cache grow to `limit` cells when it is as full as it gets before."""
-    before = SMALLEST
+    """Fill the size class below `limit`, then make the engine's cache grow to `limit` tokens."""
+    before = SMALLEST_CACHE
     while (larger := size_class(before + 1, limit)) < limit:
         before = larger
-    chat = [Message("user", " word" * (before - ANSWER_ROOM - AROUND))]
+    chat = [Message("user", " word" * (before - ANSWER_ROOM - TEMPLATE_AND_ANSWER))]
     answer(engine, chat)
-    answer(engine, [*chat, Message("assistant", "word"), Message("user", " word" * (ANSWER_ROOM + AROUND))])
+    answer(
+        engine, [*chat, Message("assistant", "word"), Message("user", " word" * (ANSWER_ROOM + TEMPLATE_AND_ANSWER))]
+    )
 
 
 def answer(engine: OurEngine, messages: list[Message]) -> None:
@@ -93,7 +98,7 @@ def answer(engine: OurEngine, messages: list[Message]) -> None:
 
 
 def peak_bytes(pid: int) -> int:
-    """The most memory the process ever had resident; on systems that do not tell: what it has now."""
+    """Return the most memory that the process ever had resident; its current memory if the system does not tell."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
         found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())

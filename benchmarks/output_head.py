@@ -1,11 +1,11 @@
-"""What it gives to read two thirds of the output head, and how far off that is before it is mended.
+"""Gain of reading two thirds of the output head, and the error of the rough logits before they are mended.
 
     python -m benchmarks.output_head --model M [--tokens 1 2 3 4] [--threads N] [--runs N] [--rows N] [--json]
 
-First milliseconds of passes that read all of the head and of passes that read its upper bits, in turn on the same
-weights, the fastest and the median; then, of a text, how far the rough logits are from those of a whole pass, in the
-standard deviations that are expected of them, how many rows are computed again for a sampler, and how long that takes.
-See docs/output-head.md.
+First: milliseconds of passes that read all of the head and of passes that read its upper bits, in turn on the same
+weights, the fastest and the median. Then, on a text: how far the rough logits are from those of a whole pass, in units
+of their expected standard deviation; how many rows are computed again for a sampler; and how long that takes.
+docs/output-head.md explains the method.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.stop import StopFlag
 TEXT = Path(__file__).parent / "held_out" / "prose.txt"
 DEPTH = 64  # tokens before each pass that is timed
 USUAL = Sampling()
-COUNTS = {"greedy": 1, "usual settings": USUAL.top_k + SPARE}  # of logits that are asked for
+COUNTS = {"greedy": 1, "usual settings": USUAL.top_k + SPARE}  # exact logits that the sampler needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """For `sampler`: of how many rows of weights logits were computed again, and seconds it took, for each token."""
+    """Costs of mending rough logits for `sampler`: rows of weights computed again, and seconds, for each token."""
 
     sampler: str
     rows: list[int]
@@ -105,7 +105,7 @@ def parse() -> argparse.Namespace:
 
 
 def timed(target: IkRuntime, tokens: list[int], runs: int) -> Passes:
-    """Of passes whose tokens are forgotten."""
+    """Time passes with whole and with rough logits, in turn; their tokens are removed from the cache."""
     row = Passes(len(tokens), [], [])
     for _ in range(runs):
         for whole, seconds in ((True, row.whole), (False, row.rough)):
@@ -117,7 +117,10 @@ def timed(target: IkRuntime, tokens: list[int], runs: int) -> Passes:
 
 
 def compared(target: IkRuntime, head: OutputHead, text: list[int]) -> tuple[float, float, list[Mended]]:
-    """Of the tokens behind the first: the worst error, the mean standard deviation, and what it takes to mend it."""
+    """Compare rough logits with whole ones for each token of `text` after the first DEPTH.
+
+    Returns the worst error in standard deviations, the mean standard deviation, and the costs of mending by sampler.
+    """
     worst, deviations = 0.0, []
     mended = [Mended(name, [], [], 0) for name in COUNTS]
     different = dict.fromkeys(COUNTS, 0)
@@ -125,7 +128,7 @@ def compared(target: IkRuntime, head: OutputHead, text: list[int]) -> tuple[floa
         exact = target.forward([token], whole_rows=True).row().copy()
         for row, count in zip(mended, COUNTS.values(), strict=True):
             target.truncate(target.size - 1)
-            logits = target.forward([token]).as_computed(-1)
+            logits = target.forward([token]).raw_row(-1)
             if count == 1:
                 expected = np.repeat(head.deviations(0), head.group)
                 deviations.append(float(expected.mean()))

@@ -1,10 +1,10 @@
-"""What the panel "Engine monitor" costs in decode speed: answers with and without it, in turn.
+"""Cost of the panel "Engine monitor" in decode speed: answers with and without the panel, in turn.
 
     python -m benchmarks.panel [--model M] [--tokens N] [--runs N] [--json]
 
-First the engine alone, watched or not; then the real window with the real engine, its panel open or closed. The same
-greedy answer each time, nothing drafted. In turn, so that a machine that changes its speed changes both; `ratio` is the
-median of each pair's. `pulse` is the processor time of gathering what is told, twice a second.
+First the engine alone, watched or not; then the real window with the real engine, its panel open or closed. The answer
+is the same greedy one each time, without drafts. Answers alternate, so that a machine that changes its speed changes
+both; `ratio` is the median of each pair's. `pulse` is the processor time of gathering the numbers, twice a second.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from models.default import default_model
 QUESTION = "Explain insertion sort, merge sort and quick sort, each with its steps."
 SETTINGS = '[answer]\ntemperature = 0\nrepeat_penalty = 1\n[engine]\ndraft = "off"\n'
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
-AFTER_MS = 300  # between answers: the window stores and joins what was written
+AFTER_MS = 300  # between answers: the window stores and lays out the answer
 PULSES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Tokens per second, medians; `ratio` of with to without."""
+    """Decode speeds in tokens per second, medians; `ratio` is with over without."""
 
     without: float
     beside: float
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def engine_alone(model: Path, tokens: int, runs: int) -> tuple[Pair, float]:
-    """And the seconds of one pulse."""
+    """Measure the engine without a window; return its speeds, and the processor seconds of one pulse."""
     with closing(Engine()) as engine:
         engine.load(Load(0, str(model), n_ctx=1024))
 
@@ -119,7 +119,7 @@ def whole_window(folder: Path, model: Path, tokens: int, runs: int) -> Pair:
 
 
 def in_turn(speed: Callable[[bool], float], runs: int) -> Pair:
-    """Without and with, the first of each pair by turns; one pair before, which does not count."""
+    """Measure pairs of runs with and without, alternating which comes first; a pair before them does not count."""
     pairs = []
     for run in range(runs + 1):
         measured = {way: speed(way) for way in ((False, True) if run % 2 else (True, False))}

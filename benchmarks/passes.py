@@ -1,10 +1,10 @@
-"""How long passes of our own graph take beside llama.cpp's: one token, eight with their logits, a prompt's, and a stop.
+"""Speed of passes of our own graph beside llama.cpp's: one token, eight with their logits, a prompt, and stopping.
 
     python -m benchmarks.passes [--model M ...] [--depths 256 4096] [--runs N] [--cpu] [--json]
 
 Both compute in one process with the same ggml, in turn, on the same tokens; the fastest pass of each counts, because
 other programs only ever make passes slower. Ratios above 1 mean that our graph is faster. A stop is the longest time
-from the wish to stop, at several moments of a prompt's pass, to that pass's end. On a machine that is never quiet
+from the request to stop, at several moments of a prompt's pass, to that pass's end. On a machine that is never quiet
 `--cpu` computes with one thread and counts its processor time alone.
 """
 
@@ -33,7 +33,7 @@ SIDES: tuple[BackendName, ...] = ("llama", "graph")
 PROMPT, STOP = "prompt 512", "stop"
 KINDS = {"decode": (1, 1), "verify 8": (8, 8), PROMPT: (512, 1)}  # tokens, rows of logits
 MOMENTS = (0.2, 0.4, 0.6, 0.8)  # of a prompt's pass
-SLOWER = 8  # so many times more short passes are timed than long ones
+SHORT_PASS_FACTOR = 8  # how many short passes are timed for each long one
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def compare(path: Path, options: argparse.Namespace) -> list[Row]:
                 for target in (first, second):
                     list(prefill(target, tokens(depth)[target.size :]))
                 for kind, (n, wanted) in KINDS.items():
-                    runs = options.runs if n > 64 else options.runs * SLOWER
+                    runs = options.runs if n > 64 else options.runs * SHORT_PASS_FACTOR
                     times = [timed(target, n, wanted, clock) for _ in range(runs) for target in (first, second)]
                     rows.append(Row(path.name, depth, kind, min(times[::2]), min(times[1::2])))
                 if not options.cpu:
@@ -99,7 +99,7 @@ def tokens(count: int) -> list[int]:
 
 
 def timed(target: Runtime, n: int, rows: int, clock: Callable[[], float]) -> float:
-    """Seconds of a pass, whose tokens are forgotten."""
+    """Return the seconds of a pass of `n` tokens, which are removed from the cache afterwards."""
     size, drafted = target.size, tokens(n)
     started = clock()
     float(target.forward(drafted, rows).row()[0])
@@ -109,20 +109,23 @@ def timed(target: Runtime, n: int, rows: int, clock: Callable[[], float]) -> flo
 
 
 def longest_stop(target: Runtime, stop: StopFlag, seconds: float) -> float:
-    """From the wish to the end of a pass that takes so many `seconds`."""
+    """Return the longest seconds from a request to stop to the end of a prompt's pass.
+
+    `seconds` is the time of an undisturbed pass.
+    """
     size, longest = target.size, 0.0
     for moment in MOMENTS:
-        wished: list[float] = []
+        requested_at: list[float] = []
 
-        def wish(wished: list[float] = wished) -> None:
-            wished.append(time.perf_counter())
+        def request_stop(requested_at: list[float] = requested_at) -> None:
+            requested_at.append(time.perf_counter())
             stop.set()
 
-        timer = threading.Timer(moment * seconds, wish)
+        timer = threading.Timer(moment * seconds, request_stop)
         timer.start()
         with suppress(Stopped):
             target.forward(tokens(KINDS[PROMPT][0]))
-        longest = max(longest, time.perf_counter() - wished[0] if wished else 0.0)
+        longest = max(longest, time.perf_counter() - requested_at[0] if requested_at else 0.0)
         timer.join()
         stop.clear()
         target.truncate(size)

@@ -37,14 +37,14 @@ from engine.protocol import (
     decode_event,
     encode,
 )
-from models.reach import reach
+from models.readable_files import readable_files
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One answer: tokens and wall seconds of its two halves, as the side itself counts them."""
+    """One answer: tokens and wall seconds of its prompt and of its decoding, as the side itself counts them."""
 
     text: str
     prompt_tokens: int
@@ -56,7 +56,7 @@ class Run:
 
 
 class Process:
-    """A child process that is ended with the block it was made for."""
+    """A child process that is ended when its `with` block ends."""
 
     process: subprocess.Popen[bytes]
 
@@ -74,15 +74,15 @@ class Process:
 
 
 def environment(cache: Path | None) -> dict[str, str]:
-    """Ours, with another cache folder if one is given."""
+    """Return this process's environment, with another cache folder if one is given."""
     return {**os.environ, **({"CHICKADEE_CACHE_DIR": str(cache)} if cache else {})}
 
 
 class OurEngine(Process):
     """`python -m engine serve`, or a packaged `program`'s, with the model loaded when the constructor returns.
 
-    `python`: another environment's, with another build of a library; `cache` is then a folder of its own, because
-    timings of one build would replace the other's.
+    `python` is another environment's, with another build of a library; `cache` must then be a folder of its own,
+    because timings of one build would replace the other's.
     """
 
     def __init__(  # noqa: PLR0913
@@ -99,7 +99,7 @@ class OurEngine(Process):
         started = time.perf_counter()
         command = [str(program), "serve"] if program else [str(python or sys.executable), "-m", "engine", "serve"]
         self.process = subprocess.Popen(
-            [*command, *reach((model, draft_model)).arguments],
+            [*command, *readable_files((model, draft_model)).arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -115,11 +115,11 @@ class OurEngine(Process):
         self.start_seconds = time.perf_counter() - started
 
     def ask(self, request: Request) -> Event:
-        """The event that ends the request."""
+        """Send a request and return the event that ends it."""
         return self._events(request)[-1]
 
     def settle(self) -> None:
-        """Wait until the engine has done what it does once in idle time (profile, calibration), 60 s at most."""
+        """Wait until the engine has done its one-time work in idle time (profile, calibration), 60 s at most."""
         process, quiet = psutil.Process(self.process.pid), 0
         process.cpu_percent()
         for _ in range(60):
@@ -132,7 +132,7 @@ class OurEngine(Process):
     def run(
         self, messages: Sequence[Message], max_tokens: int, draft: DraftMode = "off", lookup: Lookup | None = None
     ) -> Run:
-        """Plain decoding if not asked for another way."""
+        """Answer greedily; the default is plain decoding."""
         request = Generate(3, tuple(messages), GREEDY, max_tokens, draft=draft, lookup=lookup or Lookup())
         events = self._events(request)
         finished = events[-1]
@@ -143,7 +143,7 @@ class OurEngine(Process):
         return Run(text, read, s.prompt_seconds, s.decode_tokens, s.decode_seconds, s.drafted, s.accepted)
 
     def stream(self, request: Request) -> Iterator[Event]:
-        """The request's events as they come; one that is not read to its end must be finished by `finish`."""
+        """Send a request and return its events as they arrive; if not all are read, `finish` must be called."""
         assert self.process.stdin
         self.process.stdin.write(encode(request))
         self.process.stdin.flush()
@@ -176,7 +176,7 @@ class LlamaServer(Process):
             self.port = free.getsockname()[1]
         command = [str(server), "-m", str(model), "-c", str(n_ctx), "-t", str(threads), "-np", "1"]
         command += ["--port", str(self.port), "--host", "127.0.0.1", *extra]
-        # Its libraries lie beside it where it was built but not installed.
+        # A llama-server that was built but not installed has its libraries beside it.
         environment = dict(os.environ, LD_LIBRARY_PATH=str(server.resolve().parent))
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
         self._wait()
@@ -198,8 +198,8 @@ class LlamaServer(Process):
             "max_tokens": max_tokens,
             "temperature": 0,
             "repeat_penalty": 1.0,
-            "cache_prompt": True,  # as ours does
-            "stream": True,  # as chats are, and as ours is
+            "cache_prompt": True,  # as our engine does
+            "stream": True,  # as chat programs do, and our engine too
         }
         chunks = list(self._stream("/v1/chat/completions", body))
         t = chunks[-1]["timings"]

@@ -1,10 +1,10 @@
-"""Makes the table of what passes cost before any was timed (`engine.costs.prior`): assets/calibration/prior.json.
+"""Make the table of what passes cost before any was timed (`engine.costs.cost_prior`): assets/calibration/prior.json.
 
     python -m benchmarks.prior --model M [--types Q4_K_M Q8_0 …] [--kinds avx512_vnni avx2 …] [--runs N] [--check]
 
-M is quantised anew into each type, in a temporary folder; the built-in model is taken as it is. Each is timed with each
-library and the kernels that each kind of processor has, in a process of its own; of several runs the fastest pass
-counts. That takes llama.cpp with kernels for many processors: the environment that `make test-processors` makes
+M is quantised into each type, in a temporary folder; the built-in model is measured as it is. Each file is timed with
+each library and with the kernels for each kind of processor, in a process of its own; of several runs the fastest pass
+counts. That needs llama.cpp with kernels for many processors: the environment that `make test-processors` makes
 (`build/processors/bin/python -m benchmarks.prior …`). Rows of other kinds and types in the table stay.
 
 `--check` writes nothing: it prints how far the ratios that decisions rest on are from those in the table.
@@ -25,11 +25,11 @@ import msgspec
 
 from common.files import write_atomically
 from engine.costs.cost_model import Timings
-from engine.costs.prior import FILE, Row, main_type, table
+from engine.costs.cost_prior import FILE, PriorRow, main_weight_type, prior_table
 from engine.costs.profile import machine_profile
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
-from engine.machine import KINDS, PRETENDED, cpu_model, processor_kinds
+from engine.machine import KINDS, PROCESSOR_VARIABLE, cpu_model, processor_kinds
 from engine.protocol import BackendName
 from models.assets import asset
 from models.default import default_model
@@ -40,9 +40,9 @@ TYPES = {
     "F16": 1, "Q4_0": 2, "Q8_0": 7, "Q3_K_M": 12, "Q4_K_M": 15, "Q5_K_M": 17, "Q6_K": 18, "IQ4_NL": 25, "IQ4_XS": 30
 }  # fmt: skip
 PRETENDED_AS = {"avx2": "haswell", "sse42": "sse42"}
-LIBRARIES: dict[str, tuple[BackendName, ...]] = {"sse42": ("llama",)}  # the other needs AVX2
+LIBRARIES: dict[str, tuple[BackendName, ...]] = {"sse42": ("llama",)}  # ik_llama.cpp needs AVX2
 DIGITS = 4
-MORE_RUNS = 3  # in place of those that other programs disturbed
+REPLACEMENT_RUNS = 3  # at most, for runs that other programs disturbed
 
 
 def main() -> None:
@@ -57,12 +57,12 @@ def main() -> None:
             compare(rows) if options.check else write(rows)
 
 
-def write(rows: list[Row]) -> None:
-    """These in place of what is known of the same models."""
-    new = {address(row): row for row in (*known(), *rows)}
-    write_atomically(asset(FILE), readable([new[key] for key in sorted(new)]))
+def write(rows: list[PriorRow]) -> None:
+    """Write the rows into the table, replacing those of the same models."""
+    new = {address(row): row for row in (*known_rows(), *rows)}
+    write_atomically(asset(FILE), format_rows([new[key] for key in sorted(new)]))
     asset(FILE).chmod(0o644)
-    table.cache_clear()  # or the next model's rows would bring the old ones of this one back
+    prior_table.cache_clear()  # else the next write would restore this model's old rows
     print(f"{len(rows)} rows, {len(new)} in {asset(FILE)}", flush=True)
 
 
@@ -70,7 +70,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prior", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, help="a model whose rows are of multiples of 256 weights")
     parser.add_argument("--types", nargs="*", choices=TYPES, default=list(TYPES))
-    kinds = [kind for kind in KINDS if can_be(kind)]
+    kinds = [kind for kind in KINDS if can_compute_as(kind)]
     parser.add_argument("--kinds", nargs="*", choices=kinds, default=kinds)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--threads", type=int)
@@ -79,8 +79,8 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def can_be(kind: str) -> bool:
-    """Can this computer compute as one of that kind?"""
+def can_compute_as(kind: str) -> bool:
+    """Return whether this computer can compute as a processor of that kind."""
     return kind in processor_kinds()[:1] or (kind in PRETENDED_AS and kind in processor_kinds())
 
 
@@ -104,14 +104,14 @@ def quantise(source: Path, path: Path, ftype: int) -> None:
         raise RuntimeError(f"{source} was not quantised into type {ftype}")
 
 
-def rows_of(path: Path, options: argparse.Namespace, bandwidth: float) -> Iterator[Row]:
+def rows_of(path: Path, options: argparse.Namespace, bandwidth: float) -> Iterator[PriorRow]:
     header = read_header(path)
-    shapes, weights = shapes_of(header), main_type(header)
+    shapes, weights = shapes_of(header), main_weight_type(header)
     for kind in options.kinds:
         for library in LIBRARIES.get(kind, ("llama", "ik")):
             timings = timed_apart(library, path, kind, options)
             sizes = shapes.pass_bytes, shapes.kv_bytes_per_token()
-            yield Row(library, kind, weights, *sizes, timings, cpu_model(), round(bandwidth, -6))
+            yield PriorRow(library, kind, weights, *sizes, timings, cpu_model(), round(bandwidth, -6))
             seconds = timings.pass_seconds[min(timings.pass_seconds)]
             print(
                 path.stem, kind, library, *(f"c({k})={seconds[k] / seconds[1]:.2f}" for k in (2, 4, 8, 16)), flush=True
@@ -119,12 +119,12 @@ def rows_of(path: Path, options: argparse.Namespace, bandwidth: float) -> Iterat
 
 
 def timed_apart(library: str, path: Path, kind: str, options: argparse.Namespace) -> Timings:
-    """The fastest passes of several processes."""
-    surroundings = {**os.environ, PRETENDED: "" if kind in processor_kinds()[:1] else PRETENDED_AS[kind]}
+    """Return the fastest passes of several processes; exit if other programs disturbed all of them."""
+    environment = {**os.environ, PROCESSOR_VARIABLE: "" if kind in processor_kinds()[:1] else PRETENDED_AS[kind]}
     command = [sys.executable, "-m", "benchmarks.prior", "--one", library, str(path), str(options.threads or 0)]
     runs: list[Timings] = []
-    for _ in range(options.runs + MORE_RUNS):
-        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True)
+    for _ in range(options.runs + REPLACEMENT_RUNS):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         run = msgspec.json.decode(done.stdout, type=Timings)
         runs += [] if run.disturbed else [run]
         if len(runs) == options.runs:
@@ -135,7 +135,7 @@ def timed_apart(library: str, path: Path, kind: str, options: argparse.Namespace
 
 
 def fastest(runs: list[Timings]) -> Timings:
-    """Of each size and depth the shortest time; depths that not all runs reached are left out."""
+    """Return the shortest time for each size and depth; depths that not all runs reached are left out."""
     low, *_ = depths = sorted(set.intersection(*(set(run.pass_seconds) for run in runs)))
     seconds = {d: {k: min(run.pass_seconds[d][k] for run in runs) for k in runs[0].ks} for d in depths}
     best = min(runs, key=lambda run: run.large_seconds / run.large_tokens)
@@ -147,20 +147,22 @@ def timings_of(library: BackendName, model: str, threads: str) -> Timings:
     from engine.commands.calibrate import measure
     from engine.costs.calibration import DEPTHS
 
-    wish = LoadOptions(Path(model), backend=library, no_other=True, n_ctx=DEPTHS[0] + 64, threads=int(threads) or None)
-    return measure(resolve(wish))
+    options = LoadOptions(
+        Path(model), backend=library, no_other=True, n_ctx=DEPTHS[0] + 64, threads=int(threads) or None
+    )
+    return measure(resolve(options))
 
 
-def known() -> tuple[Row, ...]:
-    return table() if asset(FILE).exists() else ()
+def known_rows() -> tuple[PriorRow, ...]:
+    return prior_table() if asset(FILE).exists() else ()
 
 
-def address(row: Row) -> tuple[str, str, int, int]:
+def address(row: PriorRow) -> tuple[str, str, int, int]:
     return row.kind, row.library, row.weights, row.pass_bytes
 
 
-def readable(rows: list[Row]) -> bytes:
-    """One row a line, numbers of a few digits: what changes is seen in the repository."""
+def format_rows(rows: list[PriorRow]) -> bytes:
+    """Format one row a line, numbers with few digits, so that changes are visible in the repository."""
     lines = []
     for row in rows:
         plain = json.loads(msgspec.json.encode(row), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
@@ -168,8 +170,8 @@ def readable(rows: list[Row]) -> bytes:
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
 
 
-def compare(rows: list[Row]) -> None:
-    old = {address(row): row.timings for row in known()}
+def compare(rows: list[PriorRow]) -> None:
+    old = {address(row): row.timings for row in known_rows()}
     for row in rows:
         if known_timings := old.get(address(row)):
             new, then = (ratios(timings) for timings in (row.timings, known_timings))

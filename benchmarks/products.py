@@ -1,9 +1,9 @@
-"""How long passes of ik_llama.cpp take with our own matrix products and with its own.
+"""Speed of passes of ik_llama.cpp with our own matrix products and with its own.
 
     python -m benchmarks.products --model M [--tokens 1 2 4 8 16 128] [--threads N] [--runs N] [--json]
 
-Both in one process on the same weights, in turn; milliseconds of the fastest pass, and of the median. Every token of a
-pass up to 64 has its logits, of longer ones only the last, as prompts are read.
+Both run in one process on the same weights, in turn; milliseconds of the fastest pass, and of the median. Passes of up
+to 64 tokens compute logits for every token, longer ones only for the last, as prompts are read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def main() -> None:
         )
     most = max(MOST_WITH_LOGITS, *options.tokens)
     context = ContextOptions(n_ctx=DEPTH + most, n_batch=most, threads=options.threads)
-    model = library.load(options.model, rough=False)  # theirs could not read it otherwise
+    model = library.load(
+        options.model, rough=False
+    )  # ik_llama.cpp's own products cannot read weights laid out for the rough output head
     with closing(model), closing(library.target(model, context, StopFlag())) as target:
         list(prefill(target, list(range(300, 300 + DEPTH))))
         rows = [compared(target, own.code, tokens, options.runs) for tokens in options.tokens]
@@ -90,7 +92,7 @@ def compared(target: Runtime, products: CDLL, tokens: int, runs: int) -> Row:
 
 
 def timed(target: Runtime, tokens: int) -> float:
-    """Seconds of a pass, whose tokens are forgotten."""
+    """Return the seconds of a pass, whose tokens are removed from the cache afterwards."""
     started = time.perf_counter()
     float(target.forward(list(range(1000, 1000 + tokens)), tokens if tokens <= MOST_WITH_LOGITS else 1).row()[0])
     elapsed = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The prompt set of the drafting benchmarks: what people ask a small local model, nine kinds, four of each or more.
+"""The prompt set of the drafting benchmarks: questions to a small local model, nine kinds, at least four of each.
 
 Texts and code that prompts refer to lie in `benchmarks/texts/`, all written for this purpose. Within each kind the
 first, third … prompt is for tuning and the others are held out; a text is never used in both halves.
@@ -17,7 +17,7 @@ TEXTS = Path(__file__).parent / "texts"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One chat that waits for an answer."""
+    """A chat that waits for an answer."""
 
     category: str
     messages: tuple[Message, ...]
@@ -191,12 +191,12 @@ def text(name: str) -> str:
 
 
 def chat(*turns: str) -> tuple[Message, ...]:
-    """User and assistant in turn, the user first."""
+    """Build a chat of user's and assistant's turns, alternating; the user begins."""
     return tuple(Message("assistant" if i % 2 else "user", turn) for i, turn in enumerate(turns))
 
 
 def prompts() -> list[Prompt]:
-    """The whole set, in a fixed order."""
+    """Return the whole set, in a fixed order."""
     chats = {
         "open chat": [chat(question) for question in OPEN_CHAT],
         "translation": [chat(task) for task in TRANSLATION],
@@ -211,6 +211,6 @@ def prompts() -> list[Prompt]:
     return [Prompt(name, messages, bool(i % 2)) for name, some in chats.items() for i, messages in enumerate(some)]
 
 
-def asked_in(path: Path) -> tuple[Prompt, ...]:
-    """What the chats of a file ask, all of one kind: the file's name. Raises Failure."""
-    return tuple(Prompt(path.stem, chat.asked, held_out=True) for chat in read_chats(path))
+def read_prompts(path: Path) -> tuple[Prompt, ...]:
+    """Return the questions of a file of chats as prompts of one kind, called like the file. Raises Failure."""
+    return tuple(Prompt(path.stem, chat.prompt, held_out=True) for chat in read_chats(path))

@@ -1,10 +1,10 @@
-"""Do both libraries compute the same model? Perplexity of texts, and how often the likeliest next token is the same.
+"""Agreement of both libraries on the same model: perplexity of texts, and how often both choose the same next token.
 
     python -m benchmarks.quality [--model M ...] [--tokens N] [--threads N] [--json]
 
 Each library reads the same tokens in a process of its own, in windows and in passes of the size that it takes for
 prompts, so that the kernels for large passes are judged. `margin`: how far the likeliest token was ahead of the second
-one, in parts of the row's spread, where the libraries disagree; a near-tie has less than 0.01.
+one, as a part of the row's spread, where the libraries disagree; a near-tie has less than 0.01.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from engine.stop import StopFlag
 from models.default import default_model
 
 TEXTS = Path(__file__).parent / "texts"
-WINDOW = 1024  # tokens; each begins anew
+WINDOW = 1024  # tokens; each window begins with an empty cache
 BOTH: tuple[BackendName, ...] = ("llama", "ik")
-ROWS = 64  # logits of a pass: a context has room for no more
+ROWS = 64  # rows of logits of a pass: a context has room for no more
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Of every position: -log of the probability of the text's next token, the likeliest one, and its margin."""
+    """Values at every position: -log p of the text's next token, the likeliest token, and its margin."""
 
     loss: NDArray[np.float64]
     best: NDArray[np.int64]
@@ -67,7 +67,7 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=default_threads())
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
-    parser.add_argument("--read", choices=BOTH, help=argparse.SUPPRESS)  # what the processes of their own do
+    parser.add_argument("--read", choices=BOTH, help=argparse.SUPPRESS)  # for the process of each library
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     notes_to_stderr()
@@ -112,7 +112,7 @@ def read(name: BackendName, path: Path, count: int, threads: int) -> Reading:
 
 
 def window(target: Runtime, tokens: list[int]) -> list[tuple[float, int, float]]:
-    """What the target says after each token but the last."""
+    """Return loss, likeliest token and margin after each token but the last."""
     target.truncate(0)
     found = []
     size = min(ROWS, target.max_logits, target.max_batch)

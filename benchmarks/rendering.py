@@ -1,9 +1,9 @@
-"""The longest frame while text of one kind streams in at 100 tokens a second, and the processor's share it takes.
+"""The longest frame while text of one kind streams in at 100 tokens a second, and its share of the processor.
 
     python -m benchmarks.rendering [--seconds S] [--only KIND …] [--json]
 
-Streams into the real window without an engine: the beginning of each text at once, then its last part as an engine
-writes it, so that what is measured is the window with the whole text in it. A turn of the event loop is what a click
+Streams into the real window without an engine: first the beginning of each text in one piece, then its last part as an
+engine writes it, so that the window is measured with the whole text in it. A turn of the event loop is what a click
 would have waited for; "own" is its processor time, "join" the longest turn after the text's end.
 """
 
@@ -36,7 +36,7 @@ CODE = "def function_%d(value: int) -> str:\n    return f'{value:,}' + \"text\" 
 
 
 def texts() -> dict[str, str]:
-    """One text of each kind."""
+    """Build one text of each kind."""
     rows = "\n".join(f"| {n} | some words in a cell | **bold** and `code` | {n * 1.5} |" for n in range(100))
     long_list = "\n".join(f"- item {n} with some words and **bold**\n  - below it" for n in range(200))
     code = "".join(CODE % n for n in range(167))
@@ -92,19 +92,19 @@ def measure(folder: Path, text: str, seconds: float) -> Row:
     streamed = int(seconds * 1000 / TOKEN_MS) * TOKEN
     begun = max(0, len(text) - streamed)
     conversation.send("a question")
-    conversation.begin("model")
-    conversation.grow(text[:begun])
+    conversation.begin_answer("model")
+    conversation.append_text(text[:begun])
     wait(1_500)  # laid out, coloured, formulas drawn
     heartbeat, cpu, since = Heartbeat(), time.process_time(), time.perf_counter()
     for at in range(begun, len(text), TOKEN):
-        conversation.grow(text[at : at + TOKEN])
+        conversation.append_text(text[at : at + TOKEN])
         due = since + (at + TOKEN - begun) / TOKEN * TOKEN_MS / 1000
         wait(max(0, round((due - time.perf_counter()) * 1000)))
     share = (time.process_time() - cpu) / (time.perf_counter() - since)
-    gaps = heartbeat.take()
-    conversation.finish(Statistics(1, 0, 1.0, 1, 1.0, 1, "end", 1, 4096))
+    gaps = heartbeat.pop_gaps()
+    conversation.finish_answer(Statistics(1, 0, 1.0, 1, 1.0, 1, "end", 1, 4096))
     wait(AFTER_MS)
-    after: Gaps = heartbeat.take()
+    after: Gaps = heartbeat.pop_gaps()
     chickadee.window.close()
     wait(50)
     return Row(gaps.p99, gaps.max, gaps.own, after.own, share)

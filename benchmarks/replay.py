@@ -1,17 +1,17 @@
-"""Drafters and policy on recorded answers, without a model: what they save by a table of pass costs, and could save.
+"""Replay recorded answers through drafters and policy, without a model: what they save, and could save at most.
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
     python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between] [--half tuning|held-out|all]
                                 [--phrases MODEL] [--noise SHARE] [--without PART …] [--json]
     python -m benchmarks.replay parts [--trace FILE] [--costs …] [--phrases MODEL] [--noise SHARE] [--without PART …]
 
-`auto` is the policy with prompt lookup, and with usual phrases if MODEL is named, whose answers these are. The
-oracle has the same drafts and knows the best lengths beforehand, over the whole answer; a tree could not help it,
-since it costs more than the right line alone. Times are in plain steps (one-token passes); the policy's own time is
-not counted. In each half the policy begins knowing nothing and learns from answer to answer; what it believes at first
-was fitted to the tuning half (`benchmarks.fit_prior`).
+`auto` is the policy with prompt lookup, and with static n-grams if MODEL is named, the model that gave the answers. The
+oracle has the same drafts and knows the best lengths beforehand, over the whole answer; a tree could not help it, since
+it costs more than the right line alone. Times are in plain steps (one-token passes) from a table of pass costs; the
+policy's own time is not counted. In each half the policy begins knowing nothing and learns from answer to answer; its
+first beliefs were fitted to the tuning half (`benchmarks.fit_prior`).
 
-`--without` takes out parts (`benchmarks.parts`); `parts` takes out each in turn, or each of these.
+`--without` disables parts (`benchmarks.ablation`); `parts` disables each in turn, or each that `--without` names.
 `--noise`: passes cost up to that share more or less than was calibrated, size by size, and what they really cost is
 observed with the noise of other programs, as in the engine (`engine.costs.cost_model.Drift`).
 """
@@ -26,16 +26,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.parts import PARTS, without
+from benchmarks.ablation import PARTS, disable_part
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from engine.costs.cost_model import KS, LAPTOP, CostModel, Curve, Timings
 from engine.loading.libraries import vocabulary
 from engine.speculative.draft import Draft, Drafter
 from engine.speculative.drafting import Tally
-from engine.speculative.ngram import StaticNgram
-from engine.speculative.ngram_book import made
-from engine.speculative.policy import MOST_DRAFTED, Costs, DraftPolicy
+from engine.speculative.ngram_counting import load_or_build_table
+from engine.speculative.policy import MAX_DRAFTED, DraftPolicy, StepCosts
 from engine.speculative.prompt_lookup import PromptLookup
+from engine.speculative.static_ngram import StaticNgram
 from engine.tokenization.tokens import common_prefix
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
@@ -43,14 +43,14 @@ MACHINE = {
     **{1: 1, 2: 1.76, 3: 2.45, 4: 2.99, 5: 3.87, 6: 4.42, 7: 5.17, 8: 6.94},
     **{12: 8.51, 16: 8.51, 24: 13.6, 32: 14.4, 48: 20.6},
 }
-# The same by ik_llama.cpp's wheel with its own products, and with ours, which is what this machine chooses by itself.
-FORK = {1: 1, 2: 1.47, 4: 2.28, 8: 3.73, 16: 7.0, 32: 13.2, 48: 19.5}
-PRODUCTS = {1: 1, 2: 1.1, 3: 1.22, 4: 1.35, 6: 1.75, 8: 2.28, 16: 4.36, 32: 8.59}
+# The same with ik_llama.cpp: its wheel's own products, and ours, which this machine chooses by itself.
+IK_WHEEL = {1: 1, 2: 1.47, 4: 2.28, 8: 3.73, 16: 7.0, 32: 13.2, 48: 19.5}
+OUR_PRODUCTS = {1: 1, 2: 1.1, 3: 1.22, 4: 1.35, 6: 1.75, 8: 2.28, 16: 4.36, 32: 8.59}
 BETWEEN = {1: 1, 2: 1.2, 4: 1.7, 8: 2.9, 16: 4.8, 32: 8.5, 48: 12.5}
 TABLES = {
     "machine": MACHINE,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4
-    "ik": FORK,
-    "products": PRODUCTS,
+    "ik": IK_WHEEL,
+    "products": OUR_PRODUCTS,
     "laptop": LAPTOP,  # bound by memory bandwidth
     "between": BETWEEN,
 }
@@ -64,36 +64,36 @@ class Row:
     plain: float
     auto: float
     oracle: float
-    worst: float  # of the answers, plain over auto
+    worst: float  # lowest speed-up of an answer: plain over auto
     drafted: int
     accepted: int
 
     @property
     def share(self) -> float:
-        """Of the time that the oracle saves."""
+        """Share of the oracle's savings that the policy reaches."""
         return (self.plain - self.auto) / (self.plain - self.oracle) if self.oracle < self.plain else 1.0
 
 
 def main() -> None:
     options = parse()
     if options.command == "record":
-        return recorded(options)
+        return record_traces(options)
     traces = load(options.trace)
-    table = made(options.phrases, vocabulary(options.phrases)) if options.phrases else None
+    table = load_or_build_table(options.phrases, vocabulary(options.phrases)) if options.phrases else None
 
     def drafters() -> list[Drafter]:
         return [PromptLookup(), *([StaticNgram(table)] if table and "n-grams" not in options.without else [])]
 
     if options.command == "parts":
-        return parts(options, traces, drafters)
-    with ExitStack() as taken:
+        return report_parts(options, traces, drafters)
+    with ExitStack() as disabled:
         for part in options.without:
-            taken.enter_context(without(part))
+            disabled.enter_context(disable_part(part))
         report(results(options, traces, drafters), options.json)
     return None
 
 
-def recorded(options: argparse.Namespace) -> None:
+def record_traces(options: argparse.Namespace) -> None:
     traces = []
     for trace in record(options.model, options.threads):
         traces.append(trace)
@@ -120,13 +120,13 @@ def parse() -> argparse.Namespace:
     return options
 
 
-Drafters = Callable[[], Iterable[Drafter]]
+MakeDrafters = Callable[[], Iterable[Drafter]]
 
 
-def results(options: argparse.Namespace, traces: list[Trace], drafters: Drafters) -> dict[str, list[Row]]:
-    """Rows by table of costs and half."""
+def results(options: argparse.Namespace, traces: list[Trace], drafters: MakeDrafters) -> dict[str, list[Row]]:
+    """Return rows by table of costs and half."""
     halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
-    proposals = [proposed(trace, drafters()) for trace in traces]
+    proposals = [propose_drafts(trace, drafters()) for trace in traces]
     found = {}
     for name in options.costs or TABLES:
         for half in halves:
@@ -135,8 +135,8 @@ def results(options: argparse.Namespace, traces: list[Trace], drafters: Drafters
     return found
 
 
-def parts(options: argparse.Namespace, traces: list[Trace], drafters: Drafters) -> None:
-    """What each part is worth: how much slower answers are without it, and the slowest of them."""
+def report_parts(options: argparse.Namespace, traces: list[Trace], drafters: MakeDrafters) -> None:
+    """Print what each part is worth: how much slower answers are without it, and the slowest of them."""
     chosen, options.without = options.without or list(PARTS), []
     names = options.costs or ["machine", "ik", "laptop"]
     options.costs = names
@@ -151,14 +151,14 @@ def parts(options: argparse.Namespace, traces: list[Trace], drafters: Drafters) 
     print(f"{'nothing':24}" + "".join(f"{whole[n][0]:14.3f}×{whole[n][1]:8.2f}×" for n in names), flush=True)
     for part in chosen:
         options.without = [part]
-        with without(part):
+        with disable_part(part):
             found = speeds()
         cells = [f"{found[n][0] / whole[n][0] - 1:+14.1%} {found[n][1]:8.2f}×" for n in names]
         print(f"{part:24}" + "".join(cells), flush=True)
 
 
 class Machine:
-    """What passes cost, in plain steps: calibrated with errors up to `noise`, and learned from what they take."""
+    """A machine's pass costs in plain steps: calibrated with errors up to `noise`, learned from simulated passes."""
 
     def __init__(self, table: dict[int, float], noise: float) -> None:
         self._real = Curve(table).at
@@ -168,14 +168,17 @@ class Machine:
         self.model = CostModel(Timings({0: off}, 0.0, 512, self._real(512)))
 
     @property
-    def costs(self) -> Costs:
-        """As the policy believes them."""
+    def costs(self) -> StepCosts:
+        """Pass costs as the policy believes them."""
         if not self._noise:
-            return Costs(self._real, lambda: 1.0)
-        return Costs(lambda k: self.model.pass_seconds(k, 0), lambda: self.model.pass_seconds(1, 0))
+            return StepCosts(self._real, lambda: 1.0)
+        return StepCosts(lambda k: self.model.pass_seconds(k, 0), lambda: self.model.pass_seconds(1, 0))
 
-    def ran(self, k: int) -> float:
-        """What a pass really took; one in ten is disturbed."""
+    def run_pass(self, k: int) -> float:
+        """Return the true cost of a pass of `k` tokens, and let the model observe that cost with noise.
+
+        One in ten passes is disturbed.
+        """
         seconds = self._real(k)
         if self._noise:
             disturbed = self._dice.uniform(0, 1) if self._dice.random() < 0.1 else 0
@@ -183,26 +186,27 @@ class Machine:
         return seconds
 
     def c(self, k: int) -> float:
-        """What passes really cost."""
+        """Return the true cost of a pass of `k` tokens."""
         return self._real(k)
 
 
-def proposed(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft]]:
-    """Drafts before each step that begins after output token i, for all i: they depend on the text only.
+def propose_drafts(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft]]:
+    """Return, for each output token, the drafts before the step that begins after it: they depend on the text only.
 
-    As in the decode loop no more is drafted than the answer may still hold beside the target's own next token."""
+    As in the decode loop no more is drafted than the answer may still hold beside the target's own next token.
+    """
     found: list[list[Draft]] = [[] for _ in trace.output]
     for drafter in drafters:
         drafter.begin(trace.prompt)
         for i, token in enumerate(trace.output, 1):
             drafter.extend((token,))
-            most = min(MOST_DRAFTED, ANSWER_TOKENS - i - 1)
+            most = min(MAX_DRAFTED, ANSWER_TOKENS - i - 1)
             found[i - 1] += [replace(draft, cost_seconds=0) for draft in drafter.propose(most)]
     return found
 
 
 def rows(chosen: Sequence[tuple[Trace, list[list[Draft]]]], machine: Machine) -> list[Row]:
-    """A row for each category, and one for all; one policy learns from all answers in turn."""
+    """Return a row for each category, and one for all; one policy learns from all answers in turn."""
     policy, found = DraftPolicy(), dict[str, Row]()
     for trace, drafts in chosen:
         steps, tally = auto(policy, trace, drafts, machine)
@@ -227,28 +231,28 @@ def total(category: str, some: list[Row]) -> Row:
 
 
 def future(trace: Trace) -> list[int]:
-    """The answer with the token that ended it, which is no token that could be drafted."""
+    """Return the answer's tokens, with -1 for the token that ended it, which cannot be drafted."""
     return [*trace.output, *([-1] if trace.ended else [])]
 
 
 def auto(policy: DraftPolicy, trace: Trace, drafts: list[list[Draft]], machine: Machine) -> tuple[float, Tally]:
-    """Plain steps that the policy needs for an answer, and what it drafted."""
+    """Return the plain steps that the policy needs for an answer, and what it drafted."""
     tokens, at, steps, tally = future(trace), 0, 0.0, Tally()
     policy.begin()
     while at < len(tokens) - 1:
         choice = policy.choose(drafts[at], machine.costs)
         accepted = common_prefix(list(choice.tokens), tokens[at + 1 :])
-        came = tokens[at + 1 : at + 2 + accepted]
-        policy.learn(choice, came)
-        seconds = machine.ran(1 + len(choice.tokens))
+        new_tokens = tokens[at + 1 : at + 2 + accepted]
+        policy.learn(choice, new_tokens)
+        seconds = machine.run_pass(1 + len(choice.tokens))
         tally.add(choice, accepted, seconds)
         steps += seconds
-        at += len(came)
+        at += len(new_tokens)
     return steps, tally
 
 
 def oracle(trace: Trace, drafts: list[list[Draft]], c: Callable[[int], float]) -> float:
-    """Plain steps of the best choice of drafts and lengths for the whole answer, known beforehand."""
+    """Return the plain steps of the best choice of drafts and lengths for the whole answer, known beforehand."""
     tokens = future(trace)
     last = len(tokens) - 1
     best = [0.0] * (last + 1)

@@ -1,4 +1,4 @@
-"""Opening a long chat again: read anew, read ahead while the user types, or restored from the disk.
+"""Time to open a long chat again: read from the beginning, read ahead while the user types, or restored from the disk.
 
     python -m benchmarks.resume [--model M] [--tokens N] [--runs N] [--json]
 
@@ -87,7 +87,7 @@ def fresh(options: argparse.Namespace) -> OurEngine:
 
 
 def notes(tokens: int) -> tuple[Message, ...]:
-    """A chat of about so many tokens; a note is about 18 of them."""
+    """Build a chat of about `tokens` tokens; a note is about 18 of them."""
     text = " ".join(
         f"Note {i}: the gardener saw {i % 7} small birds near the old bridge today." for i in range(tokens // 18)
     )
@@ -114,7 +114,7 @@ def first_token(engine: OurEngine, history: tuple[Message, ...], chat: str) -> f
 
 
 def wait_for_save(folder: Path) -> int:
-    """Bytes of the saved chat, once the engine has had its idle moment."""
+    """Wait until the engine has saved the chat in idle time, and return the bytes of its keys and values."""
     for _ in range(300):
         if list(folder.glob("*.json")):
             return sum(path.stat().st_size for path in folder.glob("*.kv"))

@@ -1,10 +1,10 @@
-"""How long the window takes to be seen, and the engine to say its first token, from the start of their processes.
+"""Time until the window is visible, and until the engine's first token, from the start of their processes.
 
     python -m benchmarks.startup [--model M] [--bundle FOLDER] [--runs N] [--json]
 
 The window starts as `make run` starts it, on a data folder of its own, offscreen if there is no display; its process
-tells when the first frame is painted, while the engine loads beside it. "make run" is the whole command. With a bundle
-(build/dist/chickadee, of `make package`) it is the packaged programs that start.
+reports when the first frame is painted, while the engine loads beside it. "make run" is the whole command. With a
+bundle (build/dist/chickadee, made by `make package`) the packaged programs start instead.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def commands(options: argparse.Namespace) -> dict[str, list[str]]:
-    """What opens the window, by the names of TARGETS."""
+    """Return the commands that open the window, by the names of TARGETS."""
     if options.bundle:
         return {"packaged": [str(options.bundle.resolve() / "chickadee"), "--model", str(options.model)]}
     return {
@@ -70,7 +70,7 @@ def report(options: argparse.Namespace, seconds: dict[str, list[float]]) -> None
 
 
 def window(command: list[str]) -> float:
-    """Seconds from the start of the command's process to the window's first frame."""
+    """Return the seconds from the start of the command's process to the window's first frame."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "first-frame"
         environment = os.environ | {
@@ -87,11 +87,11 @@ def window(command: list[str]) -> float:
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(PATIENCE)
-            time.sleep(0.5)  # the engine, too, is gone before the next run begins
+            time.sleep(0.5)  # until the engine has ended too
 
 
 def wait_for(report: Path, process: subprocess.Popen[bytes]) -> float:
-    """When the first frame was painted, in Unix seconds."""
+    """Wait for the report of the first frame and return when it was painted, in Unix seconds."""
     until = time.time() + PATIENCE
     while not report.exists():
         if process.poll() is not None or time.time() > until:
@@ -101,7 +101,7 @@ def wait_for(report: Path, process: subprocess.Popen[bytes]) -> float:
 
 
 def engine(model: Path, program: Path | None) -> tuple[float, float]:
-    """Seconds from the engine's start until the model is loaded, and until the first text of an answer."""
+    """Return the seconds from the engine's start until the model is loaded, and until the first text of an answer."""
     started = time.perf_counter()
     with OurEngine(model, None, None, program=program) as ours:
         loaded = ours.start_seconds

@@ -1,10 +1,10 @@
-"""How long the store takes with many chats: search, listing, filling the index of an older file, deleting for good.
+"""Speed of the store with many chats: search, listing, filling the index of an older file, deleting permanently.
 
     python -m benchmarks.store [--chats N] [--messages N] [--files N] [--json]
 
 The store is a new one in a temporary folder: chats of random words, a tenth of the messages in Chinese, and files of
-10,000 words beside some of the questions. Every query
-is timed from the text to the marked snippets; the worst of its kind is what counts.
+10,000 words beside some of the questions. Every query is timed from the text to the marked snippets; the slowest of its
+kind counts.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def fill(store: ChatStore, chats: int, messages: int) -> None:
 
 
 def attach(store: ChatStore, files: int) -> None:
-    """Beside the first question of the latest chats."""
+    """Attach a file to the first question of each of the latest chats."""
     dice = random.Random(7)
     for chat in store.chats()[:files]:
         text = " ".join(word(dice) for _ in range(10_000))
@@ -103,13 +103,13 @@ def attach(store: ChatStore, files: int) -> None:
 
 
 def size_of(store: ChatStore) -> float:
-    """MB, with all that is still in the write-ahead log."""
+    """Return the size of the store in MB, after writing the write-ahead log into its file."""
     store.using(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
     return store.path.stat().st_size / 1e6
 
 
 def word(dice: random.Random) -> str:
-    """Words as rare as in a language: the n-th most frequent one stands 1/n as often."""
+    """Draw a word with the frequencies of a language: the n-th most frequent word occurs 1/n as often as the first."""
     rank = int(WORDS ** dice.random())
     return "the" if rank == 1 else f"w{rank}"
 
@@ -121,7 +121,7 @@ def text(dice: random.Random) -> str:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Milliseconds."""
+    """Return the milliseconds that `work` takes."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000

@@ -1,4 +1,4 @@
-"""Recorded answers as token ids: what a model says to the prompt set, so that drafting can be replayed without it."""
+"""Recorded answers to the prompt set as token ids, so that drafting can be replayed without the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANSWER_TOKENS = 128
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Token ids of one prompt (with its template) and of its greedy answer, without the token that ended it."""
+    """Token ids of one prompt (with its template) and of its greedy answer, without the token that ended the answer."""
 
     category: str
     held_out: bool
@@ -31,12 +31,12 @@ class Trace:
 
     @property
     def steps(self) -> int:
-        """Passes of plain decoding: the first token comes from the prompt's pass, the end token from one of its own."""
+        """Passes of plain decoding: the prompt's pass gives the first token, and the end token needs its own pass."""
         return len(self.output) - 1 + self.ended
 
 
 def record(model: Path, threads: int | None) -> Iterator[Trace]:
-    """Answer the prompt set, one trace after the other; prompts with a common beginning share its reading."""
+    """Answer the prompt set, one trace after the other; prompts with a common beginning share its prefill."""
     with closing(Model(model, dry=True)) as dry, closing(Engine()) as engine:
         template = ChatTemplate(dry.template, dry.vocabulary)
         engine.load(Load(0, str(model), n_ctx=4096, threads=threads))

@@ -1,4 +1,4 @@
-"""Turns of the window's event loop: how long each took, and waiting while they go on."""
+"""Turns of the window's event loop: how long each took, and functions that wait while the loop runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 300
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Milliseconds between two turns of the event loop; `own` of processor time."""
+    """Milliseconds between two turns of the event loop; `own` is the longest turn's processor time."""
 
     count: int
     p50: float
@@ -25,7 +25,10 @@ class Gaps:
 
 
 class Heartbeat:
-    """Notes the time between its beats; `take` gives those since the last take. `culprits` hears of each turn."""
+    """A timer that records the time between its beats; `pop_gaps` returns the gaps since the previous call.
+
+    `culprits` is told of each turn.
+    """
 
     def __init__(self, what: str = "", culprits: Culprits | None = None) -> None:
         self.what, self._culprits = what, culprits
@@ -36,7 +39,7 @@ class Heartbeat:
         self._timer.timeout.connect(self._beat)
         self._timer.start(1)
 
-    def take(self) -> Gaps:
+    def pop_gaps(self) -> Gaps:
         gaps, own = sorted(self._gaps), max(self._own)
         self._gaps, self._own = [], []
         last = len(gaps) - 1

@@ -1,9 +1,9 @@
-"""The packaged engine, whose kernels are made for many processors, beside the one compiled for this very processor.
+"""Speed of the packaged engine, with kernels for many processors, beside the one compiled for this very processor.
 
     python -m benchmarks.variants [--program build/dist/chickadee/chickadee-engine] [--model M] [--starts N] [--runs N]
 
-Both compute with llama.cpp, in turn on the same prompts, and are started anew a few times, as in benchmarks.decode.
-Ratios are packaged over compiled: above 1 the packaged one is faster.
+Both compute with llama.cpp, in turn on the same prompts, and are started several times, as in benchmarks.decode. Ratios
+are packaged over compiled: above 1 the packaged one is faster.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
     python -m benchmarks.window [--model M] [--tokens N] [--messages N] [--json] [--why]
 
 Opens the real window with the real engine on a folder of its own, and asks for an answer with headings, lists, code and
-a table. A timer that fires every millisecond notes how late it is: that is how long a click would have waited. "Own" is
-the longest processor time of one turn: where it is far below max, other programs kept the window from running.
+a table. A timer that fires every millisecond records how late it is: that is how long a click would have waited. "Own"
+is the longest processor time of one turn: where it is far below max, other programs kept the window from running.
 
-Then, without the engine, a chat of many messages: how long it takes from the click to its painted end, what a step of
-the wheel takes (scrolling, making what comes into view, painting), up, down and by the scroll bar's ends, the gaps
-while an answer comes in at 100 tokens a second below that chat, and what the chat costs in memory.
+Then, without the engine, a chat of many messages: the time from the click to its painted end, the time of a step of the
+wheel (scrolling, making what comes into view, painting), up, down and by the scroll bar's ends, the gaps while an
+answer comes in at 100 tokens a second below that chat, and the chat's memory.
 
---why tells what the longest turns were busy with; they take longer for being watched.
+--why tells what the longest turns were busy with; watching makes them longer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ QUESTION = (
     "block with comments. End with a table that compares their best, average and worst time."
 )
 LIMIT_MS = 50
-AFTER_MS = 1500  # prose is joined, the chat is read ahead
+AFTER_MS = 1500  # in this time prose is laid out and the chat is read ahead
 PATIENCE = 300
 
 
@@ -75,21 +75,21 @@ def main() -> None:
 
 def measure(chickadee: Chickadee, culprits: Culprits | None) -> tuple[dict[str, Gaps], int]:
     engine, conversation = chickadee.engine, chickadee.open_chats.current
-    wait(200)  # the first frame is not what is measured here
+    wait(200)  # the first frame is not measured here
     heartbeat = Heartbeat("loading", culprits)
     chickadee.start()
     wait_until(lambda: engine.state.phase == "ready")
-    gaps = {"loading": heartbeat.take()}
-    heartbeat.what = "sending"  # the first message: the page is another one from here on
+    gaps = {"loading": heartbeat.pop_gaps()}
+    heartbeat.what = "sending"  # the first message replaces the welcome page
     chickadee.chats.drafts.send(QUESTION)
     wait(100)
-    gaps["sending"] = heartbeat.take()
+    gaps["sending"] = heartbeat.pop_gaps()
     heartbeat.what = "streaming"
     wait_until(lambda: not conversation.busy)
-    gaps["streaming"] = heartbeat.take()
+    gaps["streaming"] = heartbeat.pop_gaps()
     heartbeat.what = "afterwards"
     wait(AFTER_MS)
-    gaps["afterwards"] = heartbeat.take()
+    gaps["afterwards"] = heartbeat.pop_gaps()
     return gaps, len(conversation.messages[-1].content)
 
 

@@ -1,1 +1,1 @@
-"""What app, engine and models share. Imports nothing of ours."""
+"""Code that app, engine and models share: failures, files, messages. Imports nothing else of ours."""

@@ -1,4 +1,4 @@
-"""Sizes of memory as people write and read them: '4GB' to bytes and back; shown in powers of 1000."""
+"""Memory sizes as people write and read them: parses '4GB' into bytes, and shows bytes in powers of 1000."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ LARGEST = 1 << 60
 
 
 def parse_bytes(text: str) -> int:
-    """'4GiB', '3500MB', '2G' (= 2 GiB), '1.5 g', '1000000'; raises ValueError with a sentence for anything else."""
+    """Return the bytes that a text like '4GiB', '3500MB', '2G' (= 2 GiB), '1.5 g' or '1000000' names.
+
+    Raises ValueError with a sentence for any other text.
+    """
     found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,9})?)\s*([a-z]{0,3})\s*", text.lower())
     if not found or found[2] not in UNITS:
         raise ValueError(f"“{text}” is not a memory size: write it like 4GB or 3500MB")
@@ -24,7 +27,7 @@ def parse_bytes(text: str) -> int:
 
 
 def show_bytes(size: int) -> str:
-    """'1.42 GB', '210 MB', '16 kB', '100 bytes': short enough for a sentence."""
+    """Format a size for a sentence, rounded: '1.42 GB', '210 MB', '16 kB', '100 bytes'."""
     if size >= 1e9:
         return f"{size / 1e9:,.2f} GB"
     if size >= 1e6:
@@ -33,7 +36,7 @@ def show_bytes(size: int) -> str:
 
 
 def exact_bytes(size: int) -> str:
-    """'4GiB', '1536MiB', '3500MB', '7B': nothing is rounded, so `parse_bytes` reads the same size again."""
+    """Format a size without rounding, so that `parse_bytes` reads it back: '4GiB', '1536MiB', '3500MB', '7B'."""
     for unit in ("TiB", "GiB", "TB", "GB", "MiB", "MB", "KiB", "kB"):
         if size and size % UNITS[unit.lower()] == 0:
             return f"{size // UNITS[unit.lower()]}{unit}"

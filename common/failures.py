@@ -1,4 +1,4 @@
-"""The exceptions that say: the world around us failed, not our code. Everything else that is raised is a bug."""
+"""Exceptions for a failed environment, as opposed to bugs: any exception that is no `Failure` is a bug."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from common.sentences import Sentence
 
 
 class Failure(Exception):
-    """Something the user can understand and act on: a `sentence` that is worded where it is shown.
+    """Error that the user can understand and act on: a `sentence` that is worded where it is shown.
 
-    `str()` is its English, for the terminal and the log; `code` is for programs. `detail` is for the log: what a
-    library printed, a path, a number. It can always be printed and sent, whatever a file in it is called."""
+    `str()` gives the English text, for the terminal and the log; programs read `code`. `detail` is for the log (a
+    library's output, a path, a number); characters that cannot be printed or sent are replaced in it.
+    """
 
     def __init__(self, sentence: str | Sentence, detail: str = "", /, **values: object) -> None:
-        """`sentence` may be the id of a message, with `values` for its holes."""
+        """Store the sentence; `sentence` may also be the id of a message, whose holes `values` fill."""
         self.sentence = Sentence.of(sentence, **values) if isinstance(sentence, str) else sentence
         super().__init__(self.sentence)
         self.detail = printable(detail)
 
     @property
     def code(self) -> str:
-        """What kind of failure it is."""
+        """Kind of failure: the part of the sentence's id before the dot."""
         return self.sentence.code
 
     def __str__(self) -> str:
@@ -28,7 +29,7 @@ class Failure(Exception):
 
 
 class CommandFailure(Failure):
-    """Raised by commands of the terminal alone, which speak English: its sentence is in no table."""
+    """Failure of a terminal command: an English sentence that is not in the table of messages, with its own `code`."""
 
     def __init__(self, code: str, sentence: str, detail: str = "") -> None:
         super().__init__(Sentence.plain(sentence), detail)
@@ -36,5 +37,4 @@ class CommandFailure(Failure):
 
     @property
     def code(self) -> str:
-        """What kind of failure it is."""
         return self._code

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and private to the user. Knows nothing of what is in them."""
+"""Files that are written whole or not at all, private to the user, and opened without ever waiting."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from pathlib import Path
 from typing import BinaryIO
 
 PIECE = 1 << 20  # bytes read at once
-TEMPORARY = ".chickadee-"  # begins the name of a file or folder that is not whole yet
-# A pipe that is put where a file was must not make us wait; with a regular file it changes nothing.
+TEMPORARY = ".chickadee-"  # beginning of the name of an unfinished file or folder
+# Opening a pipe must not wait, should one lie where a file is expected; regular files open as usual.
 NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 class NotAFile(OSError):
-    """There is something of that name, but no file: a pipe, a device, a socket. Reading it could wait for ever."""
+    """A path that is a pipe, device or socket instead of a regular file; reading one could wait for ever."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.EINVAL, "It is not a file", str(path))
 
 
-def never_waiting(path: str, flags: int) -> int:
-    """An opener for `open`: what is a pipe where a file should be does not make us wait. Files are as ever."""
+def nonblocking_opener(path: str, flags: int) -> int:
+    """Open `path` as an `opener` of `open`, without waiting if a pipe lies there; regular files open as usual."""
     return os.open(path, flags | NEVER_WAIT, 0o666)
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a regular file for reading, without a buffer. Never waits.
+    """Open a regular file for reading, unbuffered, and never wait.
 
-    Raises OSError: NotAFile, IsADirectoryError, and for a name that no file can have FileNotFoundError."""
+    Raises OSError: NotAFile for pipes and devices, IsADirectoryError for a folder, FileNotFoundError also for a name
+    that no file can have.
+    """
     try:
-        _check_kind(path, path.stat())  # first: to open some devices is to use them
-        file = open(path, "rb", buffering=0, opener=never_waiting)  # noqa: SIM115
-    except ValueError as error:  # a zero byte, or letters that the file system cannot say
+        _check_kind(path, path.stat())  # before opening, because opening some devices already has an effect
+        file = open(path, "rb", buffering=0, opener=nonblocking_opener)  # noqa: SIM115
+    except ValueError as error:  # a zero byte, or characters that the file system cannot encode
         raise FileNotFoundError(errno.ENOENT, "No file can have such a name", str(path)) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
@@ -58,22 +60,22 @@ def _check_kind(path: Path, status: os.stat_result) -> None:
 
 
 def read_small(path: Path, most: int) -> bytes:
-    """What is in a file that should be small: its first `most` bytes. Raises OSError, as `open_file` does."""
+    """Return the first `most` bytes of a file that should be small. Raises OSError, as `open_file` does."""
     with open_file(path) as file:
         return read_up_to(file, most)
 
 
 def read_up_to(file: BinaryIO, count: int) -> bytes:
-    """So many bytes, fewer only where the file ends. Raises OSError."""
+    """Return `count` bytes from the file's position, or fewer if the file ends before. Raises OSError."""
     pieces = []
-    while count > 0 and (piece := file.read(min(count, PIECE))):  # None: of a kernel's file that would wait
+    while count > 0 and (piece := file.read(min(count, PIECE))):  # None: a special file of the kernel without data now
         pieces.append(piece)
         count -= len(piece)
     return b"".join(pieces)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create the folder and its missing parents, readable by the user only; raises OSError."""
+    """Create the folder and its missing parents, readable by the user only. Raises OSError."""
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -81,10 +83,11 @@ def make_private_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """A file to write to that takes the place of `path` when the block ends: a crash leaves the old one or the new one.
+    """Yield a temporary file to write to, and move it to `path` when the block ends.
 
-    The folder must exist. Until then it has a name in it that nobody can guess and nobody has. Raises OSError; what the
-    block raises leaves the old file and nothing else."""
+    A crash therefore leaves the old file or the new one. The folder must exist; the temporary file lies in it under an
+    unguessable, unused name. Raises OSError. If the block raises, the temporary file is deleted and the old file stays.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)  # mkstemp's mode is 0600
     try:
         with os.fdopen(handle, "wb") as file:
@@ -101,16 +104,17 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file at `path` by `content`, mode 0600: a crash leaves the old file or the new one, never a part.
+    """Replace the file at `path` by `content`, mode 0600; a crash leaves the old file or the new one, never a part.
 
-    The folder is created if it is missing. Raises OSError; then no temporary file is left."""
+    A missing folder is created. Raises OSError, and leaves no temporary file then.
+    """
     make_private_folder(path.parent)
     with replacing(path) as file:
         file.write(content)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in the folder survive a power cut, where the system can do that. Raises nothing: it is done."""
+    """Flush the folder to disk, so that a rename in it survives a power cut; ignore systems that cannot."""
     if os.name != "posix":
         return
     with contextlib.suppress(OSError):  # e.g. a folder that may be written but not listed
@@ -122,11 +126,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_file(path: Path) -> bool:
-    """Is there a file? No where the system will not say, for which `Path.is_file` raises: a folder without rights, a
-    name too long."""
+    """Return whether a file exists at `path`; False if the system refuses to say.
+
+    `Path.is_file` raises in that case: for a folder without rights, or a name that is too long.
+    """
     return os.path.isfile(path)  # noqa: PTH113
 
 
 def is_folder(path: Path) -> bool:
-    """Is there a folder? As `is_file`."""
+    """Return whether a folder exists at `path`; False if the system refuses to say."""
     return os.path.isdir(path)  # noqa: PTH112

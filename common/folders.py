@@ -1,4 +1,4 @@
-"""Chickadee's two folders: one for what must not be lost, one for what can always be worked out again."""
+"""Chickadee's two folders: one for data that must not be lost, one for data that can be computed again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ CACHE_DIR_VARIABLE = "CHICKADEE_CACHE_DIR"
 
 
 def data_folder() -> Path:
-    """Chats, settings, downloaded models; it may not exist yet (`common.files.make_private_folder`)."""
+    """Return the folder of chats, settings and downloaded models.
+
+    It may not exist yet: create it with `common.files.make_private_folder`.
+    """
     chosen = os.environ.get(DATA_DIR_VARIABLE)
     return Path(chosen) if chosen else Path(platformdirs.user_data_path(NAME, appauthor=False))
 
 
 def cache_folder() -> Path:
-    """Measurements, saved keys and values, facts about files; it may not exist yet."""
+    """Return the folder of measurements, saved keys and values, and facts about files; it may not exist yet."""
     chosen = os.environ.get(CACHE_DIR_VARIABLE)
     return Path(chosen) if chosen else Path(platformdirs.user_cache_path(NAME, appauthor=False))

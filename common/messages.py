@@ -1,13 +1,14 @@
-"""All that engine, models and window say in sentences made of a code and values, in English, by their ids.
+"""English texts of all sentences that engine, models and window say to the user, by message id (`common.sentences`).
 
-An id is a code for programs and, behind a dot, which of its sentences. Holes have the names of values: `{size:bytes}`
-is a number of bytes, any value may be another sentence (`common.sentences`). Two texts: for n = 1, and for other n.
+An id is a code for programs, a dot, and which of that code's sentences it is. A hole like `{name}` has the name of the
+value that fills it: `{size:bytes}` takes a number of bytes, and any value may be another sentence. A pair of texts is
+for n = 1 and for other n.
 """
 
 from __future__ import annotations
 
 MESSAGES: dict[str, str | tuple[str, str]] = {
-    # Of any kind.
+    # For all parts of the program.
     "plain.text": "{text}",
     "sentences.two": "{first} {second}",
     # The engine: requests, and the loaded model.

@@ -1,4 +1,4 @@
-"""Paths as text. A file's name may hold any bytes; JSON, SQLite, TOML, Qt and a screen take text only.
+"""Paths as text: file names may hold any bytes, but JSON, SQLite, TOML, Qt and screens take only text.
 
 Python keeps bytes that are not UTF-8 as lone surrogates (PEP 383): msgspec and SQLite raise on them, Qt drops them.
 """
@@ -12,27 +12,29 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 URI = "file://"
-LONGEST = 200  # characters of a name that are shown
+LONGEST = 200  # characters
 REPLACED = "\N{REPLACEMENT CHARACTER}"
-# Lone surrogates, control characters, and what turns the order of the letters behind it.
+# Lone surrogates, control characters, and characters that reverse the text direction.
 UNSHOWN = re.compile("[\ud800-\udfff\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """`text` as UTF-8 can say it, without what makes a terminal do something; lines and tabs stay."""
+    """Replace lone surrogates, control characters and text-direction marks in `text`; line ends and tabs stay."""
     return UNSHOWN.sub(REPLACED, text)
 
 
-def shown(path: Path | str) -> str:
-    """A file's name, or a whole path that is given as text, as people can read it: one line, a long one without its
-    middle. No path can be made of it."""
+def display_name(path: Path | str) -> str:
+    """Return a file's name, or a whole path given as text, for people to read: one line, shortened in the middle.
+
+    The result cannot be converted back to a path.
+    """
     text = printable(path.name or str(path) if isinstance(path, Path) else path)
     text = text.replace("\n", REPLACED).replace("\t", REPLACED)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 1]}…{text[-LONGEST // 2 :]}"
 
 
 def path_text(path: Path | str) -> str:
-    """The path as text that `path_of` reads: as it is, or as a file URI where its name is not UTF-8."""
+    """Return the path as text that `path_of` reads: unchanged, or as a file URI if its name is not UTF-8."""
     text = str(path)
     try:
         text.encode()
@@ -42,7 +44,7 @@ def path_text(path: Path | str) -> str:
 
 
 def path_of(text: str) -> Path:
-    """The path that `path_text` wrote, that a user typed or that a file manager gave."""
+    """Return the path that a text names: one written by `path_text`, typed by a user or given by a file manager."""
     if not text.startswith(f"{URI}/"):
         return Path(text)
     path = os.fsdecode(unquote_to_bytes(text[len(URI) :]))
@@ -50,5 +52,5 @@ def path_of(text: str) -> Path:
 
 
 def typed_path(text: str) -> Path:
-    """Whole, of what a user typed: also `~/models`."""
+    """Return the absolute path that a user typed; `~` stands for the home folder."""
     return path_of(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path's own raises for a user who is not there

@@ -1,12 +1,10 @@
-"""How the engine's program is started, and what its planner is asked and answers: lines of JSON, one each.
+"""Messages to and from the engine's planner: whether a model fits into memory, asked and answered as lines of JSON.
 
-`python -m engine plans` reads an `Ask` from each line of its input and prints a `Verdict`.
+`python -m engine plans` reads an `Ask` from each line of its input and prints a `Verdict` for it.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -14,20 +12,16 @@ import msgspec
 from common.byte_sizes import show_bytes
 from common.sentences import Sentence
 
-READ = "--read"  # the option of `serve` and `plans` that names a file outside of the model folders
-
-
-def engine_command(verb: str) -> list[str]:
-    """Program and arguments that start the engine: from the checkout, or the executable beside a packaged app."""
-    if getattr(sys, "frozen", False):
-        suffix = ".exe" if sys.platform == "win32" else ""
-        return [str(Path(sys.executable).with_name(f"chickadee-engine{suffix}")), verb]
-    return [sys.executable, "-m", "engine", verb]
-
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """`size`: bytes of the file. `kv_width`: numbers in one token's keys and values of one layer; `attention`: in its
-    queries, 0 for as many as in `embedding`. `guessed`: the shapes are those that such models usually have."""
+    """Sizes of a model whose file is not on this computer, for a plan without a header.
+
+    Attributes:
+        size: bytes of the file.
+        kv_width: numbers in one token's keys and values of one layer.
+        attention: numbers in one token's queries of one layer; 0 if equal to `embedding`.
+        guessed: whether the shapes are only what models of this size usually have.
+    """
 
     name: str
     size: int
@@ -43,10 +37,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """About the file at `path`, or about `estimate`; the rest are wishes, None and auto leave them to the planner.
+    """Question to the planner about the file at `path` or about `estimate`, with wishes for the plan.
 
-    `backend` is one of the engine's names for its libraries, `kv_mode` for ways to keep keys and values. `freed_bytes`:
-    what unloading the model that is loaded now gives back.
+    The planner decides every wish that is None or 'auto'. `backend` is one of the engine's names for its libraries,
+    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free.
     """
 
     id: int = 0
@@ -65,10 +59,15 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`parts`: bytes by name, `total_bytes` together, with the context full. `exact`: planned from the file itself.
+    """Answer of the planner: whether the model fits into memory, and how it would be loaded.
 
-    `speed`: tokens per second of plain decoding, as it was timed here with this library, threads and type of keys and
-    values; 0 where it was not. `problem` says why there is no plan."""
+    Attributes:
+        parts: bytes by name; `total_bytes` is their sum with a full context.
+        exact: whether the plan was made from the file itself, not from an estimate.
+        speed: tokens/s of plain decoding, as timed on this computer with this library, number of threads and KV type;
+            0 if not timed.
+        problem: why there is no plan.
+    """
 
     id: int = 0
     verdict: Literal["fits", "tight", "no", "unknown"] = "unknown"
@@ -88,7 +87,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """For the terminal: 'fits: 1.42 GB with 32,768 tokens'; 'about' where it is an estimate."""
+        """Summary for the terminal, like 'fits: 1.42 GB with 32,768 tokens'; 'about' marks an estimate."""
         if self.verdict == "unknown":
             return str(self.problem or "")
         about = "" if self.exact else "about "

@@ -1,9 +1,10 @@
-"""Tells what a model thinks from what it answers, by the markers that it writes around its thoughts.
+"""Separates a model's thoughts from its answer, by the markers that the model writes around its thoughts.
 
-The engine does it while a text is written, the window with texts that are stored.
+The engine does this while a text is generated, the window for stored texts.
 
-A thought stands at the beginning of an answer, or right behind another one; what looks like a marker further on is
-text. Where the chat's template has opened the thought already, the text begins inside it; its end shows that it did.
+A thought begins at the start of an answer or right after another thought; anything that looks like a marker further on
+is text. If the chat's template has already opened the thought, the text begins inside it, and only the closing marker
+shows that it did.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
-# What opens a thought, what closes it: of Qwen, DeepSeek and most others; Magistral; Kimi; Command R; gpt-oss; Gemma.
+# (opening marker, closing markers) of Qwen, DeepSeek and most others; Magistral; Kimi; Command R; gpt-oss; Gemma.
 MARKERS = (
     *((f"<{tag}>", (f"</{tag}>",)) for tag in TAGS),
     ("[THINK]", ("[/THINK]",)),
@@ -34,23 +35,27 @@ UNOPENED = ("</think>", "[/THINK]", "◁/think▷")
 _SIGNS = ("think", "THINK", "<thought", "<reasoning>", "<reflection>", "<|channel")
 
 
-Kind = Literal["text", "opened", "thought", "closed", "unopened"]
+PieceKind = Literal["text", "opened", "thought", "closed", "unopened"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Of an answer, as it was written: all pieces together are the answer, markers and blanks included.
+    """Consecutive part of an answer as it was written: all pieces joined are the answer, with markers and blanks.
 
-    `opened` and `closed` are the markers around a thought; `unopened` closes one that no marker has opened: all of the
-    text before it was a thought."""
+    `opened` and `closed` are the markers around a thought; `unopened` is a closing marker without an opening one: all
+    text before it was a thought.
+    """
 
-    kind: Kind
+    kind: PieceKind
     text: str
 
 
 @dataclass(slots=True)
 class Section:
-    """A part of an answer, which grows until it is `closed`. `thought` turns true where only the end shows it."""
+    """Thought or text of an answer, which grows until it is `closed`.
+
+    `thought` becomes true late if only the closing marker shows that the text was a thought.
+    """
 
     thought: bool
     text: str = ""
@@ -59,17 +64,17 @@ class Section:
 
 @dataclass(slots=True)
 class Sections:
-    """An answer's thoughts and texts in order, without the markers and blanks between them."""
+    """Thoughts and texts of an answer in order, without the markers and blanks between them."""
 
     all: list[Section] = field(default_factory=list)
 
     @property
     def thinking(self) -> bool:
-        """Is the text inside a thought that was opened?"""
+        """Whether the last section is a thought that is not closed."""
         return bool(self.all) and self.all[-1].thought and not self.all[-1].closed
 
     def add(self, piece: Piece) -> None:
-        """Go on with the next piece."""
+        """Append the answer's next piece."""
         if piece.kind == "opened":
             self.all.append(Section(True))
             return
@@ -87,69 +92,69 @@ class Sections:
 
 
 class ReasoningParser:
-    """Feed it an answer as it is written; it gives back pieces as soon as it is certain what they are."""
+    """Incremental parser: takes an answer as it is written and returns pieces as soon as their kind is certain."""
 
     def __init__(self) -> None:
         self.sections = Sections()
-        self._held = ""  # may be the beginning of a marker
-        self._closings: tuple[str, ...] = ()  # of the thought that is open
+        self._held = ""  # text that may turn out to begin a marker
+        self._closings: tuple[str, ...] = ()  # closing markers of the open thought
         self._in_text = False
-        self._known = 0  # characters of what is held that were told of before
+        self._resumed = 0  # characters of the held text that `resume` read: they are not returned again
         self._pieces: list[Piece] = []
 
     def resume(self, text: str) -> None:
-        """The answer goes on that begins with `text`, of which no pieces are wanted."""
+        """Read the beginning of an answer that will go on, without returning its pieces."""
         self.feed(text)
-        self._known = len(self._held)
+        self._resumed = len(self._held)
 
     def feed(self, text: str) -> list[Piece]:
-        """What is certain now."""
+        """Read more text and return the pieces whose kind is now certain."""
         self._held += text
-        while self._step(False):
+        while self._decide(False):
             pass
-        return self._taken()
+        return self._pop_pieces()
 
     def close(self) -> list[Piece]:
-        """The answer has ended: what was held back."""
-        while self._step(True):
+        """End the answer and return the pieces that were held back."""
+        while self._decide(True):
             pass
-        self._tell("text", self._held)  # blanks behind a thought
+        self._emit("text", self._held)  # blanks after a thought
         self._held = ""
         if self.sections.all:
             self.sections.all[-1].closed = True
-        return self._taken()
+        return self._pop_pieces()
 
     @property
     def held(self) -> Piece:
-        """What is held back, as what it is if nothing more comes."""
+        """Text held back so far, with the kind that it has if no more text follows."""
         return Piece("thought" if self._closings else "text", self._held)
 
-    def _taken(self) -> list[Piece]:
+    def _pop_pieces(self) -> list[Piece]:
         pieces, self._pieces = self._pieces, []
         return pieces
 
-    def _tell(self, kind: Kind, text: str) -> None:
+    def _emit(self, kind: PieceKind, text: str) -> None:
         if not text:
             return
         self.sections.add(Piece(kind, text))
-        new = text[self._known :]
-        self._known = max(0, self._known - len(text))
+        new = text[self._resumed :]
+        self._resumed = max(0, self._resumed - len(text))
         if new or kind not in ("text", "thought"):
             self._pieces.append(Piece(kind, new))
 
-    def _step(self, ended: bool) -> bool:
-        """Decide about what is held; is there more to decide?"""
+    def _decide(self, ended: bool) -> bool:
+        """Decide about the beginning of the held text; return whether another decision may follow."""
         if not self._held:
             return False
         if self._closings:
-            return self._think(ended)
-        return self._answer(ended) if self._in_text else self._begin(ended)
+            return self._decide_thought(ended)
+        return self._decide_answer(ended) if self._in_text else self._decide_beginning(ended)
 
-    def _begin(self, ended: bool) -> bool:
+    def _decide_beginning(self, ended: bool) -> bool:
         text = self._held.lstrip()
         for opening, closings in MARKERS:
             if text.startswith(opening):
-                self._tell("opened", self._held[: len(self._held) - len(text) + len(opening)])
+                self._emit("opened", self._held[: len(self._held) - len(text) + len(opening)])
                 self._held, self._closings = text[len(opening) :], closings
                 return True
             if not ended and opening.startswith(text):
@@ -157,20 +162,20 @@ class ReasoningParser:
         self._in_text = bool(text)
         return self._in_text
 
-    def _think(self, ended: bool) -> bool:
+    def _decide_thought(self, ended: bool) -> bool:
         found = [(at, closing) for closing in self._closings if (at := self._held.find(closing)) >= 0]
         if found:
             at, closing = min(found)
-            self._tell("thought", self._held[:at])
-            self._tell("closed", closing)
+            self._emit("thought", self._held[:at])
+            self._emit("closed", closing)
             self._held, self._closings = self._held[at + len(closing) :], ()
             return True
         self._release("thought", self._closings, ended)
         return False
 
-    def _answer(self, ended: bool) -> bool:
-        if self.sections.all and self.sections.all[0].thought:  # so no other one can have begun unseen
-            self._tell("text", self._held)
+    def _decide_answer(self, ended: bool) -> bool:
+        if self.sections.all and self.sections.all[0].thought:  # a thought was opened, so a closing marker alone is text
+            self._emit("text", self._held)
             self._held = ""
             return False
         found = [(at, closing) for closing in UNOPENED if (at := self._held.find(closing)) >= 0]
@@ -180,7 +185,10 @@ class ReasoningParser:
         return False
 
     def _end_unopened(self, at: int, closing: str, ended: bool) -> bool:
-        """`closing` stands at `at`: it ends a thought if it has a line's beginning or end for itself, outside code."""
+        """Handle `closing`, found at `at` without an opening marker; return whether more can be decided.
+
+        The marker ends a thought if it stands at the beginning or end of a line, outside code; otherwise it is text.
+        """
         behind = self._held[at + len(closing) :]
         if not behind and not ended:
             self._release("text", (closing,), ended=False)
@@ -189,41 +197,44 @@ class ReasoningParser:
         before = (first + self._held[:at]).lstrip("\n")
         is_end = (behind[:1] in ("", "\n") or before[-1:] in ("", "\n")) and not _in_code(before)
         if is_end:
-            self._tell("text", self._held[:at])
-            self._tell("unopened", closing)
+            self._emit("text", self._held[:at])
+            self._emit("unopened", closing)
             self._in_text = False
         else:
-            self._tell("text", self._held[: at + len(closing)])
+            self._emit("text", self._held[: at + len(closing)])
         self._held = behind
         return True
 
-    def _release(self, kind: Kind, markers: tuple[str, ...], ended: bool) -> None:
-        """Tell what is held but an end of it that may become one of the markers, and blanks alone at the beginning."""
+    def _release(self, kind: PieceKind, markers: tuple[str, ...], ended: bool) -> None:
+        """Emit the held text as `kind`, except for an end that may become one of the markers.
+
+        Blanks at the very beginning of an answer stay held until other text follows.
+        """
         keep = 0 if ended else max(_overlap(self._held, marker) for marker in markers)
         certain = self._held[: len(self._held) - keep]
         if not ended and not self.sections.all and not certain.strip():
             return
-        self._tell(kind, certain)
+        self._emit(kind, certain)
         self._held = self._held[len(self._held) - keep :]
 
 
 def _overlap(text: str, marker: str) -> int:
-    """Length of the longest end of `text` that begins `marker`, or is all of it."""
-    at = text.find(marker[0], max(0, len(text) - len(marker)))  # asked for every token: most have no such sign
+    """Return the length of the longest suffix of `text` that is a prefix of `marker` (possibly all of it)."""
+    at = text.find(marker[0], max(0, len(text) - len(marker)))  # called for every token, and most tokens lack this character
     while at >= 0 and not marker.startswith(text[at:]):
         at = text.find(marker[0], at + 1)
     return len(text) - at if at >= 0 else 0
 
 
 def _in_code(text: str) -> bool:
-    """Does what follows `text` stand in a fence or a code span?"""
+    """Return whether text that follows `text` would be inside a code fence or code span."""
     if len(re.findall(r"^[ \t]*(?:```|~~~)", text, re.MULTILINE)) % 2:
         return True
     return text[text.rfind("\n") + 1 :].count("`") % 2 == 1
 
 
 def sections_of(text: str) -> list[Section]:
-    """The sections of a finished text."""
+    """Return the sections of a finished text."""
     parser = ReasoningParser()
     parser.feed(text)
     parser.close()
@@ -231,7 +242,7 @@ def sections_of(text: str) -> list[Section]:
 
 
 def open_sections(text: str) -> Sections:
-    """Those of a text that goes on."""
+    """Return the sections of a text that is still being written, the held-back end included."""
     parser = ReasoningParser()
     parser.feed(text)
     parser.sections.add(parser.held)
@@ -239,7 +250,7 @@ def open_sections(text: str) -> Sections:
 
 
 def without_thoughts(text: str) -> str:
-    """The answer alone: what is copied, and what the model reads of it in the next turn."""
+    """Return the answer without its thoughts: what is copied, and what the model reads of it in the next turn."""
     if not any(marker in text for marker in _SIGNS):
         return text
     return "".join(section.text for section in sections_of(text) if not section.thought).strip()

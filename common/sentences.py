@@ -1,7 +1,7 @@
-"""What is said to the user as an id and values: it crosses processes and is stored so, and is worded where it is shown.
+"""Sentences to the user as a message id with values; the text is made in the reader's language where it is shown.
 
-In English by `str()`, from the table in `common.messages`; the window words it in its own language, numbers and sizes
-included, with `worded`.
+A `Sentence` crosses processes and is stored in that form. `str()` gives its English text, from the table in
+`common.messages`; the window calls `worded` with its own translation, which also formats numbers and sizes.
 """
 
 from __future__ import annotations
@@ -19,85 +19,95 @@ from common.byte_sizes import show_bytes
 from common.messages import MESSAGES
 from common.paths import printable
 
-MOST = 1 << 63  # the first whole number that the wire does not take
+WIRE_INT_LIMIT = 1 << 63  # integers must be smaller: the wire's encoding takes 64 bits with a sign
 
 
 class Translate(Protocol):
-    """The translation of an English text, for the number `n` where it has plural forms; None where there is none."""
+    """Function that translates an English text, in the plural form for `n`; returns None without a translation."""
 
     def __call__(self, text: str, n: int | None = None, /) -> str | None: ...
 
 
-def english(_text: str, _n: int | None = None, /) -> None:
-    """Translates nothing."""
+def no_translation(_text: str, _n: int | None = None, /) -> None:
+    """Return no translation, so that the English text is used."""
 
 
-def counted(one: str, many: str, n: int | None, translate: Translate) -> tuple[str | None, str]:
-    """The translation, if there is one, and the English: `one` for n = 1, else `many`.
+def plural_texts(one: str, many: str, n: int | None, translate: Translate) -> tuple[str | None, str]:
+    """Return the translation (None if there is none) and the English text, in the form for `n`.
 
-    Translated is `many`, into one form for each of the language's plurals. A `one` without the number is a text of its
-    own, for exactly one: in some languages that form is that of 21 too."""
+    English uses `one` for n = 1 and `many` otherwise. Translated is `many`, which has one form for each plural of the
+    language. Only a `one` without the number in it is translated on its own, for exactly 1: some languages use their
+    singular form for 21 too.
+    """
     if n == 1 and "{n" not in one:
         return translate(one), one
     return translate(many, n), one if n == 1 else many
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """`id` is a key of MESSAGES, `values` fill the holes of its text: texts, numbers (of bytes, where the hole says so)
-    and other sentences."""
+    """Message to the user as an `id`, a key of MESSAGES, and the `values` that fill the holes of its text.
+
+    A value is a text, a number (of bytes, if the hole says so) or another sentence.
+    """
 
     id: str
     values: Mapping[str, str | int | float | Sentence] = {}
 
     @classmethod
     def of(cls, id: str, /, **values: object) -> Sentence:
-        """With values of any kind; what is neither a number nor a sentence is taken as text that can be printed."""
+        """Build a sentence from values of any kind; what is neither a number nor a sentence becomes printable text."""
         return cls(id, {name: _value(value) for name, value in values.items()})
 
     @classmethod
     def plain(cls, text: str) -> Sentence:
-        """What was made in one language, by a library or an earlier version, and is shown as it is."""
+        """Build a sentence that is shown as `text` in every language: for texts of a library or an earlier version."""
         return cls.of("plain.text", text=text)
 
     @property
     def code(self) -> str:
-        """What kind of thing happened, for programs: the id up to its dot."""
+        """Kind of event, for programs: the id up to its dot."""
         return self.id.partition(".")[0]
 
     def __str__(self) -> str:
-        return self.worded(english)
+        return self.worded(no_translation)
 
     def worded(self, translate: Translate) -> str:
-        """In the language of `translate`; in English where that has no translation. Never fails: what is stored or sent
-        may be of another version."""
+        """Return the text in the language of `translate`, or in English if that has no translation.
+
+        Never raises: a stored or received sentence may be of another version, and is then shown as its id and values. A
+        message without words of its own, like "{reason}", is as empty as its values.
+        """
         for text in filter(None, self._texts(translate)):
             with contextlib.suppress(LookupError, ValueError, TypeError, AttributeError):
                 return _Filler(translate).vformat(text, (), self.values)
         return f"{self.id} {', '.join(map(str, self.values.values()))}".strip()
 
     def _texts(self, translate: Translate) -> tuple[str | None, ...]:
-        """The translation, if there is one, and the English; none of what another version says."""
+        """Return the translation (None if there is none) and the English text; nothing for an id of another version."""
         message, n = MESSAGES.get(self.id), self.values.get("n")
         if isinstance(message, tuple):
-            return counted(*message, n if isinstance(n, int) else None, translate)
+            return plural_texts(*message, n if isinstance(n, int) else None, translate)
         return (translate(message), message) if message else ()
 
 
-def together(first: Sentence, *others: Sentence) -> Sentence:
-    """One sentence behind the other."""
+def join_sentences(first: Sentence, *others: Sentence) -> Sentence:
+    """Join sentences into one that shows them one after the other."""
     for other in others:
         first = Sentence.of("sentences.two", first=first, second=other)
     return first
 
 
-def stored(sentence: Sentence) -> str:
-    """As text that `restored` reads; a plain one as it is."""
+def encode_sentence(sentence: Sentence) -> str:
+    """Encode a sentence as text for `decode_sentence`: JSON, or just the text of a plain sentence."""
     text = sentence.values.get("text")
     return text if sentence.id == "plain.text" and isinstance(text, str) else msgspec.json.encode(sentence).decode()
 
 
-def restored(text: str) -> Sentence:
-    """What `stored` wrote. A text that it did not write is plain: earlier versions stored English sentences."""
+def decode_sentence(text: str) -> Sentence:
+    """Decode what `encode_sentence` wrote; any other text becomes a plain sentence.
+
+    Earlier versions stored English texts.
+    """
     if text.startswith('{"id":'):
         with contextlib.suppress(msgspec.MsgspecError, RecursionError):
             return msgspec.json.decode(text, type=Sentence)
@@ -105,7 +115,10 @@ def restored(text: str) -> Sentence:
 
 
 class _Filler(Formatter):
-    """Fills holes: `{size:bytes}` with a size, `{n:,}` as str.format does, any with a sentence in the same language."""
+    """Formatter for the holes of a text: `{size:bytes}` shows a size, `{n:,}` works as in str.format.
+
+    A value that is a sentence is worded in the same language.
+    """
 
     def __init__(self, translate: Translate) -> None:
         self._translate = translate
@@ -125,4 +138,4 @@ def _value(value: object) -> str | int | float | Sentence:
         number = operator.index(value)  # type: ignore[arg-type]  # also NumPy's
     except TypeError:
         return printable(str(value))
-    return number if abs(number) < MOST else str(number)
+    return number if abs(number) < WIRE_INT_LIMIT else str(number)

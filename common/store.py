@@ -1,8 +1,8 @@
-"""What was measured or learned, kept from one start of a program to the next: things of one kind, each under a key.
+"""Stores of measured or learned values that programs keep from one start to the next, each value under a key.
 
-A kind has a folder in the cache folder, and each of its things a file there, named by a digest of its key. A file is
-used whole or not at all: it begins with a checksum of everything behind it, then says of what kind, version and key it
-is. Whatever else lies there (damaged, of another version, of somebody else) counts as absent.
+A store has its own folder in the cache folder, and each value a file there, named by a digest of its key. A file is
+used whole or not at all: it begins with a checksum of the rest, followed by its store's name, version and key. Any
+other file (damaged, of another version, of another program) counts as absent.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHECKSUM_BYTES = 9  # a CRC-32 in hexadecimal digits, and the end of its line
-NAME = re.compile(r"[0-9a-f]{32}(?:\.v(\d+)|\.json|\.npz|-\d+)?")  # also of files from before there were versions
-GIVEN_UP = 600  # seconds: what is not written by then never will be
+NAME = re.compile(r"[0-9a-f]{32}(?:\.v(\d+)|\.json|\.npz|-\d+)?")  # the last three forms were written before stores had versions
+ABANDONED_SECONDS = 600  # after which an unfinished file was abandoned by its writer
 
 
 @dataclass(frozen=True, slots=True)
 class Store(Generic[T]):
-    """Things of one `kind` in the folder `name`. Several processes may use it at once.
+    """Values of type `kind` in the cache's folder `name`; several processes may use it at the same time.
 
-    `version`: of what the things mean; another version's are not seen, and an older one's removed. `binary`: kept as
-    MessagePack, for what is mostly `bytes`, instead of JSON. Beyond `most_entries` or `most_bytes` the oldest go.
-    `former`: files in the cache folder that an older version kept instead, by patterns."""
+    Attributes:
+        version: version of the values' meaning; values of other versions are not read, and older ones are deleted.
+        binary: whether values are written as MessagePack, for values that are mostly `bytes`, instead of JSON.
+        most_entries: most values that are kept; the oldest are deleted first. `most_bytes` limits their size likewise.
+        former: patterns of files in the cache folder in which an older version kept the same; they are deleted.
+    """
 
     name: str
     version: int
@@ -58,15 +61,15 @@ class Store(Generic[T]):
 
     @property
     def folder(self) -> Path:
-        """Where they are kept; it may not exist yet."""
+        """Folder of the values' files; it may not exist yet."""
         return cache_folder() / self.name
 
     def path(self, *key: object) -> Path:
-        """The file for a key, whose parts are whatever JSON can say."""
+        """Return the file for a key, whose parts are anything that JSON can express."""
         return self.folder / f"{digest(*key)}.v{self.version}"
 
     def get(self, *key: object) -> T | None:
-        """What is kept under the key; None if there is nothing, or nothing of use. Raises nothing."""
+        """Return the value under the key; None if there is none, or its file cannot be used. Raises nothing."""
         path = self.path(*key)
         try:
             raw = read_small(path, self.most_bytes + 1)
@@ -79,7 +82,10 @@ class Store(Generic[T]):
             return None
 
     def put(self, value: T, *key: object) -> None:
-        """Keep it under the key, in place of what was there. Raises OSError; what was there is still there then."""
+        """Write the value under the key, replacing an older value.
+
+        Raises OSError, and keeps the older value then; a value of more than `most_bytes` is refused too.
+        """
         payload = msgspec.msgpack.encode(value) if self.binary else msgspec.json.encode(value)
         rest = self._head(key) + payload
         if CHECKSUM_BYTES + len(rest) > self.most_bytes:
@@ -92,7 +98,7 @@ class Store(Generic[T]):
         return msgspec.json.encode((self.name, self.version, key)) + b"\n"
 
     def _decoded(self, raw: bytes, head: bytes) -> T:
-        """Raises ValueError, MsgspecError and RecursionError for what is not what `put` wrote."""
+        """Decode a file; raise ValueError, MsgspecError or RecursionError for bytes that `put` did not write."""
         rest = memoryview(raw)[CHECKSUM_BYTES:]
         if raw[:CHECKSUM_BYTES] != b"%08x\n" % zlib.crc32(rest):
             raise ValueError("the file is damaged")
@@ -115,19 +121,21 @@ class Store(Generic[T]):
 
 
 def digest(*key: object) -> str:
-    """32 hexadecimal digits that stand for a key."""
+    """Return 32 hexadecimal digits that identify a key."""
     return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:32]
 
 
 def evict(
     folder: Path, most_entries: int, most_bytes: int, useless: Callable[[str, int], bool], spared: Path | None = None
 ) -> None:
-    """Remove files of a store's folder until it keeps to its limits: first what is `useless` by name and bytes and
-    what killed programs left, then the oldest. What is not named as a store names it is not ours, and stays. Raises
-    nothing."""
+    """Delete files of a store's folder until it keeps its limits, never `spared`. Raises nothing.
+
+    First go files that `useless` says are, by name and bytes, and temporary files of killed programs; then the oldest.
+    Files whose names are no store's are left alone.
+    """
     kept: list[tuple[int, int, Path]] = []
     for path, status in _files(folder):
-        if path != spared and (useless(path.name, status.st_size) or _is_left(path.name, status.st_mtime)):
+        if path != spared and (useless(path.name, status.st_size) or _is_abandoned(path.name, status.st_mtime)):
             _remove(path)
         elif NAME.fullmatch(path.name):
             kept.append((status.st_mtime_ns, status.st_size, path))
@@ -149,13 +157,13 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
                     yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
-def _is_left(name: str, changed: float) -> bool:
-    """Was it being written when its program was killed?"""
-    return name.startswith(TEMPORARY) and abs(time.time() - changed) > GIVEN_UP
+def _is_abandoned(name: str, changed: float) -> bool:
+    """Return whether the file is a temporary one whose program was killed while writing."""
+    return name.startswith(TEMPORARY) and abs(time.time() - changed) > ABANDONED_SECONDS
 
 
 def _remove(path: Path) -> None:
-    """One that cannot be removed is only noted, because nothing depends on it."""
+    """Delete a file; a failure is only logged, because nothing depends on the deletion."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`python -m engine`: the engine's commands, one module each in `engine.commands`."""
+"""`python -m engine`: the engine's commands, one module each in `engine.commands`, and `engine.serve`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from engine.run_subprocess import start_with_environment
 
 
 def modules_for(command: str) -> tuple[ModuleType, ...]:
-    """Those that add the command. Only those where the window waits for it: all take a tenth of a second to import."""
+    """Return the modules that define `command`, or all modules with commands for any other name.
+
+    The window waits for `serve`, `plans` and `look` to start, and importing all modules takes a tenth of a second.
+    """
     if command == "serve":
         from engine import serve
 
@@ -30,7 +33,7 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code of the command that the arguments name."""
+    """Run the command that the arguments name and return its exit code."""
     # Only now: what this brings along starts threads, and takes half a second.
     from common.failures import Failure
 
@@ -44,20 +47,20 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except Failure as failure:
-        return _complain(str(failure))
+        return _print_error(str(failure))
     except ValueError as error:  # an option that no dataclass accepts; its text is a sentence
-        return _complain(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return _print_error(f"{str(error)[:1].upper()}{str(error)[1:]}.")
 
 
-def _complain(sentence: str) -> int:
-    from engine.commands.terminal import complain
+def _print_error(sentence: str) -> int:
+    from engine.commands.terminal import print_error
 
-    return complain(sentence)
+    return print_error(sentence)
 
 
 def start() -> int:
-    """This process's command, with its environment and without the rights that it does not need."""
-    start_with_environment()  # before anything else is imported: it starts this program anew
+    """Set this process's environment, give up the rights that it does not need, and run the command line's command."""
+    start_with_environment()  # before all other imports, because it may execute this program again
     from engine.rights import confine_engine
 
     confine_engine(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""What this computer has, asked of the system: processors, memory, and which processes live. Measures nothing."""
+"""This computer as the system describes it: processors, memory, and which processes live. Measures nothing."""
 
 from __future__ import annotations
 
@@ -22,20 +22,23 @@ PERFORMANCE_CORES = Path("/sys/devices/cpu_core/cpus")  # Linux lists them here 
 CPU_INFO = Path("/proc/cpuinfo")
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-USUAL_CACHE = 32 << 20  # bytes: last-level cache where the system does not tell; larger than most laptops have
-# `CHICKADEE_PROCESSOR=haswell`: compute as such an older processor would, with its kernels of llama.cpp. For tests.
-PRETENDED = "CHICKADEE_PROCESSOR"
+DEFAULT_CACHE_BYTES = 32 << 20  # bytes: last-level cache where the system does not tell; larger than most laptops have
+# With `CHICKADEE_PROCESSOR=haswell` the engine computes as that older processor would, with its kernels. For tests.
+PROCESSOR_VARIABLE = "CHICKADEE_PROCESSOR"
 SSE42 = frozenset(("sse4_1", "sse4_2", "ssse3", "popcnt"))
-OLDER = {"sse42": SSE42, "haswell": SSE42 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma"}}  # what each of them has
+OLDER_PROCESSORS = {
+    "sse42": SSE42,
+    "haswell": SSE42 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma"},
+}  # their instruction sets
 AVX2 = frozenset(("avx2", "fma", "f16c"))
-# Kinds of processors whose passes differ in more than speed, the fastest first, and what each has.
+# Kinds of processors whose passes differ in more than speed, the fastest first, with the instruction sets they need.
 KINDS = {
     "avx512_vnni": AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
     "avx_vnni": AVX2 | {"avx_vnni"},
     "avx2": AVX2,
     "sse42": SSE42,
 }
-STEP = 64 << 20  # bytes: total memory differs by a little from boot to boot; the fingerprint must not
+MEMORY_STEP = 64 << 20  # bytes: total memory differs by a little from boot to boot; the fingerprint must not
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a measurement on this machine depends on: another one's measurements are not valid here."""
+    """The facts that a measurement on this machine depends on; with other facts it is not valid here."""
 
     cpu: str
     physical_cores: int
@@ -59,15 +62,17 @@ class Fingerprint:
 
 
 def fingerprint() -> Fingerprint:
-    """This machine's."""
-    ram = round(memory().total / STEP) * STEP
+    """Return this machine's fingerprint, with the total memory rounded to 64 MiB."""
+    ram = round(memory().total / MEMORY_STEP) * MEMORY_STEP
     build = ", ".join(f"{name} {library_version(name)}" for name in ("numpy", "llama-cpp-python"))
     return Fingerprint(cpu_model(), physical_cores(), logical_cores(), usable_cores(), ram, build)
 
 
 def library_version(name: str) -> str:
-    """Of an installed package; "packaged" where the app carries it without saying which, "missing" where it is not
-    there."""
+    """Return the version of an installed package, or else "packaged" or "missing".
+
+    "packaged": the packaged app carries the library without its metadata; "missing": the library is not installed.
+    """
     try:
         return version(name)
     except PackageNotFoundError:  # a packaged app may carry the library without its description
@@ -75,27 +80,30 @@ def library_version(name: str) -> str:
 
 
 def default_threads() -> int:
-    """Physical performance cores this process may use: more threads than that slow llama.cpp down."""
+    """Return how many performance cores this process may use: more threads than that slow llama.cpp down."""
     return max(1, min(performance_cores(), usable_cores()))
 
 
 def physical_cores() -> int:
-    """Cores of all processors, at least 1."""
+    """Return the number of physical cores of all processors, at least 1."""
     return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 def logical_cores() -> int:
-    """Hardware threads of all processors, at least 1."""
+    """Return the number of hardware threads of all processors, at least 1."""
     return os.cpu_count() or 1
 
 
 def usable_cores() -> int:
-    """Logical cores that this process may run on."""
+    """Return the number of logical cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical_cores()
 
 
 def performance_cores() -> int:
-    """Physical cores without the slow ones of processors that have two kinds."""
+    """Return the number of physical cores, without the slow ones of a processor that has two kinds of cores.
+
+    Only Linux tells the two kinds apart; elsewhere all physical cores count.
+    """
     physical = physical_cores()
     if not PERFORMANCE_CORES.exists():
         return physical
@@ -105,7 +113,7 @@ def performance_cores() -> int:
 
 
 def parse_cpu_list(text: str) -> set[int]:
-    """'0-3,8' → {0, 1, 2, 3, 8}: the kernel's way to write a set of processors."""
+    """Parse the kernel's notation for a set of processors: '0-3,8' → {0, 1, 2, 3, 8}."""
     cpus: set[int] = set()
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
         cpus.update(range(int(first), int(last or first) + 1))
@@ -113,7 +121,7 @@ def parse_cpu_list(text: str) -> set[int]:
 
 
 def cpu_model() -> str:
-    """The processor's name as its maker gives it, or what the system knows instead."""
+    """Return the processor's name as its maker gives it, or what the system knows instead."""
     if CPU_INFO.exists():
         found = re.search(r"^model name\s*:\s*(.+)$", CPU_INFO.read_text(errors="replace"), re.MULTILINE)
         if found:
@@ -122,43 +130,46 @@ def cpu_model() -> str:
 
 
 def pretended_processor() -> str:
-    """Name of the older processor that this one computes as; empty where it computes as what it is."""
-    name = os.environ.get(PRETENDED, "")
-    if name and name not in OLDER:
-        raise Failure("bad_option.processor", variable=PRETENDED, name=name, known=", ".join(OLDER))
+    """Return the name of the older processor that the environment asks to compute as; empty where it names none.
+
+    Raises Failure for an unknown name.
+    """
+    name = os.environ.get(PROCESSOR_VARIABLE, "")
+    if name and name not in OLDER_PROCESSORS:
+        raise Failure("bad_option.processor", variable=PROCESSOR_VARIABLE, name=name, known=", ".join(OLDER_PROCESSORS))
     return name
 
 
 def processor_features() -> frozenset[str]:
-    """Instructions of the first processor, by Linux' names for them; empty where the system does not list them."""
+    """Return the first processor's instruction sets by their Linux names; empty where the system does not list them."""
     if not CPU_INFO.exists():
         return frozenset()
     for line in CPU_INFO.read_text(errors="replace").splitlines():
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
-            return frozenset(value.split()) & OLDER.get(pretended_processor(), frozenset(value.split()))
+            return frozenset(value.split()) & OLDER_PROCESSORS.get(pretended_processor(), frozenset(value.split()))
     return frozenset()
 
 
 def processor_kinds() -> list[str]:
-    """Those of KINDS that this processor is of, the fastest first; none where the system does not tell."""
+    """Return the KINDS whose instruction sets this processor has, the fastest first; none where they are unknown."""
     features = processor_features()
     return [kind for kind, needed in KINDS.items() if features >= needed]
 
 
 def last_level_cache() -> int:
-    """Bytes of the largest cache of processor 0."""
+    """Return the bytes of the largest cache of processor 0, or DEFAULT_CACHE_BYTES where the system does not tell."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    sizes = [USUAL_CACHE] if not CACHES.exists() else []
+    sizes = [DEFAULT_CACHE_BYTES] if not CACHES.exists() else []
     for path in CACHES.glob("index*/size"):
         found = re.fullmatch(r"(\d+)([KMG]?)\s*", path.read_text())
         if found:
             sizes.append(int(found[1]) * units.get(found[2], 1))
-    return max(sizes, default=USUAL_CACHE)
+    return max(sizes, default=DEFAULT_CACHE_BYTES)
 
 
 def memory() -> Memory:
-    """The system's, or less where a cgroup allows this process less."""
+    """Return the system's memory, or less where a cgroup allows this process less."""
     system = psutil.virtual_memory()
     total, available = int(system.total), int(system.available)
     for limit, used in cgroup_limits():
@@ -167,10 +178,12 @@ def memory() -> Memory:
 
 
 def cgroup_limits() -> Iterator[tuple[int, int]]:
-    """Memory limit and use in bytes of each cgroup around this process that has a limit (versions 1 and 2).
+    """Yield memory limit and use in bytes of each cgroup around this process that has a limit (versions 1 and 2).
 
-    A container may see its own group as the root, or by a path that does not exist inside: all that exist count.
-    Pages of files that were only read are no use: the kernel gives them back."""
+    A container may see its own group as the root, or by a path that does not exist inside, so every existing folder on
+    the path counts. Cached pages of files (`inactive_file`) are subtracted from the use, because the kernel reclaims
+    them.
+    """
     for folder, limit_name, used_name in _cgroups():
         try:
             limit = (folder / limit_name).read_text().strip()
@@ -200,14 +213,15 @@ def _cgroups() -> Iterator[tuple[Path, str, str]]:
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process."""
+    """Return the resident memory of this process in bytes."""
     return int(psutil.Process().memory_info().rss)
 
 
-def give_back_memory() -> None:
-    """Return what was freed to the system: glibc keeps it, and even more once a block of many megabytes was freed.
+def return_freed_memory() -> None:
+    """Return freed memory from glibc's allocator to the system; do nothing with another allocator.
 
-    Where the allocator cannot be asked, nothing happens."""
+    glibc keeps freed memory, and keeps even more of it once a block of many megabytes was freed.
+    """
     trim = _malloc_trim()
     if trim:
         trim(0)
@@ -215,12 +229,12 @@ def give_back_memory() -> None:
 
 @cache
 def _malloc_trim() -> Any:
-    """glibc's; None elsewhere."""
+    """Return glibc's `malloc_trim`; None with another C library."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
-def writer_lives(process: int, path: Path) -> bool:
-    """Is the process of that number still the one that wrote the file? Numbers are used again."""
+def writer_is_alive(process: int, path: Path) -> bool:
+    """Return whether process number `process` is still the one that wrote the file: systems reuse the numbers."""
     try:
         return psutil.Process(process).create_time() <= path.stat().st_mtime + 1
     except psutil.AccessDenied:

@@ -1,7 +1,10 @@
-"""The engine's rights: it reads model folders, the files that its command line names and its own program; it writes to
-its cache folder; it has no network. What a model's file makes of a library that reads it can do no more than that.
+"""The engine's rights: the files that it may read and write, and how it gives up all other rights.
 
-Confined is the whole process, before anything of size is imported: libraries start threads, and those would stay free.
+The engine reads model folders, the files that its command line names and its own program; it writes to its cache
+folder; it has no network. A library that a hostile model file takes over can do no more than that.
+
+The whole process is confined before any large import: libraries start threads, and threads that exist already would
+stay unconfined.
 """
 
 from __future__ import annotations
@@ -19,40 +22,45 @@ from pathlib import Path
 
 from common.confinement import Rights, confine, limits
 from common.confinement.program import ROOT
+from common.engine_program import READ_OPTION
 from common.files import make_private_folder
 from common.folders import cache_folder
 from common.paths import path_of
-from common.planning import READ
-from models.reach import inode, model_folders, with_parts
+from models.readable_files import inode, model_folders, with_parts
 
-TEXTS = ("--prompt",)  # what follows is no file, whatever it says
-OUTPUTS = ("--trace",)
+TEXT_OPTIONS = ("--prompt",)  # what follows is no file, whatever it says
+OUTPUT_OPTIONS = ("--trace",)
 
 
-def add_read(parser: argparse.ArgumentParser) -> None:
-    """The option that names files. `confine_engine` has seen to it before the commands are known."""
+def add_read_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names readable files, which `confine_engine` has applied before the parser exists."""
     parser.add_argument(
-        READ, action="append", metavar="PATH", help="a file outside of the model folders that may be read"
+        READ_OPTION, action="append", metavar="PATH", help="a file outside of the model folders that may be read"
     )
 
 
 def confine_engine(arguments: Sequence[str]) -> None:
-    """To be called once, first of all. A process that a confined engine started is so already."""
+    """Confine this process to the files that its arguments name and the engine's folders.
+
+    Call this once, before all other work. A process that a confined engine started is confined already and returns at
+    once.
+    """
     if {"files", "network"} <= set(limits()):
         return
-    _compile()
-    read, write = _files(arguments)
-    cache = _cache()
-    os.environ["TMPDIR"] = str(cache)  # of this process and of those that it starts: elsewhere nothing can be written
+    _compile_modules()
+    read, write = _readable_and_writable(arguments)
+    cache = _create_cache_folder()
+    os.environ["TMPDIR"] = str(cache)  # for this process and its children, which may write nowhere else
     confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (cache, *write)))
 
 
 def out_of_reach(path: Path) -> bool:
-    """Would a process that was started with the file's name be able to read it, although this one is not?
+    """Return whether a new process that is started with the file's name could read it, although this process cannot.
 
-    No for what was named to it, as another process would fare no better."""
+    False for a file that this process was started with: a new process would fare no better.
+    """
     try:
-        if not stat.S_ISREG(path.stat().st_mode) or inode(path) in _named():
+        if not stat.S_ISREG(path.stat().st_mode) or inode(path) in _named_files():
             return False
         os.close(os.open(path, os.O_RDONLY))
     except (OSError, ValueError) as error:
@@ -61,36 +69,43 @@ def out_of_reach(path: Path) -> bool:
 
 
 @cache
-def _named() -> frozenset[tuple[int, int]]:
-    """Files that this process was started with, by device and inode."""
-    paths = [path_of(value) for option, value in _values(sys.argv[1:]) if option not in (*OUTPUTS, *TEXTS)]
+def _named_files() -> frozenset[tuple[int, int]]:
+    """Return the files that this process was started with, by device and inode."""
+    paths = [
+        path_of(value)
+        for option, value in _arguments_with_option(sys.argv[1:])
+        if option not in (*OUTPUT_OPTIONS, *TEXT_OPTIONS)
+    ]
     return frozenset(filter(None, (inode(path) for path in paths if _is_file(path))))
 
 
-def _files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """Files that the command line names, to be read, and to be written: these are made, for a right to be given to."""
+def _readable_and_writable(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """Return the files that the command line names: those to read, and those to write.
+
+    Output files are created here, because a right can only be given to a file that exists.
+    """
     read, write = [], []
-    for option, value in _values(arguments):
+    for option, value in _arguments_with_option(arguments):
         path = path_of(value)
-        if option in OUTPUTS:
-            write += [path] if _make(path) else []
-        elif option not in TEXTS and _is_file(path):
+        if option in OUTPUT_OPTIONS:
+            write += [path] if _create(path) else []
+        elif option not in TEXT_OPTIONS and _is_file(path):
             read.append(path)
     return read, write
 
 
-def _values(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each argument with the option before it: of `--a b` and of `--a=b`."""
-    before = ""
+def _arguments_with_option(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each argument with the option before it, from `--a b` and from `--a=b`."""
+    option_before = ""
     for argument in arguments:
         option, equals, value = argument.partition("=")
         if argument.startswith("--"):
-            before = option
+            option_before = option
             if equals:
                 yield option, value
         else:
-            yield before, argument
-            before = ""
+            yield option_before, argument
+            option_before = ""
 
 
 def _is_file(path: Path) -> bool:
@@ -100,25 +115,28 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _make(path: Path) -> bool:
+def _create(path: Path) -> bool:
     try:
         path.open("a").close()
-    except (OSError, ValueError):  # the command will say so
+    except (OSError, ValueError):  # the command will report it
         return False
     return True
 
 
-def _cache() -> Path:
-    """Made where it is missing: a right can only be given to what is there."""
+def _create_cache_folder() -> Path:
+    """Create the cache folder if it is missing, and return it: a right can only be given to a folder that exists."""
     folder = cache_folder()
-    with contextlib.suppress(OSError):  # then nothing can be kept, confined or not
+    with contextlib.suppress(OSError):  # without the folder nothing can be stored, confined or not
         make_private_folder(folder)
     return folder
 
 
-def _compile() -> None:
-    """Python keeps modules compiled beside them, where this process may not write from now on: each start would take
-    half a second more. A few milliseconds where nothing has changed."""
+def _compile_modules() -> None:
+    """Compile all modules to bytecode before this process loses the right to write beside them.
+
+    Without the bytecode each start would take half a second more; where nothing has changed, the check takes
+    milliseconds.
+    """
     if getattr(sys, "frozen", False) or sys.dont_write_bytecode:
         return
     for package in ("common", "models", "engine"):

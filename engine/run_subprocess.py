@@ -1,9 +1,11 @@
-"""Commands of the engine in processes of their own: for what must not share this one's memory, or its library.
+"""Start the engine's commands in processes of their own, and set the environment that its libraries read.
 
-And what an engine's process has in its environment, set when it starts: C libraries read it as they are loaded. Huge
-pages, for what the C library allocates, a Linux process has to ask for before it starts. Repacked weights and the KV
-cache are hundreds of megabytes that every pass reads. In pages of 2 MiB instead of 4 KiB the processor looks up fewer
-addresses (1.5B model: prompts are read 7 % faster), and a new cache is ready sooner.
+A command gets its own process if it must not share this one's memory or library.
+
+C libraries read the environment as they are loaded, so it is set when the process starts. Huge pages for the C
+library's allocator have to be requested before a Linux process starts. Repacked weights and the KV cache are hundreds
+of megabytes that every pass reads. In pages of 2 MiB instead of 4 KiB the processor looks up fewer addresses (1.5B
+model: prompts are read 7 % faster), and a new cache is ready sooner.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import time
 from collections.abc import Generator
 from typing import IO
 
-NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one beside the app, which has none
+NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # else Windows opens a console beside the window
 TUNABLES, HUGE = "GLIBC_TUNABLES", "glibc.malloc.hugetlb"  # glibc 2.35; older ones and other libraries ignore it
 SETTINGS = {
     # How long OpenMP's threads spin at a barrier before they sleep. Its default, 300,000 turns, wastes whole time
@@ -31,13 +33,14 @@ SETTINGS = {
 log = logging.getLogger("engine.run_subprocess")
 
 
-def start_apart(
+def start_engine_command(
     *arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL, stderr: int | IO[bytes] = subprocess.DEVNULL,
     own_group: bool = False,
 ) -> subprocess.Popen[bytes]:  # fmt: skip
-    """Start `python -m engine …`, which gets no input. Raises OSError.
+    """Start `python -m engine …` without input. Raises OSError.
 
-    `own_group`: Ctrl-C in the terminal does not reach it, except on Windows."""
+    `own_group`: keep Ctrl-C in the terminal from reaching the process, except on Windows.
+    """
     command = [sys.executable, *([] if getattr(sys, "frozen", False) else ["-m", "engine"]), *arguments]
     return subprocess.Popen(
         command,
@@ -49,16 +52,21 @@ def start_apart(
     )
 
 
-def run_apart(*arguments: str) -> Generator[int | None, None, None]:
-    """Run `python -m engine …`; None again and again until it ends, then its exit code.
+def run_engine_command(*arguments: str) -> Generator[int | None, None, None]:
+    """Run `python -m engine …`: yield None every 20 ms until the process ends, then its exit code.
 
-    It is killed when the iterator is closed. What it prints is dropped: its result is what it keeps in the cache."""
-    with start_apart(*arguments) as process:
-        yield from until_it_ends(process)
+    The process is killed when the iterator is closed. Its output is dropped: its result is what it stores in the cache
+    folder.
+    """
+    with start_engine_command(*arguments) as process:
+        yield from poll_exit_code(process)
 
 
-def until_it_ends(process: subprocess.Popen[bytes]) -> Generator[int | None, None, None]:
-    """None again and again, then its exit code, which is negative where a signal ended it."""
+def poll_exit_code(process: subprocess.Popen[bytes]) -> Generator[int | None, None, None]:
+    """Yield None every 20 ms until the process ends, then its exit code, which is negative if a signal ended it.
+
+    The process is killed when the iterator is closed.
+    """
     try:
         while process.poll() is None:
             time.sleep(0.02)
@@ -69,18 +77,21 @@ def until_it_ends(process: subprocess.Popen[bytes]) -> Generator[int | None, Non
 
 
 def set_environment() -> None:
-    """Of this process and those that it starts, but for what the user has set; before a library is loaded."""
+    """Set SETTINGS in this process's environment before a library is loaded; keep what the user has set."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
 
 
 def start_with_environment() -> None:
-    """Start this process's command anew, in this process, with all settings made; returns where they are made."""
+    """Set the environment; on Linux, re-execute this program in the same process once, so that glibc uses huge pages.
+
+    Returns if the environment is complete, or if the program cannot be executed again.
+    """
     set_environment()
     before = os.environ.get(TUNABLES, "")
     if sys.platform != "linux" or HUGE in before:
         return
-    os.environ[TUNABLES] = f"{HUGE}=1:{before}".rstrip(":")  # first: glibc cuts the text up where it stands
+    os.environ[TUNABLES] = f"{HUGE}=1:{before}".rstrip(":")  # first, because glibc splits the text in place
     try:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     except OSError as error:

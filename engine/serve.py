@@ -1,6 +1,6 @@
 """The engine as a process: requests come in as lines on stdin, events go out as lines on stdout. Ends with its stdin.
 
-stdout carries the protocol and nothing else: everything that prints (C library, Python, a template) goes to stderr,
+stdout carries the protocol and nothing else. Everything that prints (C library, Python, a template) prints to stderr,
 which the window writes to its log.
 """
 
@@ -56,33 +56,33 @@ from engine.protocol import (
     decode_request,
     encode,
 )
-from engine.rights import add_read, out_of_reach
+from engine.rights import add_read_option, out_of_reach
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.turns import TooLong
+from engine.tokenization.turns import ChatTooLong
 
 if TYPE_CHECKING:
     from engine.engine import Engine
 
 log = logging.getLogger("engine.serve")
-NICE = 5  # beside an engine that reads, 3 to 10 of 700 steps of the wheel came too late for a frame, with this none
+NICE = 5  # during prefill 3 to 10 of 700 wheel steps in the window missed a frame; with this niceness none did
 IDLE_AFTER = 1.0  # seconds without a request
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The command `python -m engine serve`."""
+    """Add the command `python -m engine serve`."""
     parser = commands.add_parser("serve", help="speak the protocol on stdin and stdout (for the window)")
-    add_read(parser)
+    add_read_option(parser)
     parser.set_defaults(run=lambda _options: serve())
 
 
 def serve() -> int:
-    """Speak the protocol until the input ends; returns the exit code."""
+    """Speak the protocol until the input ends; return the exit code."""
     output = claim_stdout()
-    let_the_window_go_first()
+    lower_priority()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     log.info("refused to this process: %s %s", ", ".join(limits()) or "nothing", "; ".join(problems()))
-    from engine.engine import Engine  # only after stdout is ours
+    from engine.engine import Engine  # imported after stdout is claimed, because imports may print
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's business
     server = Server(Engine(), sys.stdin.buffer, output)
@@ -95,9 +95,12 @@ def serve() -> int:
     return 0
 
 
-def let_the_window_go_first() -> None:
-    """Where both want the same core the window gets it, which needs little of it and has a user waiting. To be called
-    before there are threads: on Linux each has a niceness of its own, that of the thread which made it."""
+def lower_priority() -> None:
+    """Lower this process's priority, so that the window gets a core that both want: it needs little, and a user waits.
+
+    Call this before the process has threads: on Linux each thread has its own niceness, inherited from the thread that
+    made it.
+    """
     if sys.platform == "win32":
         psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
     else:
@@ -105,9 +108,11 @@ def let_the_window_go_first() -> None:
 
 
 class Server:
-    """Reads requests here and does them in a second thread, so that Cancel and Status never wait for an answer.
+    """The server of one engine: reads requests in its own thread and does them in a second one.
 
-    Nor does Count, which has a thread of its own: a book takes a second."""
+    So Cancel and Status never wait for an answer. Nor does Count, which has a third thread: counting a book takes a
+    second.
+    """
 
     def __init__(self, engine: Engine, input: BinaryIO, output: BinaryIO) -> None:
         self.engine = engine
@@ -115,11 +120,11 @@ class Server:
         self.output = output
         self.jobs = Jobs(engine.stop)
         self._writing = threading.Lock()
-        self._told: BackendName | None = None  # once: whoever does not want the faster library is not asked again
+        self._announced: BackendName | None = None  # so that a user who declines the faster library is not asked again
 
     def run(self) -> None:
-        """Returns when a Shutdown was read, or the input ended, and the second thread is done."""
-        worker = threading.Thread(target=self._work, name="jobs")
+        """Serve requests until a Shutdown was read or the input ended, and return when the second thread is done."""
+        worker = threading.Thread(target=self._run_jobs, name="jobs")
         worker.start()
         self._counter = Counter(self._count)
         try:
@@ -133,8 +138,11 @@ class Server:
             worker.join()
 
     def _lines(self) -> Iterator[bytes]:
-        """Whole lines of the input. One that is too long is dropped, all of it, and answered; so is what comes of one
-        that the input ended in."""
+        """Yield the complete lines of the input.
+
+        A line that is longer than MAX_LINE is dropped as a whole and answered with Failed. An incomplete line at the
+        end of the input is dropped without an answer.
+        """
         while line := self.input.readline(MAX_LINE):
             if line.endswith(b"\n"):
                 yield line
@@ -144,12 +152,12 @@ class Server:
                 log.warning("a message of more than %d bytes is dropped", MAX_LINE)
                 self.send(Failed(0, Sentence.of("bad_request.long", most=MAX_LINE)))
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
         with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
-            patience: float | None = None  # seconds; None when nothing is left to be done in idle time
-            while not isinstance(job := self.jobs.take(patience), Shutdown):
+            patience: float | None = None  # seconds; None: no idle work is left
+            while not isinstance(job := self.jobs.next_job(patience), Shutdown):
                 if job:
-                    self._do(job)
+                    self._run_job(job)
                     patience = IDLE_AFTER
                 elif not self._idle():
                     patience = None
@@ -157,13 +165,13 @@ class Server:
                     self.send(pulse)
 
     def _idle(self) -> bool:
-        """Use idle time; False when nothing is left to do in it."""
+        """Use idle time; return False when no idle work is left."""
         try:
-            goes_on = self.engine.idle()
-            if (library := self.engine.faster_library()) and library != self._told:
-                self._told = library
+            more_to_do = self.engine.idle()
+            if (library := self.engine.faster_library()) and library != self._announced:
+                self._announced = library
                 self.send(Faster(0, library))
-            return goes_on
+            return more_to_do
         except Stopped:
             return True
         except Failure as failure:
@@ -172,21 +180,23 @@ class Server:
             return False
         except Exception:
             log.exception("bug in idle time")
-            self._begin_anew()
+            self._recover()
             return False
 
-    def _begin_anew(self) -> None:
-        """After a bug that may have left the cache in an unknown state. If not even that can be mended, the model goes.
-        Raises nothing: without this thread no request would ever be answered again."""
-        for mend in (self.engine.forget, self.engine.unload):
+    def _recover(self) -> None:
+        """Empty the session after a bug that may have corrupted the cache; if that fails, unload the model.
+
+        Raises nothing, because without this thread no request would ever be answered again.
+        """
+        for recover in (self.engine.forget, self.engine.unload):
             try:
-                mend()
+                recover()
                 return
             except Exception:
-                log.exception("the engine cannot %s", mend.__name__)
+                log.exception("the engine cannot %s", recover.__name__)
 
     def send(self, event: Event) -> None:
-        """Write an event; may be called from any thread. Raises BrokenPipeError when the window is gone."""
+        """Write an event; any thread may call this. Raises BrokenPipeError when the window is gone."""
         if isinstance(event, ENDS):
             self.jobs.finish(event.id)
         with self._writing:
@@ -196,7 +206,7 @@ class Server:
     def _pulse(self) -> Pulse | None:
         try:
             return self.engine.pulse()
-        except Exception:  # no work is worth less for that
+        except Exception:  # a missing pulse must not end a request
             log.exception("bug while telling how things stand")
             return None
 
@@ -208,16 +218,16 @@ class Server:
             self.send(Failed(error.id, Sentence.of("bad_request.message", reason=error)))
             return None
         try:
-            self._take(request)
+            self._answer_or_queue(request)
         except BrokenPipeError:
             raise
-        except Exception as error:  # this thread is the engine's ears: it must not end
+        except Exception as error:  # this thread reads the requests: it must not end
             log.exception("bug while taking %s", type(request).__name__)
             self.send(Failed(request.id, Sentence.of("internal.engine"), repr(error)))
         return request
 
-    def _take(self, request: Request) -> None:
-        """Answer at once what need not wait for other requests, and queue the others."""
+    def _answer_or_queue(self, request: Request) -> None:
+        """Answer requests that need not wait for other requests, and queue all others."""
         if isinstance(request, Cancel):
             self.send(Cancelled(request.id, found=self.jobs.cancel(request.request)))
         elif isinstance(request, Status):
@@ -228,18 +238,18 @@ class Server:
             self.engine.watch(request.on)
             self.send(Watching(request.id, request.on))
             if request.on:
-                self.send(self.engine.pulses.last())
+                self.send(self.engine.pulses.last_pulse())
         elif not isinstance(request, Shutdown):
             self.jobs.put(request)
 
-    def _do(self, request: Request) -> None:
+    def _run_job(self, request: Request) -> None:
         try:
             self._dispatch(request)
         except BrokenPipeError:
             raise
         except Failure as failure:
             log.info("%s: %s %s", failure.code, failure, failure.detail)
-            remedies = failure.remedies if isinstance(failure, TooLong) else ()
+            remedies = failure.remedies if isinstance(failure, ChatTooLong) else ()
             self.send(Failed(request.id, failure.sentence, failure.detail, remedies))
         except Stopped:
             self.send(Failed(request.id, Sentence.of("cancelled.request")))
@@ -247,7 +257,7 @@ class Server:
             self.send(Failed(request.id, Sentence.of("out_of_memory.computer"), str(error)))
         except Exception as error:
             log.exception("bug while doing %s", type(request).__name__)
-            self._begin_anew()
+            self._recover()
             self.send(Failed(request.id, Sentence.of("internal.engine"), repr(error)))
 
     def _dispatch(self, request: Request) -> None:
@@ -285,14 +295,17 @@ class Server:
                 log.info("this process may not read %s: a new one is asked for", file)
                 return Restart(request.id, None)
         try:
-            return self.engine.load(request, Progress(self, request.id))
+            return self.engine.load(request, LoadProgressReporter(self, request.id))
         except OtherLibrary as other:
             log.info("%s: a new process is asked for", other)
             return Restart(request.id, other.wanted)
 
 
-class Progress:
-    """Reports loading in whole percents: llama.cpp calls once a tensor, which may be thousands of times."""
+class LoadProgressReporter:
+    """A progress callback that sends LoadProgress in whole percents.
+
+    llama.cpp calls it once for each tensor, which may be thousands of times.
+    """
 
     def __init__(self, server: Server, id: int) -> None:
         self.server = server
@@ -300,7 +313,7 @@ class Progress:
         self.shown = -1
 
     def __call__(self, fraction: float) -> None:
-        """`fraction` of the model is loaded."""
+        """Send LoadProgress if the loaded fraction has reached another whole percent."""
         percent = int(fraction * 100)
         if percent > self.shown:
             self.shown = percent
@@ -308,7 +321,10 @@ class Progress:
 
 
 class Jobs:
-    """One job runs at a time. Stopping a request sets the engine's flag if it runs, or remembers it if it waits."""
+    """The queue of requests, of which one runs at a time.
+
+    Cancelling the running request sets the engine's stop flag; cancelling a waiting one is remembered until its turn.
+    """
 
     def __init__(self, stop: StopFlag) -> None:
         self.stop = stop
@@ -319,7 +335,7 @@ class Jobs:
         self._changed = threading.Condition()
 
     def put(self, request: Request) -> None:
-        """Queue a request. What is done in idle time, and a running or waiting Prepare, give way to it."""
+        """Queue a request; stop idle work and cancel every running or waiting Prepare, because they give way to it."""
         with self._changed:
             if self._idle:
                 self.stop.set()
@@ -329,10 +345,12 @@ class Jobs:
             self._waiting.append(request)
             self._changed.notify()
 
-    def take(self, patience: float | None = None) -> Request | None:
-        """Wait for the next request; it counts as running until the next call. The flag is set if it was cancelled.
+    def next_job(self, patience: float | None = None) -> Request | None:
+        """Wait for the next request and return it; it counts as running until the next call.
 
-        None after `patience` seconds without one: there is time for something that the next request will stop."""
+        The stop flag is set if the request was cancelled while it waited, else cleared. Returns None after `patience`
+        seconds without a request; the caller may then do idle work, which the next request will stop.
+        """
         with self._changed:
             self._running, self._idle = None, False
             if not self._changed.wait_for(lambda: self._waiting, patience):
@@ -347,18 +365,18 @@ class Jobs:
             return job
 
     def finish(self, id: int) -> None:
-        """Request `id` has nothing more to do: from now on it cannot be stopped."""
+        """Mark request `id` as finished: from now on it cannot be cancelled."""
         with self._changed:
             if self._running and self._running.id == id:
                 self._running = None
 
     def cancel(self, id: int) -> bool:
-        """Stop request `id`; False if it is neither running nor waiting."""
+        """Cancel request `id`; return False if it is neither running nor waiting."""
         with self._changed:
             return self._cancel(id)
 
     def cancel_all(self) -> None:
-        """Stop the running request and all that wait."""
+        """Cancel the running request and all waiting ones."""
         with self._changed:
             for job in (self._running, *self._waiting):
                 if job:
@@ -375,11 +393,13 @@ class Jobs:
 
 
 class Counter:
-    """Calls `work` with one request after the other until `close`, in a thread of its own: neither an answer nor Cancel
-    and Status wait for it."""
+    """A thread that calls `work` with one request after the other until `close`.
+
+    So neither an answer nor Cancel and Status wait for a count.
+    """
 
     def __init__(self, work: Callable[[Count], None]) -> None:
-        self._work = work
+        self._count = work
         self._waiting: queue.SimpleQueue[Count | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="counter")
         self._thread.start()
@@ -389,10 +409,10 @@ class Counter:
         self._waiting.put(request)
 
     def close(self) -> None:
-        """Returns when what was asked for before is counted."""
+        """Count the requests that are already queued, then end the thread."""
         self._waiting.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         while (request := self._waiting.get()) is not None:
-            self._work(request)
+            self._count(request)

@@ -1,11 +1,12 @@
-"""Takes from this process, and from all that it starts, the rights that it does not need. They never come back.
+"""Gives up rights that this process and its children do not need, for good. Imports `common` modules only.
 
-For programs that read strangers' files: a file that gets the better of its reader then finds nothing to take and no way
-out. Linux: Landlock (which files, since 5.13) and a seccomp filter (no network). Windows: a job object and the low
-integrity level (written, not tested). Elsewhere, and where a kernel has neither, the process goes on without.
+Meant for programs that read strangers' files: a file that exploits its reader then finds no data to steal and no
+connection to send it through. Linux: Landlock (limits which files, since 5.13) and a seccomp filter (no network).
+Windows: a job object and the low integrity level (written, not tested). On other systems, and on kernels that have
+neither, the process runs unconfined.
 
-Neither of the two packages for Landlock (landlock, py-landlock) is out of its beginnings, pyseccomp needs a C library
-that a wheel does not bring: it is two system calls each, by ctypes.
+Both Linux interfaces are called through ctypes, two system calls each: neither package for Landlock (landlock,
+py-landlock) is mature, and pyseccomp needs a C library that its wheel does not contain.
 """
 
 from __future__ import annotations
@@ -25,14 +26,19 @@ __all__ = ["Limit", "Rights", "confine", "limits", "problems", "program_files"]
 
 Limit = Literal["files", "network", "integrity"]
 DEVICES = (Path("/dev/null"),)
-_problems: list[str] = []  # a process is confined before it can log
+_problems: list[str] = []  # collected here, because a process is confined before it can log
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What is left. `read`, `write`: files, and folders with all below them; what is written may be read too. The
-    program's own files may be read always. `processes`: may it start others? Windows also needs the most `memory` in
-    bytes that this process may take; elsewhere there are other limits for that."""
+    """Rights that a process keeps after `confine`.
+
+    Attributes:
+        read: files, and folders with everything below them, that may be read. The program's own files always may.
+        write: the same for writing; a writable path may also be read.
+        processes: whether the process may start others.
+        memory: on Windows, the most bytes that the process may allocate. Other systems set that limit elsewhere.
+    """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
@@ -41,9 +47,11 @@ class Rights:
 
 
 def confine(rights: Rights) -> None:
-    """Before there are threads: on Linux files are refused to the thread that asks for it and to what that starts.
+    """Restrict this process to `rights`; never raises, because the program also works unconfined.
 
-    Never raises: without some limit the process works as well. `limits` tells what came of it, `problems` why."""
+    Call it before other threads exist: on Linux, file access is refused only to the calling thread and to what it
+    starts. `limits` then returns the limits in force, `problems` the reasons for missing ones.
+    """
     if sys.platform == "linux":
         from common.confinement import landlock, seccomp
 
@@ -58,7 +66,7 @@ def confine(rights: Rights) -> None:
 
 
 def limits() -> tuple[Limit, ...]:
-    """What this process is refused now, found out by trying: whoever confined it, and whatever it was meant to be."""
+    """Return the limits in force, found by attempting what they refuse, no matter who confined this process."""
     if sys.platform == "win32":
         from common.confinement import windows
 
@@ -70,7 +78,7 @@ def limits() -> tuple[Limit, ...]:
 
 
 def problems() -> tuple[str, ...]:
-    """Why what this system has could not be used, for the log."""
+    """Return, for the log, why a confinement that this system has could not be used."""
     return tuple(_problems)
 
 
@@ -82,7 +90,7 @@ def _try(name: str, restrict: Callable[[], None]) -> None:
 
 
 def _open_root() -> None:
-    os.close(os.open("/", os.O_RDONLY))  # every user of every Unix may
+    os.close(os.open("/", os.O_RDONLY))  # allowed to every user of every Unix, unless confined
 
 
 def _open_socket() -> None:

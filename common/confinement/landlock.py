@@ -1,7 +1,8 @@
-"""Linux's Landlock: this thread, and all threads and processes that it starts, open no files but those listed.
+"""Linux's Landlock: this thread, and all threads and processes that it starts, can open only the listed files.
 
-Documentation/userspace-api/landlock.rst of the kernel. Each version of the interface (ABI) can refuse more than the one
-before; what a kernel does not know yet is left out. `os.stat` and `os.access` are refused nothing by any version.
+Source: Documentation/userspace-api/landlock.rst of the kernel. Each version of the interface (ABI) can refuse more
+operations than the one before; operations that the running kernel's ABI does not know are left out. No version refuses
+`os.stat` and `os.access`.
 """
 
 from __future__ import annotations
@@ -17,29 +18,32 @@ from pathlib import Path
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on all processors
 VERSION_WANTED = 1
 PATH_BENEATH = 1
-SET_NO_NEW_PRIVS = 38  # of prctl: no program that is started has more rights than this one
-ALL_THREADS = 1 << 3  # of restrict_self, since ABI 8
+SET_NO_NEW_PRIVS = 38  # option of prctl: programs started from here gain no further rights
+ALL_THREADS = 1 << 3  # flag of restrict_self since ABI 8
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE = (1 << bit for bit in range(6))
 MAKE_DIR, MAKE_FILE, REFER, TRUNCATE, DEVICE_COMMANDS = (1 << bit for bit in (7, 8, 13, 14, 15))
-OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_COMMANDS  # the others are a folder's alone
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_COMMANDS  # the other rights apply to folders only
 READ = READ_FILE | READ_DIR
 WRITE = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_FILE | REFER | TRUNCATE
-FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all there are, since each ABI
+FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all rights that exist since this ABI
 TCP_RIGHTS = {4: 0b11}  # bind, connect
-SCOPES = {6: 0b11}  # abstract Unix sockets and signals: none to a process outside
+SCOPES = {6: 0b11}  # no abstract Unix sockets of, and no signals to, processes outside
 
 
 def version() -> int:
-    """The ABI of this kernel's Landlock, 0 if it has none or it is off."""
+    """Return the ABI version of this kernel's Landlock; 0 if the kernel has none or it is off."""
     if sys.platform != "linux":
         return 0
     return max(0, _call(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_WANTED))
 
 
 def restrict(read: Iterable[Path], write: Iterable[Path], run: bool) -> None:
-    """Leave reading below `read`, and running with `run`, and reading and writing below `write`: what is not there is
-    skipped. No TCP port is bound or connected to. Raises OSError."""
+    """Refuse all file access but reading below `read` and reading and writing below `write`.
+
+    `run` also allows executing files below `read`. Paths that do not exist are skipped. Binding and connecting TCP
+    ports is refused where the ABI can. Raises OSError.
+    """
     abi = version()
     if not abi:
         raise OSError("this kernel has none, or it is off")
@@ -64,12 +68,12 @@ def _since(table: dict[int, int], abi: int) -> int:
 def _allow(ruleset: int, path: Path, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except (OSError, ValueError):  # not there, or no name that a file can have
+    except (OSError, ValueError):  # missing, or no name that a file can have
         return
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= OF_FILES
-        # Refused for pipes and the like, which Landlock does not refuse either.
+        # The call fails for pipes and the like, whose use Landlock does not restrict.
         _call(ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
     finally:
         os.close(place)

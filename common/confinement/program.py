@@ -1,4 +1,4 @@
-"""Where this program lies: Python, its modules, the system's libraries, and what they read when they start."""
+"""The files of this program: Python, its modules, the system's libraries, and what they read when they start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]  # of the checkout, or of a packaged app
+ROOT = Path(__file__).resolve().parents[2]  # folder of the checkout, or of a packaged app
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
@@ -16,7 +16,10 @@ SYSTEM = (
 
 
 def program_files() -> tuple[Path, ...]:
-    """Folders and files to read and run. What the environment names does not count if the home folder is in it."""
+    """Return the folders and files that this program must read and execute.
+
+    Folders that the environment names (`sys.path`, LD_LIBRARY_PATH) are left out if the home folder is inside them.
+    """
     prefixes = map(Path, (sys.prefix, sys.base_prefix, sys.exec_prefix))
     own = dict.fromkeys((ROOT, Path(sys.executable).resolve().parent, *prefixes))
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
@@ -26,7 +29,7 @@ def program_files() -> tuple[Path, ...]:
 
 
 def holds_home(folder: Path) -> bool:
-    """Is the user's home folder this one, or in it?"""
+    """Return whether the user's home folder is `folder` or lies below it."""
     try:
         return Path.home().resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # no home folder, or a circle of links
@@ -34,7 +37,7 @@ def holds_home(folder: Path) -> bool:
 
 
 def _folders_of_loaded_code() -> set[Path]:
-    """Of this process's libraries, wherever an unusual system keeps them."""
+    """Return the folders of this process's loaded libraries, wherever an unusual system keeps them."""
     try:
         lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
     except OSError:

@@ -1,9 +1,9 @@
-"""Linux's seccomp: this process and those that it starts make no socket, and no call that reaches other processes or
-administers the system. What is refused fails with EPERM, as it does for whoever lacks the right.
+"""Linux's seccomp: refuses sockets, access to other processes and system administration, for this process and children.
 
+A refused call fails with EPERM, as for a user who lacks the right. Source:
 Documentation/userspace-api/seccomp_filter.rst of the kernel. A filter is a small program that sees a call's number and
-its arguments, not what pointers point to. Hence no io_uring, whose calls it would not see, and no clone3, whose flags
-it cannot read: that one "does not exist" (ENOSYS), and the C library takes clone.
+arguments, but not the memory that pointers refer to. Therefore io_uring is refused, whose operations the filter would
+not see, and clone3, whose flags it cannot read: clone3 fails with ENOSYS, so that the C library falls back to clone.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ PROCESSES = {"fork": (57, None), "vfork": (58, None), "execve": (59, 221), "exec
 LOOKED_INTO = {"clone": (56, 220), "clone3": (435, 435), "ioctl": (16, 29), "seccomp": (317, 277)}
 CALLS = {**NETWORK, **OTHERS, **ADMINISTRATION, **PROCESSES, **LOOKED_INTO}
 
-X32 = 0x40000000  # of x86-64: the same calls once more, under other numbers
-NEW_NAMESPACES = 0x7E020000  # of clone's flags
-THREAD = 0x00010000  # likewise
+X32 = 0x40000000  # bit in the numbers of x86-64's x32 calls, a second set of the same calls
+NEW_NAMESPACES = 0x7E020000  # flags of clone
+THREAD = 0x00010000  # flag of clone
 TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into the terminal that the program was started in
 
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # of linux/bpf_common.h
-NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24  # places in struct seccomp_data; the low halves of arguments
+NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data; FIRST and SECOND are the low halves of arguments
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
 SET_FILTER, ALL_THREADS = 1, 1
 SET_NO_NEW_PRIVS = 38
@@ -53,7 +53,7 @@ SET_NO_NEW_PRIVS = 38
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`column`: its place in the tables; `architecture`: AUDIT_ARCH_… of linux/audit.h."""
+    """Processor architecture: `column` is its index in the tables of calls, `architecture` its AUDIT_ARCH_…."""
 
     column: int
     architecture: int
@@ -66,7 +66,10 @@ MACHINES = {"x86_64": Machine(0, 0xC000003E), "aarch64": Machine(1, 0xC00000B7)}
 
 
 def restrict(processes: bool) -> None:
-    """All threads of this process; without `processes` it also starts no other. Raises OSError."""
+    """Install the filter for all threads of this process; without `processes`, starting programs is refused too.
+
+    Raises OSError.
+    """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or ctypes.sizeof(ctypes.c_void_p) != 8:
         raise OSError(f"no filter is written for this kind of processor ({os.uname().machine})")
@@ -80,7 +83,7 @@ def restrict(processes: bool) -> None:
 
 
 def program(machine: Machine, processes: bool) -> Iterator[bytes]:
-    """The filter's instructions. A call of another architecture (32 bits, x32) is refused whatever it is."""
+    """Yield the filter's instructions; every call of another architecture (32 bits, x32) is refused."""
     yield _step(LOAD, ARCHITECTURE)
     yield _step(JUMP_EQUAL, machine.architecture, 1, 0)
     yield _step(RETURN, FAIL | errno.EPERM)
@@ -99,7 +102,7 @@ def program(machine: Machine, processes: bool) -> Iterator[bytes]:
 
 
 def _with(number: int | None, argument: int, *checks: Iterator[bytes]) -> Iterator[bytes]:
-    """Checks of one call's argument; a call that passes them is allowed."""
+    """Yield the checks of one call's argument; a call that passes them is allowed."""
     steps = [_step(LOAD, argument), *(step for check in checks for step in check), _step(RETURN, ALLOW)]
     yield _step(JUMP_EQUAL, number, 0, len(steps))
     yield from steps
@@ -121,6 +124,6 @@ def _step(code: int, value: int | None, if_true: int = 0, if_false: int = 0) -> 
 
 
 def _checked(result: int) -> None:
-    if result != 0:  # above 0: the thread that has another filter
+    if result != 0:  # above 0: the id of a thread that has another filter
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code) if result < 0 else "a thread has a filter of its own")

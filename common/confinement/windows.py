@@ -1,7 +1,8 @@
-"""Windows: a job object, which ends what this process started with it, and the low integrity level, at which little but
-what is labelled low can be written. Written from the documentation of the Windows API; not tested on a Windows yet.
+"""Windows: a job object that ends this process's children with it, and the low integrity level.
 
-The level takes neither reading nor the network away: that would need an AppContainer, which a process must begin in.
+At the low level a process can write to little but what is labelled low. The level refuses neither reading nor network:
+that needs an AppContainer, in which a process must be started. Written from the documentation of the Windows API; not
+tested on Windows yet.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ INTEGRITY = 25  # TokenIntegrityLevel
 LOW = "S-1-16-4096"
 SE_GROUP_INTEGRITY = 0x20
 NO_CONSOLE = 0x08000000
-_kept: list[int] = []  # the job's handle: closed when this process ends, which ends the job
+_job_handles: list[int] = []  # kept open: closing the last handle, when this process ends, ends the job
 
 
 class _Limits(ctypes.Structure):
-    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
+    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION of the Windows API."""
 
     _fields_ = (
         ("per_process_time", ctypes.c_int64),
@@ -45,13 +46,16 @@ class _Limits(ctypes.Structure):
 
 
 class _Label(ctypes.Structure):
-    """TOKEN_MANDATORY_LABEL."""
+    """TOKEN_MANDATORY_LABEL of the Windows API."""
 
     _fields_ = (("sid", ctypes.c_void_p), ("attributes", ctypes.c_uint32))
 
 
 def restrict_job(processes: bool, memory: int | None) -> None:
-    """What this process starts ends with it; without `processes` it starts nothing. Raises OSError."""
+    """Put this process into a job that ends its children with it; without `processes` it can start none.
+
+    `memory` limits the bytes of the process. Raises OSError.
+    """
     kernel = _library("kernel32")
     kernel.CreateJobObjectW.restype = kernel.GetCurrentProcess.restype = ctypes.c_void_p
     limits = _Limits(flags=KILL_ON_CLOSE | DIE_ON_FAULT)
@@ -65,12 +69,14 @@ def restrict_job(processes: bool, memory: int | None) -> None:
     size = ctypes.c_uint32(ctypes.sizeof(limits))
     _checked(kernel.SetInformationJobObject(job, EXTENDED_LIMITS, ctypes.byref(limits), size))
     _checked(kernel.AssignProcessToJobObject(job, ctypes.c_void_p(kernel.GetCurrentProcess())))
-    _kept.append(job.value or 0)
+    _job_handles.append(job.value or 0)
 
 
 def lower_integrity(writable: Iterable[Path]) -> None:
-    """Only folders that are labelled low can be written from now on: `writable` are given that label before. Raises
-    OSError, and CalledProcessError where a folder does not take it: then everything stays as it was."""
+    """Label the `writable` folders low and lower this process to the low integrity level: it can then write only there.
+
+    Raises OSError, and CalledProcessError if a folder cannot be labelled; the level is then unchanged.
+    """
     for folder in writable:
         if folder.is_dir():
             command = ["icacls", str(folder), "/setintegritylevel", "(OI)(CI)L"]
@@ -84,7 +90,7 @@ def lower_integrity(writable: Iterable[Path]) -> None:
 
 
 def is_low() -> bool:
-    """Does this process run at the low level? Raises OSError."""
+    """Return whether this process runs at the low integrity level. Raises OSError."""
     advapi, token, buffer = _library("advapi32"), _token(), ctypes.create_string_buffer(256)
     length = ctypes.c_uint32()
     _checked(advapi.GetTokenInformation(token, INTEGRITY, buffer, ctypes.c_uint32(len(buffer)), ctypes.byref(length)))
@@ -109,6 +115,6 @@ def _library(name: str) -> Any:
 
 def _checked(result: int | None) -> int:
     if not result:
-        code = getattr(ctypes, "get_last_error", lambda: 0)()  # there is none elsewhere
+        code = getattr(ctypes, "get_last_error", lambda: 0)()  # exists on Windows only
         raise OSError(code, f"Windows refused it (error {code})")
     return result

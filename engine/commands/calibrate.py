@@ -1,4 +1,4 @@
-"""`python -m engine calibrate`: how long passes of a model take on this machine."""
+"""`python -m engine calibrate`: time a model's passes of different sizes on this machine."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from pathlib import Path
 from typing import Any, get_args
 
 from common.failures import Failure
-from common.paths import path_of, shown
+from common.paths import display_name, path_of
 from engine.commands import calibrate_midlayer
 from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.calibration import DEPTHS, Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
-from engine.costs.measurements import Key, keep, kept
-from engine.costs.prior import of_all_layers
+from engine.costs.cost_prior import scale_to_all_layers
+from engine.costs.measurements import CalibrationKey, store_calibration, stored_calibration
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.libraries import NAMES, usual
+from engine.loading.libraries import BACKENDS, default_library
 from engine.loading.library_choice import trial_folder
 from engine.loading.load import identity_of
 from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
-from engine.loading.resolve import LoadPlan, Surroundings, resolve
+from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import fingerprint
 from engine.protocol import KVType
 from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
+from models.fewer_layers import selectable_layers, write_with_fewer_layers
 from models.header import Header
 from models.shapes import Shapes, shapes_of
-from models.shortened import layers_of, write_shortened
 
-FEWEST_LAYERS = 4  # the head weighs too much beside fewer
-TOKENS = 768  # of the model's own answers; from so many on another layer is hardly ever found best
+FEWEST_LAYERS = 4  # with fewer layers the output head weighs too much
+TOKENS = 768  # of the model's own answers; more tokens hardly ever change which layer is best
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -50,7 +50,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     add_option(parser, "engine.threads")
     parser.add_argument(
-        "--backend", choices=NAMES, help="the library that runs the model (default: llama, with --midlayer graph)"
+        "--backend", choices=BACKENDS, help="the library that runs the model (default: llama, with --midlayer graph)"
     )
     parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="precision of the KV cache")
     parser.add_argument(
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     if options.chats:
         raise ValueError("--chats needs --midlayer")
     watch = CrashWatch()
-    plan = resolve(options_of(options), Surroundings(crashes=watch))
+    plan = resolve(options_of(options), LoadEnvironment(crashes=watch))
     shapes, profile = shapes_of(plan.header), machine_profile()
     try:
         timings = measure(plan, options.spare)
@@ -100,14 +100,14 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(result))
     else:
-        print(f"{shown(plan.options.path)}, {plan.memory.threads} threads\n\n{table(result, timings, shapes)}")
+        print(f"{display_name(plan.options.path)}, {plan.memory.threads} threads\n\n{table(result, timings, shapes)}")
     return int(options.spare and timings.disturbed)
 
 
 def options_of(options: argparse.Namespace) -> LoadOptions:
     return LoadOptions(
         options.model or default_model(),
-        backend=options.backend or usual(),
+        backend=options.backend or default_library(),
         no_other=True,
         n_ctx=DEPTHS[0] + 64,
         kv_type=options.kv_type,
@@ -116,21 +116,25 @@ def options_of(options: argparse.Namespace) -> LoadOptions:
 
 
 def measure(plan: LoadPlan, spare: bool = False) -> Timings:
-    """Load the model as it is loaded best, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C.
+    """Load the model in the fastest way, time its passes and store the result. Raises Failure, and Stopped on Ctrl-C.
 
-    `spare`: only if it is not known yet, and with as many of its layers as there is room for."""
-    key = Key(identity_of(plan.header), plan.memory.threads, plan.memory.kv_type, plan.library.build, fingerprint())
-    known = kept(key, by_part=True) if spare else None
+    `spare`: return a stored result if there is one, and time only some of the model's layers if not all fit into
+    memory.
+    """
+    key = CalibrationKey(
+        identity_of(plan.header), plan.memory.threads, plan.memory.kv_type, plan.library.build, fingerprint()
+    )
+    known = stored_calibration(key, by_part=True) if spare else None
     if known:
         return known.timings
     by_part = spare and plan.memory.verdict != "fits"
     timings = time_part(plan) if by_part else time_passes(plan)
-    keep(key, timings, by_part)
+    store_calibration(key, timings, by_part)
     return timings
 
 
 def time_passes(plan: LoadPlan) -> Timings:
-    """Raises Failure, and Stopped on Ctrl-C."""
+    """Load the model and time its passes. Raises Failure, and Stopped on Ctrl-C."""
     stop, library, memory = StopFlag(), plan.library, plan.memory
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
@@ -144,40 +148,45 @@ def time_passes(plan: LoadPlan) -> Timings:
 
 
 def time_part(plan: LoadPlan) -> Timings:
-    """What passes of the whole model would take, by those of a copy with the layers that there is room for. Raises as
-    `time_passes` does."""
+    """Estimate the whole model's timings from those of a copy with a third of its layers, or fewer if memory is short.
+
+    Raises as `time_passes` does, and Failure if too few layers fit.
+    """
     whole = shapes_of(plan.header)
-    layers = layers_that_fit(plan.memory, whole, layers_of(plan.header))
+    layers = layers_that_fit(plan.memory, whole, selectable_layers(plan.header))
     if layers < FEWEST_LAYERS:
         raise Failure("out_of_memory.plan", reasons=plan.memory.reasons[0])
     with trial_folder() as folder:
-        part = resolve(replace(plan.options, path=shortened(plan.header, layers, folder)))
+        part = resolve(replace(plan.options, path=write_shortened_copy(plan.header, layers, folder)))
         if part.memory.verdict != "fits":
             raise Failure("out_of_memory.plan", reasons=part.memory.reasons[0])
-        return of_all_layers(time_passes(part), shapes_of(part.header), whole)
+        return scale_to_all_layers(time_passes(part), shapes_of(part.header), whole)
 
 
-def shortened(header: Header, layers: int, folder: Path) -> Path:
-    """Raises Failure where the disk has no room for it."""
+def write_shortened_copy(header: Header, layers: int, folder: Path) -> Path:
+    """Write a copy of the model with `layers` of its layers, spread evenly over the model.
+
+    Raises Failure if the disk has no room for the copy.
+    """
     path = folder / "shortened.gguf"
     try:
         if shutil.disk_usage(folder).free < 2 * header.file_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write_shortened(header, layers, path)
+        write_with_fewer_layers(header, layers, path)
     except OSError as error:
         raise Failure("unwritable.results", str(error), folder=folder, reason=error.strerror) from error
     return path
 
 
 def layers_that_fit(memory: MemoryPlan, shapes: Shapes, layers: int) -> int:
-    """A third of the `layers`, which is enough, or fewer if they do not fit."""
+    """Return a third of `layers`, which is enough to estimate the whole, or fewer if those do not fit."""
     each = sum(layer.pass_bytes for layer in shapes.layers) / max(1, layers)
     over = memory.total_bytes - memory.available_bytes
     return min(-(-layers // 3), layers - math.ceil(over / each)) if each else 0
 
 
 def report(timings: Timings, profile: Profile, shapes: Shapes) -> dict[str, Any]:
-    """The object that `--json` prints; its fields are an interface."""
+    """Return the object that `--json` prints; its fields are an interface."""
     shallow = timings.pass_seconds[min(timings.pass_seconds)]
     return {
         "pass_seconds": timings.pass_seconds,

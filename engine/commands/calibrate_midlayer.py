@@ -1,4 +1,4 @@
-"""`python -m engine calibrate --midlayer`: after how many layers a model drafts best for itself, and does that pay?"""
+"""`python -m engine calibrate --midlayer`: find the exit layer that drafts best, and whether drafting with it pays."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.failures import CommandFailure
-from common.paths import shown
+from common.paths import display_name
 from engine.costs.cost_model import CostModel, Timings
-from engine.costs.measurements import Key, kept
+from engine.costs.measurements import CalibrationKey, stored_calibration
 from engine.loading.load import identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
@@ -33,11 +33,11 @@ from engine.tokenization.template import ChatTemplate
 from models.default import default_model
 from models.shapes import shapes_of
 
-N_CTX = 2048  # what was asked, an answer, and room to time passes
-Timed = Callable[[LoadPlan], Timings]  # times the passes of a model, as `calibrate` does
+N_CTX = 2048  # room for a question, its answer, and passes to time
+TimePasses = Callable[[LoadPlan], Timings]  # as `calibrate.measure`
 
 
-def run(options: argparse.Namespace, timed: Timed) -> int:
+def run(options: argparse.Namespace, time_passes: TimePasses) -> int:
     if options.backend not in (None, "graph"):
         raise ValueError(f"early layers can draft only on the built-in engine, not with {options.backend}")
     if options.kv_type != "f16" or options.spare:
@@ -49,34 +49,37 @@ def run(options: argparse.Namespace, timed: Timed) -> int:
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        asked = asked_in(options.chats) if options.chats else []
-        found = measure(plan, timings(plan, timed), asked, options.tokens, stop)
+        questions = read_questions(options.chats) if options.chats else []
+        found = measure(plan, timings(plan, time_passes), questions, options.tokens, stop)
     except Stopped:
         print("\nchickadee: Stopped.", file=sys.stderr)
         return 2
     finally:
         signal.signal(signal.SIGINT, before)
-    exits.keep(found)
+    exits.store_exits(found)
     threads = plan.memory.threads
-    print(json.dumps(report(found)) if options.json else f"{shown(path)}, {threads} threads, {table(found)}")
+    print(json.dumps(report(found)) if options.json else f"{display_name(path)}, {threads} threads, {table(found)}")
     return 0
 
 
-def asked_in(chats: Path) -> list[Sequence[Message]]:
-    """What is asked in a file of chats. Raises Failure."""
-    return [chat.asked for chat in read_chats(chats)]
+def read_questions(chats: Path) -> list[Sequence[Message]]:
+    """Read the questions from a file of chats. Raises Failure."""
+    return [chat.prompt for chat in read_chats(chats)]
 
 
-def our_questions() -> list[Sequence[Message]]:
-    """What is asked where nobody has chats of his own."""
-    return [(Message("user", question),) for question in exits.questions()]
+def built_in_questions() -> list[Sequence[Message]]:
+    """Return the built-in questions, for users who have no chats to learn from."""
+    return [(Message("user", question),) for question in exits.exit_questions()]
 
 
-def timings(plan: LoadPlan, timed: Timed) -> Timings:
-    """What this model's passes take here; measured now if it is not known."""
-    if known := kept(key_of(plan)):
+def timings(plan: LoadPlan, time_passes: TimePasses) -> Timings:
+    """Return the stored timings of this model; time its passes now if there are none.
+
+    Raises Failure if another program disturbed the timing.
+    """
+    if known := stored_calibration(key_of(plan)):
         return known.timings
-    found = timed(plan)
+    found = time_passes(plan)
     if found.disturbed:
         raise CommandFailure(
             "disturbed", "This model's speed could not be measured because another program was busy. Run this again."
@@ -84,31 +87,36 @@ def timings(plan: LoadPlan, timed: Timed) -> Timings:
     return found
 
 
-def key_of(plan: LoadPlan) -> Key:
-    return Key(identity_of(plan.header), plan.memory.threads, "f16", plan.library.build, fingerprint())
+def key_of(plan: LoadPlan) -> CalibrationKey:
+    return CalibrationKey(identity_of(plan.header), plan.memory.threads, "f16", plan.library.build, fingerprint())
 
 
-def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]], tokens: int, stop: StopFlag) -> Exits:
-    """Over the model's answers to what was `asked`, or to our questions, `tokens` of them. Raises Failure, Stopped."""
-    from engine.runtime.graph.early_exit import guesses
+def measure(
+    plan: LoadPlan, timings: Timings, questions: Sequence[Sequence[Message]], tokens: int, stop: StopFlag
+) -> Exits:
+    """Find the best exit layer over `tokens` tokens of the model's answers. Raises Failure, Stopped.
+
+    `questions` are lists of messages; if empty, the built-in questions are asked.
+    """
+    from engine.runtime.graph.early_exit import predict_at_exits
     from engine.runtime.graph.model import GraphModel
     from engine.runtime.graph.runtime import GraphRuntime
 
     shapes, layers = shapes_of(plan.header), len(shapes_of(plan.header).layers)
-    name, threads = shown(plan.options.path), plan.memory.threads
+    name, threads = display_name(plan.options.path), plan.memory.threads
     if layers < 2:
         raise CommandFailure("no_early_exit", f"{name} has a single layer, so no early layer can draft.")
-    tried = sorted({*exits.candidates(layers), *exits.trained(plan.header)})
+    tried = sorted({*exits.candidate_exits(layers), *exits.trained_exits(plan.header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
         target = stack.enter_context(closing(GraphRuntime(model, ContextOptions(N_CTX, threads), stop)))
         layers_tried = [exit_of(shapes, each, layers) for each in tried]
-        prompts = map(ChatTemplate(model.template, model.vocabulary).tokens, asked or our_questions())
+        prompts = map(ChatTemplate(model.template, model.vocabulary).tokens, questions or built_in_questions())
 
-        def says(tokens: Sequence[int], layers: Sequence[int]) -> NDArray[np.int32]:
-            return guesses(model, tokens, layers, threads, stop)
+        def predict(tokens: Sequence[int], layers: Sequence[int]) -> NDArray[np.int32]:
+            return predict_at_exits(model, tokens, layers, threads, stop)
 
-        best = exits.BestExit(target, says, layers_tried, CostModel(timings).c, prompts)
+        best = exits.BestExit(target, predict, layers_tried, CostModel(timings).c, prompts)
         for event in best.measure(key_of(plan), tokens):
             if isinstance(event, Exits):
                 print(file=sys.stderr)
@@ -118,7 +126,7 @@ def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]]
 
 
 def report(found: Exits) -> dict[str, object]:
-    """The object that `--json` prints; its fields are an interface."""
+    """Return the object that `--json` prints; its fields are an interface."""
     return {
         "tokens": found.tokens,
         "layers": msgspec.to_builtins(found.found),

@@ -16,8 +16,8 @@ import msgspec
 
 from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
-from engine.commands.options import add_options, destination, flagged, given
-from engine.commands.terminal import Conversation, Output, complain, ctrl_c_stops, report
+from engine.commands.options import add_options, destination, request_fields, settings_with_flag
+from engine.commands.terminal import Conversation, Output, ctrl_c_stops, print_error, report
 from engine.protocol import BackendWish, Generate, Load, Message
 from engine.protocol.settings import PUBLISHED, filled
 from engine.stop import Stopped
@@ -46,18 +46,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Raises Failure and ValueError, whose texts are sentences for the user."""
+    """Run the chat and return its exit code. Raises Failure and ValueError, whose texts are sentences for the user."""
     logging.basicConfig(level=logging.CRITICAL)
     try:
         return chat(options)
     except (Stopped, KeyboardInterrupt):
-        return complain("Stopped.")
+        return print_error("Stopped.")
 
 
 def chat(options: argparse.Namespace) -> int:
     # Made before the model is loaded, so that a bad option is refused at once.
     request, template = requests_of(options)
-    messages = once(options)
+    messages = given_messages(options)
     from engine.engine import Engine
 
     engine = Engine()
@@ -66,8 +66,8 @@ def chat(options: argparse.Namespace) -> int:
             info = engine.load(request).model
             if options.draft in NEED_COSTS and not engine.calibrated:
                 calibrate(engine)
-            if options.draft == "phrases" and not engine.has_phrases:
-                count_phrases(engine)
+            if options.draft == "phrases" and not engine.has_ngram_table:
+                count_ngrams(engine)
             with open_trace(options.trace) as trace:
                 output = Output(show=not options.json, trace=trace)
                 if messages is None:
@@ -81,7 +81,7 @@ def chat(options: argparse.Namespace) -> int:
 
 
 def calibrate(engine: Engine) -> None:
-    """A drafter that was asked for must not do nothing without a word because no pass was timed yet."""
+    """Time the model's passes, because a requested drafter must not silently draft nothing for lack of timings."""
     print(
         "chickadee: Timing this model's passes first (7 seconds), to know which drafts are worth checking.",
         file=sys.stderr,
@@ -92,10 +92,10 @@ def calibrate(engine: Engine) -> None:
         print(f"chickadee: {failure} Nothing is drafted.", file=sys.stderr)
 
 
-def count_phrases(engine: Engine) -> None:
+def count_ngrams(engine: Engine) -> None:
     print("chickadee: Counting common phrases in this model's tokens first (10 seconds).", file=sys.stderr)
-    engine.count_phrases()
-    if not engine.has_phrases:
+    engine.count_ngrams()
+    if not engine.has_ngram_table:
         print("chickadee: They could not be counted, so nothing is drafted.", file=sys.stderr)
 
 
@@ -107,17 +107,17 @@ def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
     try:
         with path.open("w", encoding="utf-8") as file:
             yield file
-    except BrokenPipeError:  # who reads the answer is gone
+    except BrokenPipeError:  # the reader of the answer has ended
         raise
     except OSError as error:
         raise CommandFailure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
 
 
 def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
-    """What to load, and what every answer asks for but its messages. Raises ValueError."""
-    refuse_strays(options)
-    load = given(options, "load") | {"backend": backend_of(options)}
-    generate = given(options, "generate") | sampling_of(options)
+    """Return the Load request, and the Generate request with every option but without messages. Raises ValueError."""
+    check_draft_options(options)
+    load = request_fields(options, "load") | {"backend": backend_of(options)}
+    generate = request_fields(options, "generate") | sampling_of(options)
     return (
         filled(Load(0, path_text(options.model or default_model())), load),
         filled(Generate(0, (), trace=bool(options.trace)), generate),
@@ -125,19 +125,19 @@ def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
 
 
 def sampling_of(options: argparse.Namespace) -> dict[str, object]:
-    """What --greedy stands for."""
+    """Return the fields that --greedy stands for. Raises ValueError if --temp is given too."""
     if options.greedy and options.temp:
         raise ValueError("--greedy and --temp cannot be combined: use one of them")
     return {"sampling.temperature": 0.0, "sampling.repeat_penalty": 1.0} if options.greedy else {}
 
 
-def refuse_strays(options: argparse.Namespace) -> None:
-    """An option without the drafter that it belongs to. Raises ValueError."""
-    lookup = [flag for _, flag in flagged("generate") if flag.group == PUBLISHED]
-    strays = [flag.name for flag in lookup if getattr(options, destination(flag)) is not None]
-    if strays and options.draft != "history-published":
-        raise ValueError(f"{strays[0]} belongs to --draft history-published")
-    if options.layer is not None and not by_layer(options):
+def check_draft_options(options: argparse.Namespace) -> None:
+    """Check that each drafting option comes with the drafter that it belongs to. Raises ValueError."""
+    lookup = [flag for _, flag in settings_with_flag("generate") if flag.group == PUBLISHED]
+    misplaced = [flag.name for flag in lookup if getattr(options, destination(flag)) is not None]
+    if misplaced and options.draft != "history-published":
+        raise ValueError(f"{misplaced[0]} belongs to --draft history-published")
+    if options.layer is not None and not drafts_by_layer(options):
         raise ValueError("--layer belongs to --draft midlayer or midlayer-published")
     by_model = options.draft in ("model", "model-published")  # None, not given, is auto
     if by_model and options.draft_model is None:
@@ -147,17 +147,17 @@ def refuse_strays(options: argparse.Namespace) -> None:
 
 
 def backend_of(options: argparse.Namespace) -> BackendWish | None:
-    """Our own graph where a layer of the model is to draft and no library is named: no other can stop at a layer."""
+    """Return the requested library, or our own graph if a layer should draft: no other library can stop at a layer."""
     wish: BackendWish | None = options.backend
-    return "graph" if by_layer(options) and wish in (None, "auto") else wish
+    return "graph" if drafts_by_layer(options) and wish in (None, "auto") else wish
 
 
-def by_layer(options: argparse.Namespace) -> bool:
+def drafts_by_layer(options: argparse.Namespace) -> bool:
     return options.draft is not None and options.draft.startswith("midlayer")
 
 
-def once(options: argparse.Namespace) -> tuple[Message, ...] | None:
-    """The messages given on the command line, or None for an interactive chat."""
+def given_messages(options: argparse.Namespace) -> tuple[Message, ...] | None:
+    """Return the messages given on the command line, or None for an interactive chat."""
     if options.messages is not None:
         return parse_messages(read_text(options.messages), options.messages)
     prompt = read_text(options.prompt_file) if options.prompt_file is not None else options.prompt

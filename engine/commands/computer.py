@@ -1,4 +1,4 @@
-"""`python -m engine profile` and `cache`: what this computer has and how fast it is, and the chats saved on it."""
+"""`python -m engine profile` and `cache`: this computer's measured speeds, and the chats saved on its disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common.folders import cache_folder
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.profile import Profile, machine_profile
 from engine.kv.saved import SavedChats
-from engine.loading.libraries import SHOWN, Backend, backend, usual
+from engine.loading.libraries import BACKEND_TITLES, Backend, backend, default_library
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,7 +30,7 @@ def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def profile(options: argparse.Namespace) -> int:
     notes_to_stderr()
     measured = machine_profile(options.fresh)
-    library = backend(usual())
+    library = backend(default_library())
     shown = measured.as_json() | {"kernels": library.kernels, "build": library.build}
     print(json.dumps(shown) if options.json else table(measured, library))
     return 0
@@ -43,7 +43,7 @@ def table(profile: Profile, library: Backend) -> str:
     )
     rows = {
         "processor": profile.cpu,
-        "kernels": f"{SHOWN[library.name]}'s, {library.kernels}",
+        "kernels": f"{BACKEND_TITLES[library.name]}'s, {library.kernels}",
         "cores": f"{cores}; {profile.threads} threads used",
         "memory": f"{show_bytes(profile.ram_total_bytes)}, {show_bytes(profile.ram_available_bytes)} available",
         "memory reading": f"{speed(profile.read_bandwidth_bytes_per_s)} (threads {by_threads})",

@@ -1,4 +1,4 @@
-"""`python -m engine look`: what `engine.loading.first_look` does to a file in a process of its own. Hidden."""
+"""`python -m engine look`: the process in which `engine.loading.first_look` tries a file. Hidden from the help."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from common.failures import Failure
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.first_look import REFUSED, SAID, Refusal
+from engine.loading.first_look import EXIT_REFUSED, LAST_OUTPUT_BYTES, Refusal
 from engine.loading.libraries import backend
 from engine.loading.library_choice import crash_mark
 from engine.protocol import BackendName, KVType, claim_stdout
@@ -25,7 +25,7 @@ from models.validation import checked_headers
 # Bytes of all kinds, blanks, letters of several alphabets and a character beyond the first 65,536.
 SAMPLE = "".join(map(chr, range(256))) + " \n\n\tHello, world’s 1234567 ελληνικά кириллица 日本語 한국어 العربية 🐦"
 SMALL_CTX, N_BATCH = 512, 512
-SOME_PIECES = 1000  # tokens of the vocabulary whose texts are asked for
+SOME_PIECES = 1000  # tokens of the vocabulary whose texts are read
 MOST_CTX = 32768  # tokens, as a plan tries first
 NO_ERROR_BOXES = 0x8003  # SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX
 
@@ -43,14 +43,14 @@ def run(options: argparse.Namespace) -> int:
     try:
         look(options.model, options.backend)
     except Failure as failure:
-        output.write(msgspec.json.encode(Refusal(failure.sentence, failure.detail[-SAID:])))
+        output.write(msgspec.json.encode(Refusal(failure.sentence, failure.detail[-LAST_OUTPUT_BYTES:])))
         output.flush()
-        return REFUSED
+        return EXIT_REFUSED
     return 0
 
 
 def crash_quietly() -> None:
-    """No image of the memory on the disk, no box of the system's on the screen."""
+    """Disable core dumps, and on Windows the system's error boxes."""
     if sys.platform == "win32":
         ctypes.windll.kernel32.SetErrorMode(NO_ERROR_BOXES)
     else:
@@ -60,11 +60,14 @@ def crash_quietly() -> None:
 
 
 def look(path: Path, name: BackendName) -> None:
-    """All that a plan and a chat have a library do with the file before its weights are read. Raises Failure."""
+    """Call everything in the library that a plan and a chat call before the weights are read.
+
+    Raises Failure if the library refuses the file.
+    """
     headers = checked_headers(path)
     watch = CrashWatch()
     mark = crash_mark(headers[0]) if name == "ik" else None
-    watch.watch(mark)  # so that llama.cpp computes it, unless asked otherwise
+    watch.watch(mark)  # after a crash llama.cpp computes the model, unless the user requests ik_llama.cpp
     try:
         with backend(name).dry(headers) as sizes:
             assert isinstance(sizes, CDryModel)

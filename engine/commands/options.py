@@ -1,4 +1,4 @@
-"""The settings of requests as options of commands, made from their table (`engine.protocol.settings`)."""
+"""Command-line options for the settings of requests, made from the table in `engine.protocol.settings`."""
 
 from __future__ import annotations
 
@@ -16,43 +16,46 @@ TYPES: dict[Kind, Callable[[str], Any]] = {"whole": int, "number": float, "file"
 
 
 def add_options(parser: argparse.ArgumentParser, *requests: str) -> None:
-    """One for each setting with a flag that fills one of these requests. What is not given is None."""
+    """Add an option for each setting with a flag that fills one of these requests.
+
+    The value of an option that is not given is None.
+    """
     groups: dict[str, argparse._ActionsContainer] = {"": parser}
-    for setting, flag in flagged(*requests):
+    for setting, flag in settings_with_flag(*requests):
         if flag.group not in groups:
             groups[flag.group] = parser.add_argument_group(flag.group)
-        _add(groups[flag.group], setting, flag)
+        _add_argument(groups[flag.group], setting, flag)
 
 
 def add_option(parser: argparse.ArgumentParser, name: str) -> None:
-    """The option of one setting."""
-    _add(parser, *next(each for each in flagged() if each[0].name == name))
+    """Add the option of the setting called `name`."""
+    _add_argument(parser, *next(each for each in settings_with_flag() if each[0].name == name))
 
 
-def given(options: argparse.Namespace, request: str) -> dict[str, Any]:
-    """The fields of a request that the command line fills, by their names from there on: `sampling.seed`."""
+def request_fields(options: argparse.Namespace, request: str) -> dict[str, Any]:
+    """Return the values that the command line gives for a request, by field names such as `sampling.seed`."""
     found = {}
-    for setting, flag in flagged(request):
+    for setting, flag in settings_with_flag(request):
         value = getattr(options, destination(flag))
         if value is not None:
-            found[setting.fills.removeprefix(f"{request}.")] = _as_the_request_has_it(setting, value)
+            found[setting.fills.removeprefix(f"{request}.")] = _request_value(setting, value)
     return found
 
 
-def flagged(*requests: str) -> Iterator[tuple[Setting, Flag]]:
-    """The settings with a flag that fill these requests, or any."""
+def settings_with_flag(*requests: str) -> Iterator[tuple[Setting, Flag]]:
+    """Yield the settings with a flag that fill one of these requests, or any request if none is named."""
     for setting in OF_REQUESTS.values():
         if setting.flag is not None and setting.fills.split(".")[0] in (requests or REQUESTS):
             yield setting, setting.flag
 
 
 def destination(flag: Flag) -> str:
-    """What argparse calls the value of the option."""
+    """Return the attribute name that argparse gives the option's value."""
     return flag.name.lstrip("-").replace("-", "_")
 
 
 def values_of(setting: Setting) -> tuple[str, ...]:
-    """What the field of the request takes, which may be more or less than the window offers."""
+    """Return the values that the request's field accepts, which may be more or fewer than the window offers."""
     request, *path = setting.fills.split(".")
     kind: Any = REQUESTS[request]
     for field in path:
@@ -63,14 +66,14 @@ def values_of(setting: Setting) -> tuple[str, ...]:
     return tuple(value for value, _ in setting.choices)
 
 
-def _add(parser: argparse._ActionsContainer, setting: Setting, flag: Flag) -> None:
+def _add_argument(parser: argparse._ActionsContainer, setting: Setting, flag: Flag) -> None:
     if setting.kind == "choice":
         parser.add_argument(flag.name, choices=values_of(setting), help=flag.help)
     else:
         parser.add_argument(flag.name, type=TYPES.get(setting.kind, str), metavar=flag.metavar, help=flag.help)
 
 
-def _as_the_request_has_it(setting: Setting, value: Any) -> Any:
+def _request_value(setting: Setting, value: Any) -> Any:
     if setting.kind == "size":
         return parse_bytes(value)
     return path_text(value) if setting.kind == "file" else value

@@ -1,7 +1,7 @@
-"""`python -m engine plan`: would a model fit into memory, and how would it be loaded?
+"""`python -m engine plan`: tell whether a model fits into memory, and how it would be loaded.
 
-`python -m engine plans` answers such questions of other programs, a line of JSON each, until its input ends: who shows
-many models, or one whose options are being chosen, cannot wait a second for a process each.
+`python -m engine plans` answers such questions of other programs, a line of JSON each, until its input ends. A program
+that shows many models, or one whose options are being chosen, cannot wait a second for a process each.
 """
 
 from __future__ import annotations
@@ -19,30 +19,31 @@ from typing import get_args
 import msgspec
 
 from common.byte_sizes import parse_bytes, show_bytes
+from common.engine_program import engine_command
 from common.failures import Failure
-from common.paths import path_of, shown
-from common.planning import Ask, Estimate, Verdict, engine_command
+from common.paths import display_name, path_of
+from common.planning import Ask, Estimate, Verdict
 from common.sentences import Sentence
 from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
-from engine.costs.measurements import timings_with
-from engine.loading.libraries import PACKAGES, SHOWN, OtherLibrary
-from engine.loading.library_choice import ones_and_eights
+from engine.costs.measurements import timings_of_package
+from engine.loading.libraries import BACKEND_TITLES, PACKAGES, OtherLibrary
+from engine.loading.library_choice import seconds_of_one_and_eight
 from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
-from engine.loading.resolve import LoadPlan, Surroundings, planned_estimate, resolve
-from engine.loading.sizes import DRAFT
+from engine.loading.resolve import LoadEnvironment, LoadPlan, planned_estimate, resolve
+from engine.loading.sizes import DRAFT_PREFIX
 from engine.protocol import BackendName, BackendWish, KVModeName, claim_stdout
-from engine.rights import add_read
+from engine.rights import add_read_option
 from engine.run_subprocess import NO_CONSOLE
-from engine.runtime.contexts import KVMode, mode_of
+from engine.runtime.contexts import KVMode, make_kv_mode
 from models.default import default_model
 from models.identity import file_identity
 
 log = logging.getLogger("engine.plan")
 
 MAX_LINE = 1 << 20  # bytes of a question
-NAMES = {
+PART_TITLES = {
     "weights_mapped": "weights, mapped file",
     "weights_read": "weights, read",
     "weights_repacked": "weights, repacked",
@@ -65,13 +66,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_options(parser, "load")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
-    many = commands.add_parser("plans", help="memory plans for other programs: JSON lines in, JSON lines out")
-    add_read(many)
-    many.set_defaults(run=answer_all)
+    plans = commands.add_parser("plans", help="memory plans for other programs: JSON lines in, JSON lines out")
+    add_read_option(plans)
+    plans.set_defaults(run=answer_all)
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 also when the model does not fit: that is an answer."""
+    """Print the plan and return 0, also if the model does not fit: that is an answer."""
     notes_to_stderr()
     plan = resolve(
         LoadOptions(
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
             backend=options.backend,
             n_ctx=options.ctx,
             kv_type=options.kv_type,
-            kv_mode=mode_of(options.kv, options.kv_share),
+            kv_mode=make_kv_mode(options.kv, options.kv_share),
             flash_attention=options.flash_attention or "auto",
             threads=options.threads,
             memory_bytes=None if options.memory is None else parse_bytes(options.memory),
@@ -92,10 +93,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
-    rows = [(shown_name(name), show_bytes(size)) for name, size in plan.parts.items() if size]
+    rows = [(part_title(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
     loading = [
-        ("backend", SHOWN[library]),
+        ("backend", BACKEND_TITLES[library]),
         ("context", f"{plan.n_ctx:,} tokens (at most {plan.max_n_ctx:,} would fit)"),
         ("KV cache precision", plan.kv_type),
         ("repacking", "on" if plan.repack else "off"),
@@ -103,28 +104,32 @@ def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
         ("batch", f"{plan.n_batch} tokens"),
         ("threads", str(plan.threads)),
     ]
-    lines = [f"{shown(path)}: {VERDICTS[plan.verdict]}", ""]
+    lines = [f"{display_name(path)}: {VERDICTS[plan.verdict]}", ""]
     width = max(22, *(len(name) for name, _ in rows))
     lines += [f"  {name:{width}} {size:>10}" for name, size in rows]
     lines += ["", *(f"  {name:{width}} {value}" for name, value in loading), "", *map(str, plan.reasons)]
     return "\n".join(lines)
 
 
-def shown_name(part: str) -> str:
-    return f"draft model: {NAMES[part.removeprefix(DRAFT)]}" if part.startswith(DRAFT) else NAMES[part]
+def part_title(part: str) -> str:
+    return (
+        f"draft model: {PART_TITLES[part.removeprefix(DRAFT_PREFIX)]}"
+        if part.startswith(DRAFT_PREFIX)
+        else PART_TITLES[part]
+    )
 
 
 # --- plans, for other programs ---
 
 
 class OtherPlanner:
-    """Works out plans with the library that this process does not hold, in a process that is kept for the next ones."""
+    """A planner process for the library that this process does not hold; it is kept for further questions."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, ask: Ask) -> Verdict:
-        """A Verdict with a problem where the process ends or cannot be started."""
+        """Return the process's verdict; one with a problem if the process ends or cannot be started."""
         try:
             process = self._started()
             assert process.stdin
@@ -139,7 +144,7 @@ class OtherPlanner:
 
     def close(self) -> None:
         if self._process:
-            with suppress(BrokenPipeError):  # it has ended, and its last line was not written
+            with suppress(BrokenPipeError):  # the process ended before its last line was written
                 self._process.communicate()
             self._process = None
 
@@ -164,13 +169,16 @@ def answer_all(_options: argparse.Namespace) -> int:
             while line := sys.stdin.buffer.readline(MAX_LINE):
                 output.write(msgspec.json.encode(answer(line, other)) + b"\n")
                 output.flush()
-        except BrokenPipeError:  # who asked is gone
+        except BrokenPipeError:  # the program that asks has ended
             return 0
     return 0
 
 
 def answer(line: bytes, other: OtherPlanner) -> Verdict:
-    """Never raises: what cannot be planned is a verdict with a problem."""
+    """Return the verdict on one line of input.
+
+    Raises nothing: a model that cannot be planned gets a verdict with a problem.
+    """
     try:
         ask = msgspec.json.decode(line, type=Ask)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -190,15 +198,15 @@ def _planned(ask: Ask, other: OtherPlanner) -> Verdict:
         return Verdict(id=ask.id, problem=Sentence.of("planner.no_model"))
     options = _options(ask, path_of(ask.path))
     try:
-        plan = resolve(options, Surroundings(ask.freed_bytes))
-    except OtherLibrary as held:
-        return other.ask(msgspec.structs.replace(ask, backend=held.wanted))
+        plan = resolve(options, LoadEnvironment(ask.freed_bytes))
+    except OtherLibrary as other_library:
+        return other.ask(msgspec.structs.replace(ask, backend=other_library.wanted))
     verdict = _verdict(ask, plan.memory, plan.choice.name)
     return msgspec.structs.replace(verdict, exact=True, speed=_speed(plan))
 
 
 def _estimated(ask: Ask, model: Estimate) -> Verdict:
-    """Of what is asked only what a model that is not here can have."""
+    """Plan a model that is not downloaded yet, with only those options that apply to an estimate."""
     options = LoadOptions(
         Path(model.name),
         n_ctx=ask.n_ctx,
@@ -224,7 +232,7 @@ def _options(ask: Ask, path: Path) -> LoadOptions:
 
 
 def _backend(name: str | None) -> BackendWish | None:
-    """Raises ValueError for a name that is no library's."""
+    """Check the name of a library. Raises ValueError for an unknown one."""
     backends: tuple[BackendWish, ...] = get_args(BackendWish)
     if name not in (None, *backends):
         raise ValueError(f"There is no backend “{name}”; there are {', '.join(backends)}.")
@@ -232,21 +240,21 @@ def _backend(name: str | None) -> BackendWish | None:
 
 
 def _kv_mode(name: str | None, share: float | None) -> KVMode:
-    """Raises ValueError for a name that is no way to keep keys and values."""
+    """Build a KV mode from its name. Raises ValueError for an unknown one."""
     names: tuple[KVModeName, ...] = get_args(KVModeName)
     if name not in (None, *names):
         raise ValueError(f"There is no way “{name}” to keep keys and values; there are {', '.join(names)}.")
-    return mode_of(next((known for known in names if known == name), None), share)
+    return make_kv_mode(next((known for known in names if known == name), None), share)
 
 
 def _speed(plan: LoadPlan) -> float:
-    """Of plain decoding in a short chat, if this very way to load was timed here."""
+    """Return tokens/s of plain decoding in a short chat, if exactly this way to load was timed here, else 0."""
     library, memory = plan.choice.name, plan.memory
     if library not in PACKAGES or plan.options.flash_attention == "off":
         return 0.0
     identity = file_identity(plan.header.path, plan.header.data_offset)
-    timings = timings_with(PACKAGES[library], identity, memory.threads, memory.kv_type)
-    return 1 / ones_and_eights(timings)[0] if timings else 0.0
+    timings = timings_of_package(PACKAGES[library], identity, memory.threads, memory.kv_type)
+    return 1 / seconds_of_one_and_eight(timings)[0] if timings else 0.0
 
 
 def _verdict(ask: Ask, plan: MemoryPlan, library: str) -> Verdict:

@@ -1,4 +1,4 @@
-"""An answer on the terminal: streamed, traced, reported in numbers; a chat of them; and notes on stderr."""
+"""Answers on the terminal: streamed, traced and reported in numbers; the interactive chat; notes on stderr."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from common.failures import Failure
-from engine.loading.libraries import SHOWN
+from engine.loading.libraries import BACKEND_TITLES
 from engine.protocol import WRITTEN, Finished, Generate, Message, ModelInfo, PrefillProgress, Trace
 from engine.stop import Stopped
-from engine.tokenization.turns import TooLong, without_oldest
+from engine.tokenization.turns import ChatTooLong, drop_oldest_turns
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -33,26 +33,29 @@ HELP = """\
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer as the terminal needs it."""
+    """A finished answer: its text and its last event."""
 
     text: str
     end: Finished
 
 
-def complain(sentence: str) -> int:
+def print_error(sentence: str) -> int:
     print(f"chickadee: {sentence}", file=sys.stderr)
     return 2
 
 
 def notes_to_stderr() -> None:
-    """Warnings of our own modules are sentences; llama.cpp's are not, and what matters of them becomes a Failure."""
+    """Print warnings of our own modules to stderr and silence the libraries' logs.
+
+    Our warnings are sentences for the user; llama.cpp's are not, and those that matter become a Failure.
+    """
     logging.basicConfig(level=logging.WARNING, format="chickadee: %(message)s")
     for name in ("engine.llama", "engine.ik", "engine.capi"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 class Output:
-    """Where answers go: their text to stdout if `show`, their passes to the open file `trace`."""
+    """The output of answers: their text goes to stdout if `show`, their passes to the open file `trace`."""
 
     def __init__(self, show: bool, trace: IO[str] | None = None) -> None:
         self.show = show
@@ -60,7 +63,7 @@ class Output:
         self.progress = show and sys.stderr.isatty()
 
     def stream(self, engine: Engine, request: Generate) -> Answered:
-        """Run the request to its end. Raises what `Engine.generate` raises."""
+        """Run the request to its end and return its answer. Raises what `Engine.generate` raises."""
         parts = []
         for event in engine.generate(request):
             if isinstance(event, WRITTEN):
@@ -81,7 +84,7 @@ class Output:
 
 
 def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
-    """The object that `--json` prints; its fields are an interface."""
+    """Return the object that `--json` prints; its fields are an interface."""
     statistics = answered.end.statistics
     return {
         "text": answered.text,
@@ -101,8 +104,8 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
         "drafted": statistics.drafted,
         "accepted": statistics.accepted,
         "drafters": {
-            one.name: {name: value for name, value in asdict(one).items() if name != "name"}
-            for one in statistics.drafters
+            drafter.name: {name: value for name, value in asdict(drafter).items() if name != "name"}
+            for drafter in statistics.drafters
         },
         "drafting_seconds": statistics.drafting_seconds,
         "verifying_seconds": statistics.verifying_seconds,
@@ -114,7 +117,7 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
 
 @contextmanager
 def ctrl_c_stops(engine: Engine) -> Iterator[None]:
-    """While the engine works, Ctrl-C sets its stop flag; while it waits for input, Ctrl-C is Python's own."""
+    """Make Ctrl-C set the engine's stop flag within the block, instead of raising KeyboardInterrupt."""
 
     def on_interrupt(_signal: int, _frame: object) -> None:
         engine.stop.set()
@@ -128,7 +131,7 @@ def ctrl_c_stops(engine: Engine) -> Iterator[None]:
 
 @contextmanager
 def default_interrupt() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt within the block."""
+    """Make Ctrl-C raise KeyboardInterrupt within the block, for waiting for input."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -152,10 +155,10 @@ def rate(tokens: int, seconds: float) -> str:
 
 
 class Conversation:
-    """The interactive chat: lines in, streamed answers out, commands begin with a slash."""
+    """The interactive chat: it reads lines and streams answers; commands begin with a slash."""
 
     def __init__(self, engine: Engine, info: ModelInfo, template: Generate, output: Output) -> None:
-        """`template` is a request without messages: the options of every answer."""
+        """Start an empty chat; `template` is a request without messages: the options of every answer."""
         self.engine = engine
         self.info = info
         self.template = template
@@ -165,7 +168,7 @@ class Conversation:
 
     def run(self) -> int:
         info = self.info
-        computed = f"{SHOWN[info.backend]}, {info.threads} threads"
+        computed = f"{BACKEND_TITLES[info.backend]}, {info.threads} threads"
         print(f"{info.name} · {computed} · context {info.n_ctx:,} tokens · /help for commands")
         for note in self.info.notes:
             print(note)
@@ -206,10 +209,13 @@ class Conversation:
             print(HELP if command == "/help" else f"Unknown command: {command}.\n{HELP}")
 
     def _stream(self, request: Generate) -> Answered | None:
-        """The answer; where the chat is too long, the user is asked whether old turns may be forgotten."""
+        """Return the answer; if the chat is too long, ask the user whether old turns may be forgotten.
+
+        None if the user declines.
+        """
         try:
             return self.output.stream(self.engine, request)
-        except TooLong as failure:
+        except ChatTooLong as failure:
             turns = next((remedy.turns for remedy in failure.remedies if remedy.kind == "forget_turns"), 0)
             if not turns:
                 raise
@@ -217,7 +223,7 @@ class Conversation:
         with default_interrupt():
             if input(f"Leave out the oldest {turns} turns of this chat and answer? [y/N] ").strip().lower() != "y":
                 return None
-        kept = list(without_oldest(request.messages, turns))
+        kept = list(drop_oldest_turns(request.messages, turns))
         self.messages = kept if request.continue_last else kept[:-1]
         return self.output.stream(self.engine, replace(request, forget_turns=turns))
 
@@ -238,15 +244,15 @@ class Conversation:
         except Failure as failure:
             print(f"chickadee: {failure}", file=sys.stderr)
             return
-        except Stopped:  # before there was an answer: while the template or the tokens of a long text were worked out
+        except Stopped:  # before the answer began: while the template was rendered or a long text tokenized
             print("(stopped)")
             return
         if answered is None:
             return
         self.last = answered.end
         before = self.messages.pop().content if request.continue_last else ""
-        asked = () if request.continue_last else request.messages[-1:]
-        self.messages = [*self.messages, *asked, Message("assistant", before + answered.text)]
+        question_asked = () if request.continue_last else request.messages[-1:]
+        self.messages = [*self.messages, *question_asked, Message("assistant", before + answered.text)]
         if answered.end.statistics.stop_reason == "context":
             print("(The context is full, so the answer ends here. /new starts a new chat.)")
         elif answered.end.statistics.stop_reason == "cancelled":

@@ -1,1 +1,1 @@
-"""What a pass costs on this machine."""
+"""Costs: how long a pass takes on this machine. Imports `runtime` and every engine package below it."""

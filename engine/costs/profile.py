@@ -1,4 +1,4 @@
-"""The measured profile of this machine, kept with its date until the hardware changes. Knows no model."""
+"""The machine's measured profile, stored with its date until the hardware changes. Knows no model."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from engine.costs import speeds
 log = logging.getLogger("engine.costs.profile")
 
 RAM_SECONDS, FLOPS_SECONDS, DISK_SECONDS = 0.8, 0.6, 0.8
-ROUNDS = 2  # spread out in time: another program's moment of work spoils one at most
+ROUNDS = 2  # two rounds apart in time, so that a short burst of another program disturbs at most one
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Bytes, bytes per second, operations per second, counts. Disk speeds are None where nothing could be written.
+    """Size and speed of this machine: bytes, bytes per second, operations per second, counts.
 
-    `ram_available_bytes` is of the moment when the profile was asked for; everything else is as of `measured_at`.
-    `provisional`: other programs computed meanwhile, so that speeds may be too low by any amount."""
+    Disk speeds are None where nothing could be written. `ram_available_bytes` is of the moment when the profile was
+    requested; everything else was measured at `measured_at` (ISO 8601, UTC). `provisional`: other programs were busy,
+    so the speeds may be too low by any amount.
+    """
 
     ram_total_bytes: int
     ram_available_bytes: int
@@ -55,19 +57,20 @@ class Profile:
             raise ValueError("a machine without memory or processors")
 
     def as_json(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a dictionary for JSON."""
         return asdict(self)
 
 
-# By the machine's fingerprint: a disk that moves between computers keeps a profile of each.
+# Stored by the machine's fingerprint: a disk that moves between computers holds a profile of each.
 PROFILES = Store("profile", 3, Profile, most_entries=16, former=("profile.json",))
 
 
 def machine_profile(fresh: bool = False) -> Profile:
-    """The kept profile, or a new one (2 s) if there is none of this machine or `fresh` is wished; never fails.
+    """Return the stored profile of this machine, or measure a new one (2 s) if there is none or `fresh` is set.
 
-    What was measured beside other programs never replaces what was measured in quiet."""
-    kept = kept_profile()
+    A profile that other programs disturbed never replaces an undisturbed one. Disk errors are logged, not raised.
+    """
+    kept = stored_profile()
     if kept and not fresh:
         return kept
     profile = measure(cache_folder())
@@ -75,7 +78,7 @@ def machine_profile(fresh: bool = False) -> Profile:
         if not kept.provisional:
             log.warning("Other programs were busy: what was measured of this machine before stays.")
             return kept
-        profile = best_of(kept, profile)
+        profile = faster_of(kept, profile)
     try:
         PROFILES.put(profile, machine.fingerprint())
     except OSError as error:
@@ -84,25 +87,25 @@ def machine_profile(fresh: bool = False) -> Profile:
     return profile
 
 
-def kept_profile() -> Profile | None:
-    """The kept profile of this machine with the memory available now, None if there is none."""
+def stored_profile() -> Profile | None:
+    """Return the stored profile of this machine with the memory available now, or None if there is none."""
     kept = PROFILES.get(machine.fingerprint())
     return replace(kept, ram_available_bytes=machine.memory().available) if kept else None
 
 
 def measure(folder: Path) -> Profile:
-    """Measure everything now; `folder` is where the disk is measured."""
+    """Measure everything now. `folder`: where the disk's speed is measured."""
     started = time.perf_counter()
     memory, cores, cache = machine.memory(), machine.physical_cores(), machine.last_level_cache()
     counts = speeds.thread_counts(min(cores, machine.usable_cores()))
     size = speeds.array_bytes(cache, memory.available)
     bandwidth, flops = dict.fromkeys(counts, 0.0), 0.0
-    before = speeds.reading()
+    before = speeds.processor_times()
     for _ in range(ROUNDS):
         found = speeds.read_bandwidth(counts, size, RAM_SECONDS / ROUNDS)
         bandwidth = {count: max(bandwidth[count], found[count]) for count in counts}
         flops = max(flops, speeds.flops_f32(cores, FLOPS_SECONDS / ROUNDS))
-    provisional = not speeds.is_quiet(before, speeds.reading(), computing=True)
+    provisional = not speeds.is_quiet(before, speeds.processor_times(), computing=True)
     disk_read, disk_write = _disk(folder)
     return Profile(
         ram_total_bytes=memory.total,
@@ -124,8 +127,8 @@ def measure(folder: Path) -> Profile:
     )
 
 
-def best_of(older: Profile, newer: Profile) -> Profile:
-    """Of two provisional ones of the same machine: other programs only ever make a speed lower."""
+def faster_of(older: Profile, newer: Profile) -> Profile:
+    """Return the faster of two provisional profiles of this machine: background load can only lower a speed."""
     bandwidth = {
         count: max(speed, older.read_bandwidth_by_threads.get(count, 0.0))
         for count, speed in newer.read_bandwidth_by_threads.items()

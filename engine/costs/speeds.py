@@ -1,6 +1,6 @@
-"""How fast memory, arithmetic and disk are, by doing some of each, and how quiet the machine was meanwhile.
+"""Speeds of memory, arithmetic and disk, found by timing some work, and whether other programs disturbed the timing.
 
-Other programs only ever make a run slower, so that the best of several runs is the one to believe.
+Other programs only ever make a run slower, so the best of several runs counts.
 """
 
 from __future__ import annotations
@@ -24,15 +24,25 @@ from engine import machine
 MIB = 1 << 20
 SMALLEST_ARRAY, LARGEST_ARRAY = 64 * MIB, 256 * MIB
 CHUNK = 4 * MIB
-BUSY = ("user", "nice", "system", "irq", "softirq")  # of psutil's times; Linux counts a guest's as its user's
-OTHERS, OTHERS_OF_EACH = 0.25, 0.05  # cores: a desktop takes so much all the time, a large machine's services more
-OWN = 0.85  # of a core that computing in one thread or more gets where nobody else wants it
+BUSY = (
+    "user",
+    "nice",
+    "system",
+    "irq",
+    "softirq",
+)  # fields of psutil's times; Linux counts guest time as user time, too
+# Cores that other programs may use on a quiet machine, as a desktop or services always do: fixed, and per core.
+OTHERS, OTHERS_PER_CORE = 0.25, 0.05
+OWN = 0.85  # share of a core that a computing process gets on a quiet machine
 MINUTE = 60.0  # seconds
-SHORTEST = 0.5  # seconds: the system counts in hundredths
+MIN_INTERVAL = 0.5  # seconds between two samples, because the system counts in hundredths
 
 
 def best_seconds(work: Callable[[], object], budget: float, least: int = 3) -> float:
-    """Shortest run of `work` among those that fit into `budget` seconds, at least `least`."""
+    """Return the shortest run of `work` in seconds.
+
+    Runs `work` at least `least` times, and as often as fits into `budget` seconds.
+    """
     best, end = float("inf"), time.perf_counter() + budget
     for run in itertools.count(1):
         started = time.perf_counter()
@@ -45,16 +55,20 @@ def best_seconds(work: Callable[[], object], budget: float, least: int = 3) -> f
 
 
 def array_bytes(last_level_cache: int, available: int) -> int:
-    """Size of the array to read: 4 × the cache, so that little of it is found there, but never much of the memory."""
+    """Return the size of the array to read: 4 × the last-level cache, so that little of it is cached.
+
+    The array never takes more than an eighth of the available memory, but at least 1 MiB.
+    """
     wanted = min(max(4 * last_level_cache, SMALLEST_ARRAY), LARGEST_ARRAY)
     return max(MIB, min(wanted, available // 8))
 
 
 def read_bandwidth(threads: list[int], size: int, budget: float) -> dict[int, float]:
-    """Bytes per second that so many threads read together from an array of `size` bytes.
+    """Return the bytes per second that each number of threads reads together from an array of `size` bytes.
 
-    A sum over integers only loads and adds, in vector registers; numpy lets other threads run meanwhile. `max` reads
-    10 % slower, `dot` threads itself."""
+    The work is an integer sum, which only loads and adds in vector registers and lets other Python threads run. `max`
+    reads 10 % slower, and `dot` starts threads itself.
+    """
     data = np.ones(size // 8, np.int64)
     speeds = {}
     for count in threads:
@@ -66,14 +80,17 @@ def read_bandwidth(threads: list[int], size: int, budget: float) -> dict[int, fl
 
 
 def thread_counts(most: int) -> list[int]:
-    """1 to `most`; of many only the powers of two and `most`."""
+    """Return the thread counts to time: 1 to `most`, or the powers of two and `most` if there are more than 8."""
     if most <= 8:
         return list(range(1, most + 1))
     return [*(2**i for i in range(most.bit_length()) if 2**i < most), most]
 
 
 def flops_f32(cores: int, budget: float) -> float:
-    """Peak float32 operations per second: a large matrix product, on all cores (numpy's library threads itself)."""
+    """Return peak float32 operations per second on all cores, from a large matrix product.
+
+    numpy's library starts the threads itself.
+    """
     n = 1024 if cores <= 8 else 2048
     a = np.ones((n, n), np.float32)
     out = np.empty_like(a)
@@ -81,12 +98,13 @@ def flops_f32(cores: int, budget: float) -> float:
 
 
 def disk_speeds(folder: Path, budget: float, size: int = 64 * MIB) -> tuple[float, float]:
-    """Bytes per second of sequential reading and writing in `folder`. Raises OSError where nothing can be written.
+    """Return bytes per second of sequential reading and writing in `folder`. Raises OSError if it cannot be written.
 
     The file has no name or is deleted when it is closed, so that nothing stays behind. Writing ends with the disk's
-    confirmation. For reading the system is asked to forget what it keeps in memory; where it cannot, or where a
-    virtual disk's host keeps the file, that is what is measured."""
-    block = os.urandom(CHUNK)  # random: some file systems compress
+    confirmation. Before reading, the system is asked to drop its cached pages; where the system cannot, or where the
+    host of a virtual disk keeps the file in memory, the speed of that cache is measured.
+    """
+    block = os.urandom(CHUNK)  # random bytes, because some file systems compress
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         started = time.perf_counter()
         written = 0
@@ -97,7 +115,7 @@ def disk_speeds(folder: Path, budget: float, size: int = 64 * MIB) -> tuple[floa
                 os.fsync(file.fileno())
         os.fsync(file.fileno())
         write_seconds = time.perf_counter() - started
-        forget_pages(file.fileno())
+        drop_cached_pages(file.fileno())
         file.seek(0)
         buffer = bytearray(CHUNK)
         done, started = 0, time.perf_counter()
@@ -107,8 +125,8 @@ def disk_speeds(folder: Path, budget: float, size: int = 64 * MIB) -> tuple[floa
     return max(done, 1) / read_seconds, written / write_seconds
 
 
-def forget_pages(descriptor: int) -> None:
-    """Ask the system to read the file from the disk next time."""
+def drop_cached_pages(descriptor: int) -> None:
+    """Ask the system to drop its cached pages of the file, so that the next read comes from the disk."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         return
@@ -118,9 +136,12 @@ def forget_pages(descriptor: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Seconds: of the wall clock, and of processor time so far: this process's, of all programs together, and what a
-    virtual machine's host took."""
+class ProcessorTimes:
+    """Clocks at one moment, in seconds: wall clock, and processor time used so far.
+
+    `own`: processor time of this process; `busy`: of all programs together; `stolen`: time that a virtual machine's
+    host took for others.
+    """
 
     wall: float
     own: float
@@ -128,40 +149,45 @@ class Reading:
     stolen: float
 
 
-def reading() -> Reading:
-    """As of now."""
+def processor_times() -> ProcessorTimes:
+    """Read the clocks now."""
     times = psutil.cpu_times()
     busy = sum(float(getattr(times, name, 0.0)) for name in BUSY)
-    return Reading(time.monotonic(), time.process_time(), busy, float(getattr(times, "steal", 0.0)))
+    return ProcessorTimes(time.monotonic(), time.process_time(), busy, float(getattr(times, "steal", 0.0)))
 
 
-def is_quiet(before: Reading, after: Reading, computing: bool = False) -> bool:
-    """Did others leave the machine alone between two readings? `computing`: this process computed all the while.
+def is_quiet(before: ProcessorTimes, after: ProcessorTimes, computing: bool = False) -> bool:
+    """Return whether other programs left the processor alone between two samples.
 
-    Speeds measured beside other programs are too low by an unknown amount: profiles of 19 GB/s and 35 GFLOP/s were kept
-    for weeks where there are 29 and 161."""
+    `computing`: this process computed all the time, so it must have got most of a core. Speeds measured beside other
+    programs are too low by an unknown amount: profiles of 19 GB/s and 35 GFLOP/s were stored for weeks on a machine
+    that reaches 29 and 161.
+    """
     wall, own = after.wall - before.wall, after.own - before.own
     others = after.busy - before.busy - own + after.stolen - before.stolen
-    alone = others <= (OTHERS + OTHERS_OF_EACH * machine.logical_cores()) * wall
+    alone = others <= (OTHERS + OTHERS_PER_CORE * machine.logical_cores()) * wall
     return alone and (not computing or own >= OWN * wall)
 
 
-class QuietMinute:
-    """Waits for one, looked at now and then: what was between two looks counts as a whole."""
+class QuietMinuteDetector:
+    """Detector of a minute in which other programs left the processor alone.
 
-    def __init__(self, read: Callable[[], Reading] = reading) -> None:
+    The time between two looks counts as quiet or busy as a whole.
+    """
+
+    def __init__(self, read: Callable[[], ProcessorTimes] = processor_times) -> None:
         self._read = read
-        self.begin()
+        self.restart()
 
-    def begin(self) -> None:
-        """The minute begins now."""
+    def restart(self) -> None:
+        """Start waiting for a new quiet minute."""
         self._last = self._read()
         self._since = self._last.wall
 
-    def came(self) -> bool:
-        """Has it been quiet for a minute up to now?"""
+    def has_passed(self) -> bool:
+        """Look at the clocks and return whether the last minute was quiet."""
         now = self._read()
-        if now.wall - self._last.wall >= SHORTEST:
+        if now.wall - self._last.wall >= MIN_INTERVAL:
             if not is_quiet(self._last, now):
                 self._since = now.wall
             self._last = now

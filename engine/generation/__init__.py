@@ -1,1 +1,1 @@
-"""The decode loop, and what an answer is."""
+"""Generation: the decode loop, and what an answer is. Imports `speculative` and every engine package below it."""

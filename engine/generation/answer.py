@@ -1,4 +1,4 @@
-"""One answer: prompt read, tokens decoded, text streamed, everything counted."""
+"""One answer: reads the prompt, decodes tokens, streams text and counts everything."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from common.reasoning import Piece, ReasoningParser
-from engine.generation.decode import Pass, Step, decode
+from engine.generation.decode import DecodePass, Step, decode
 from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
@@ -29,8 +29,8 @@ from engine.stop import Stopped
 
 
 @dataclass(slots=True)
-class Counts:
-    """What is counted while an answer is made; becomes Statistics at its end."""
+class AnswerCounts:
+    """Counts of an answer in progress; they become Statistics at its end."""
 
     tokens: list[int] = field(default_factory=list)
     reused: int = 0
@@ -43,7 +43,7 @@ class Counts:
     batch: int = 0  # tokens of the last pass
 
     def add(self, step: Step) -> None:
-        """Count a step and the pass that it came from."""
+        """Count a step and the pass that produced it."""
         self.tokens.extend(step.tokens)
         if step.source:
             self.passes += 1
@@ -55,21 +55,25 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """`stops` end an answer, and so do `max_tokens`, if it is not None. `trace`: tell of every pass. `opening`: what
-    the prompt ended with that belongs to the answer, as a mark that opens the model's reasoning. `begun`: the answer
-    so far, where one goes on."""
+    """Options of one answer.
+
+    `stops`: strings that end the answer. `max_tokens`: limit of its length (None: no limit). `trace`: report every pass
+    as a Trace event. `opening`: the end of the prompt that belongs to the answer, such as a marker that opens the
+    model's reasoning. `answer_so_far`: the answer so far, if the answer continues one.
+    """
 
     stops: tuple[str, ...] = ()
     max_tokens: int | None = None
     trace: bool = False
     opening: str = ""
-    begun: str = ""
+    answer_so_far: str = ""
 
 
 class Answer:
-    """Single use: `events` runs it, and what is counted meanwhile ends up in Finished.
+    """One answer, for a single use: `events` runs it and counts into `counts`.
 
-    `observe` is told of every pass whose time says what passes cost."""
+    `observe` is called with every pass whose time is reliable, so that the cost model can learn from it.
+    """
 
     def __init__(
         self,
@@ -78,7 +82,7 @@ class Answer:
         kv: PartialFixed,
         options: AnswerOptions,
         drafting: Drafting | None = None,
-        observe: Callable[[Pass], None] = lambda _passed: None,
+        observe: Callable[[DecodePass], None] = lambda _decode_pass: None,
     ) -> None:
         self.session = session
         self.sampler = sampler
@@ -88,17 +92,18 @@ class Answer:
         self.drafting = drafting or Off()
         self.text = TextStream(options.stops)
         self.reasoning = ReasoningParser()
-        self.reasoning.resume(options.begun)
-        self.counts = Counts()
+        self.reasoning.resume(options.answer_so_far)
+        self.counts = AnswerCounts()
 
     def events(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
-        """PrefillProgress, Trace and what the answer is written in; Finished as the last one, also when it was stopped.
+        """Yield PrefillProgress, Trace and the events of the answer's text, and at the end Finished.
 
-        Raises Failure where the KV cache cannot hold the prompt."""
+        Finished is the last event also of a stopped answer. Raises Failure if the KV cache cannot hold the prompt.
+        """
         reason: StopReason | None = None
         started = time.perf_counter()
         try:
-            for progress in self.session.read(prompt):
+            for progress in self.session.prefill(prompt):
                 self.counts.reused = progress.reused
                 yield PrefillProgress(id, progress.done, len(prompt), progress.reused)
         except Stopped:
@@ -109,29 +114,29 @@ class Answer:
         yield Finished(id, self._statistics(len(prompt), reason), tuple(self.counts.tokens))
 
     def _decode(self, id: int) -> Generator[Event, None, StopReason]:
-        piece = self.session.runtime.vocabulary.piece
+        token_bytes = self.session.runtime.vocabulary.piece
         started = time.perf_counter()
         reason: StopReason = "cancelled"
         opening = self.options.opening
         for step in decode(self.session, self.sampler, self.kv, self.options.max_tokens, self.drafting):
             self.counts.add(step)
-            text = self.text.feed(b"".join(map(piece, step.tokens)))
+            text = self.text.feed(b"".join(map(token_bytes, step.tokens)))
             self.counts.decode_seconds = time.perf_counter() - started
             if text:
-                yield from (event_of(id, each) for each in self.reasoning.feed(opening + text))
+                yield from (answer_event(id, piece) for piece in self.reasoning.feed(opening + text))
                 opening = ""
             if step.source:
                 if not step.source.timing_unreliable:
                     self.observe(step.source)
                 if self.options.trace:
-                    yield traced(id, self.counts.passes, step.source)
+                    yield trace_event(id, self.counts.passes, step.source)
             if self.text.stopped:
                 reason = "stop"
                 break
             reason = step.end or reason
         rest = self.text.finish()
-        last = (*self.reasoning.feed(opening + rest if rest else ""), *self.reasoning.close())
-        yield from (event_of(id, each) for each in last)
+        last_pieces = (*self.reasoning.feed(opening + rest if rest else ""), *self.reasoning.close())
+        yield from (answer_event(id, piece) for piece in last_pieces)
         return reason
 
     def _statistics(self, prompt_tokens: int, reason: StopReason) -> Statistics:
@@ -159,8 +164,8 @@ class Answer:
         )
 
 
-def event_of(id: int, piece: Piece) -> Event:
-    """What tells of a piece of the answer."""
+def answer_event(id: int, piece: Piece) -> Event:
+    """Return the event that carries a piece of the answer."""
     match piece.kind:
         case "opened":
             return ThinkingStarted(id, piece.text)
@@ -172,8 +177,8 @@ def event_of(id: int, piece: Piece) -> Event:
             return Text(id, piece.text)
 
 
-def traced(id: int, step: int, source: Pass) -> Trace:
-    """What is told of a pass, the `step`-th of its answer."""
+def trace_event(id: int, step: int, source: DecodePass) -> Trace:
+    """Return the Trace event of a pass, the `step`-th of its answer."""
     decision, draft = source.decision, source.draft
     return Trace(
         id=id,
@@ -197,9 +202,10 @@ def traced(id: int, step: int, source: Pass) -> Trace:
 
 
 class TextStream:
-    """From tokens' bytes to text that may be shown: whole characters only, nothing of a stop string.
+    """Converter from token bytes to text that can be shown: whole characters only, and no part of a stop string.
 
-    Feed it bytes as they come; it gives back text as soon as that can no longer turn into something else."""
+    `feed` returns text as soon as later bytes can no longer change it.
+    """
 
     def __init__(self, stops: Sequence[str] = ()) -> None:
         self.stops = tuple(stops)
@@ -207,27 +213,33 @@ class TextStream:
         self._held = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-    def feed(self, piece: bytes) -> str:
-        """Text that is certain now; after a stop string `stopped` is true and nothing more comes."""
+    def feed(self, token_bytes: bytes) -> str:
+        """Append bytes and return the text that is final now.
+
+        After a stop string, `stopped` is True and nothing more is returned.
+        """
         if self.stopped:
             return ""
-        text = self._held + self._decoder.decode(piece)
+        text = self._held + self._decoder.decode(token_bytes)
         found = min((at for at in (text.find(stop) for stop in self.stops) if at >= 0), default=-1)
         if found >= 0:
             self.stopped, self._held = True, ""
             return text[:found]
-        keep = longest_open_stop(text, self.stops)
-        self._held = text[len(text) - keep :]
-        return text[: len(text) - keep]
+        held = longest_partial_stop(text, self.stops)
+        self._held = text[len(text) - held :]
+        return text[: len(text) - held]
 
     def finish(self) -> str:
-        """What was held back as a possible stop string; bytes of an unfinished character are dropped."""
+        """Return the text that was held back as a possible stop string.
+
+        Bytes of an unfinished character are dropped.
+        """
         held, self._held = self._held, ""
         return held
 
 
-def longest_open_stop(text: str, stops: Sequence[str]) -> int:
-    """Length of the longest end of `text` that is the beginning of a stop string."""
+def longest_partial_stop(text: str, stops: Sequence[str]) -> int:
+    """Return the length of the longest end of `text` that begins a stop string."""
     best = 0
     for stop in stops:
         for length in range(min(len(stop) - 1, len(text)), best, -1):

@@ -1,7 +1,7 @@
-"""The decode loop: one step after the other until something ends the answer. Knows tokens only, no text.
+"""The decode loop: runs one step after another until something ends the answer. Knows tokens, not text.
 
-A step runs the newest token, those that are pending (`engine.kv.policy`) and a draft (`engine.speculative`) in one
-target pass, and takes from it each token of the draft that the target itself chooses too, and its own next one.
+A step runs the newest token, the pending tokens (`engine.kv.policy`) and a draft (`engine.speculative`) in one target
+pass. The step gives the drafted tokens that the target chooses too, and the target's own next token.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from engine.stop import Stopped
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """One target pass after `depth` cached tokens: `inputs` tokens and `drafted` ones behind them.
+class DecodePass:
+    """One target pass of the decode loop: `inputs` tokens and `drafted` ones behind them, after `depth` cached tokens.
 
-    `recomputed` of the inputs ran not for the first time, `accepted` of the drafted ones became part of the answer.
-    `seconds` is the pass alone, which says nothing of other passes if `timing_unreliable`; `decision` is about keeping
-    the inputs."""
+    `recomputed`: inputs that had run before. `accepted`: drafted tokens that became part of the answer. `seconds`: the
+    pass alone; with `timing_unreliable` the time says nothing about other passes. `decision`: whether the cache keeps
+    the inputs.
+    """
 
     inputs: int
     depth: int
@@ -39,95 +40,107 @@ class Pass:
 
     @property
     def drafted(self) -> int:
-        """How many tokens were drafted."""
+        """Number of drafted tokens."""
         return len(self.draft.tokens)
 
     @property
     def rows(self) -> int:
-        """For how many tokens logits were computed."""
+        """Number of tokens whose logits were computed."""
         return 1 + self.drafted
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Tokens of the answer, the pass they came from (None: the prompt's), and why no step follows if none does."""
+    """Tokens of the answer, and the pass that gave them (None: the prefill).
+
+    `end`: why the answer ends with this step, or None if another step follows.
+    """
 
     tokens: tuple[int, ...]
     end: StopReason | None = None
-    source: Pass | None = None
+    source: DecodePass | None = None
 
 
 def decode(
     session: Session, sampler: Sampler, kv: PartialFixed, max_tokens: int | None, drafting: Drafting | None = None
 ) -> Iterator[Step]:
-    """Answer what `session` has read. The first step comes from the prompt's own pass, the others each from a new one.
+    """Yield the steps of the answer to the prompt that `session` has read.
 
-    The last token of an answer is not in the KV cache: nothing that follows it was asked for.
+    The first step comes from the prefill's logits, each other step from a pass of its own. The answer's last token is
+    never in the KV cache, because nothing after it is needed.
     """
     is_end = session.runtime.vocabulary.is_end
     drafting = drafting or Off()
     drafting.begin(session.tokens)
-    left = max_tokens or session.limit  # more than the context holds cannot come
-    assert session.logits, "nothing was read"
-    came, source = [sampler.sample(session.logits)], None
+    tokens_left = max_tokens or session.limit  # an answer cannot be longer than the context
+    assert session.logits, "prefill the prompt first"
+    tokens, source = [sampler.sample(session.logits)], None
     while True:
-        left -= len(came)
-        inputs = kv.inputs(came[-1])
+        tokens_left -= len(tokens)
+        inputs = kv.inputs(tokens[-1])
         end: StopReason | None = None
-        if is_end(came[-1]):
+        if is_end(tokens[-1]):
             end = "end"
-        elif max_tokens and left <= 0:
+        elif max_tokens and tokens_left <= 0:
             end = "length"
         elif not session.make_room(len(inputs)):
             end = "context"
-        yield Step(tuple(came[:-1] if end == "end" else came), end, source)
+        yield Step(tuple(tokens[:-1] if end == "end" else tokens), end, source)
         if end:
             return
         try:
-            source, came = step(session, sampler, kv, drafting, inputs, left - 1)
+            source, tokens = run_step(session, sampler, kv, drafting, inputs, tokens_left - 1)
         except Stopped:
             yield Step((), "cancelled")
             return
 
 
-def step(
-    session: Session, sampler: Sampler, kv: PartialFixed, drafting: Drafting, inputs: tuple[int, ...], most: int
-) -> tuple[Pass, list[int]]:
-    """One pass, with at most `most` drafted tokens, and the tokens that came of it. Raises Stopped, with no effect."""
+def run_step(
+    session: Session, sampler: Sampler, kv: PartialFixed, drafting: Drafting, inputs: tuple[int, ...], max_drafted: int
+) -> tuple[DecodePass, list[int]]:
+    """Run one pass with at most `max_drafted` drafted tokens; return the pass and the tokens that it gave.
+
+    Raises Stopped, and then nothing has changed.
+    """
     runtime, depth = session.runtime, len(session.tokens)
-    room = min(session.limit, runtime.n_ctx) - depth - len(inputs)  # a draft is not worth a larger cache
-    most = min(most, room, runtime.max_batch - len(inputs), runtime.max_logits - 1)
-    draft = drafting.choose(inputs[-1:], len(inputs), depth, most)
+    room = min(session.limit, runtime.n_ctx) - depth - len(inputs)  # the cache is not enlarged for a draft
+    max_drafted = min(max_drafted, room, runtime.max_batch - len(inputs), runtime.max_logits - 1)
+    draft = drafting.choose(inputs[-1:], len(inputs), depth, max_drafted)
     tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
     started = time.perf_counter()
     logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)
     seconds = time.perf_counter() - started
     try:
-        came, path = agreed(sampler, logits, tree, runtime.vocabulary.is_end)
+        tokens, path = sample_along_draft(sampler, logits, tree, runtime.vocabulary.is_end)
     except BaseException:
         session.reject()
         raise
-    decision = kv.settle((*inputs, *came[:-1]), len(inputs), depth)
+    decision = kv.decide_step((*inputs, *tokens[:-1]), len(inputs), depth)
     if decision.keep:
         session.accept(inputs, tree, path)
     else:
         session.reject()
-    drafting.learn(draft, came)
+    drafting.learn(draft, tokens)
     recomputed, unreliable = len(inputs) - 1, logits.timing_unreliable
-    return Pass(len(inputs), depth, recomputed, draft, len(path), seconds, decision, unreliable), came
+    return DecodePass(len(inputs), depth, recomputed, draft, len(path), seconds, decision, unreliable), tokens
 
 
-def agreed(sampler: Sampler, logits: Logits, tree: Tree, is_end: Callable[[int], bool]) -> tuple[list[int], list[int]]:
-    """What the target says, from the rows of the newest token and the tree's: as much as the tree foretold, whose path
-    is the second result, and one token more. Each token is sampled once and in order, as without a draft, so that
-    nothing changes but the speed."""
-    came: list[int] = []
+def sample_along_draft(
+    sampler: Sampler, logits: Logits, tree: Tree, is_end: Callable[[int], bool]
+) -> tuple[list[int], list[int]]:
+    """Sample the target's tokens along the draft until they differ from it.
+
+    Returns the tokens, one more than the accepted ones, and the accepted tokens' path in the tree. Row 0 of `logits` is
+    that of the newest token, row 1 + i that of the tree's token i. Each token is sampled once and in order, as without
+    a draft, so drafting changes nothing but the speed.
+    """
+    tokens: list[int] = []
     path: list[int] = []
     while True:
         node = path[-1] if path else ROOT
         token = sampler.sample(logits, 1 + node)
-        came.append(token)
+        tokens.append(token)
         child = tree.child(node, token)
         if child is None or is_end(token):
-            return came, path
+            return tokens, path
         path.append(child)

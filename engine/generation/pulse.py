@@ -1,7 +1,7 @@
-"""What the engine tells of its work while somebody looks: gathered a few times a second, and nothing otherwise.
+"""Pulses: reports of the engine's work, gathered a few times a second while somebody watches.
 
-Knows how the parts of a loaded model are read, and changes none of them. Only the thread that changes these parts
-gathers; any other one gets what was gathered last.
+Without a watcher, reports are only gathered at the end of some work, for a later watcher. This module reads the parts
+of a loaded model and changes none. Only the thread that changes these parts gathers; other threads get the last report.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from engine.protocol import Event, Finished, Pulse
 
 if TYPE_CHECKING:
     from engine.costs.cost_model import CostModel
-    from engine.costs.measurements import Measurements
+    from engine.costs.measurements import CostMeasurements
     from engine.generation.answer import Answer
-    from engine.kv.session import ChatMemory, Session
+    from engine.kv.session import ChatCache, Session
     from engine.runtime.interface import Runtime
 
-EVERY_SECONDS = 0.5  # one takes about 0.4 ms; the panel draws numbers every second
+EVERY_SECONDS = 0.5  # gathering takes about 0.4 ms; the panel draws numbers every second
 
 
 class Watched(Protocol):
-    """The parts of a loaded model that are looked at."""
+    """The parts of a loaded model that a pulse reads."""
 
     @property
     def target(self) -> Runtime:
@@ -36,60 +36,66 @@ class Watched(Protocol):
         """The chat's tokens in that cache."""
 
     @property
-    def memory(self) -> ChatMemory:
-        """Its way to the disk."""
+    def chat_cache(self) -> ChatCache:
+        """The session's link to the saved chats on disk."""
 
     @property
-    def measured(self) -> Measurements:
-        """What passes cost."""
+    def cost_measurements(self) -> CostMeasurements:
+        """The measured costs of passes."""
 
 
-class Pulses:
-    """`on`: somebody looks. `clock` gives monotonic seconds."""
+class PulseCollector:
+    """Collector of pulses. `watched`: somebody watches. `clock`: returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.on = False
+        self.watched = False
         self._clock = clock
-        self._told = -EVERY_SECONDS
-        self._answer: Answer | None = None  # the last one, whose numbers stay on show
+        self._gathered_at = -EVERY_SECONDS
+        self._answer: Answer | None = None  # the current or last answer, whose numbers stay visible
         self._last: Pulse | None = None
 
-    def due(self, last: bool = False) -> bool:
-        """Is it time for another one? In any case at the end of an answer, for who looks afterwards."""
-        return last or (self.on and self._clock() - self._told >= EVERY_SECONDS)
+    def is_due(self, at_end: bool = False) -> bool:
+        """Return whether to gather a pulse now; always at the end of an answer, for a window that watches later."""
+        return at_end or (self.watched and self._clock() - self._gathered_at >= EVERY_SECONDS)
 
-    def follow(self, answer: Answer) -> None:
-        """It is under way, or was the last one: kept also while nobody looks, for who looks afterwards."""
+    def report_answer(self, answer: Answer) -> None:
+        """Report this answer in the next pulses, until the next answer begins.
+
+        The answer is remembered also while nobody watches, for a window that watches later.
+        """
         self._answer = answer
 
-    def last(self) -> Pulse:
-        """How things stood when that was gathered last, with the memory of now. May be called from any thread."""
+    def last_pulse(self) -> Pulse:
+        """Return the last gathered pulse with the current memory use. May be called from any thread."""
         now = memory()
         last = self._last or Pulse(0, 0, 0, 0)
         return replace(last, rss_bytes=resident_bytes(), free_bytes=now.available, total_bytes=now.total)
 
-    def of(self, chat: Watched | None) -> Pulse:
-        """How things stand. To be called by the thread alone that works with `chat`."""
-        self._last = pulse = self._gather(chat)
+    def gather(self, model: Watched | None) -> Pulse:
+        """Gather a pulse of the loaded model (None: no model is loaded).
+
+        Only the thread that works with the model may call this.
+        """
+        self._last = pulse = self._gather(model)
         return pulse
 
-    def among(self, events: Iterable[Event], chat: Watched) -> Iterator[Event]:
-        """The events of an answer, and pulses between them while somebody looks."""
+    def insert_into(self, events: Iterable[Event], model: Watched) -> Iterator[Event]:
+        """Yield an answer's events with pulses between them while somebody watches."""
         for event in events:
-            if self.due(last=isinstance(event, Finished)):
-                pulse = self.of(chat)
-                if self.on:
+            if self.is_due(at_end=isinstance(event, Finished)):
+                pulse = self.gather(model)
+                if self.watched:
                     yield pulse
             yield event
 
-    def _gather(self, chat: Watched | None) -> Pulse:
-        self._told = self._clock()
-        if self._answer and (chat is None or self._answer.session is not chat.session):
-            self._answer = None  # of a model that is no longer loaded
+    def _gather(self, model: Watched | None) -> Pulse:
+        self._gathered_at = self._clock()
+        if self._answer and (model is None or self._answer.session is not model.session):
+            self._answer = None  # its model is no longer loaded
         computer = memory()
         counts = self._answer.counts if self._answer else None
         pending = len(self._answer.kv.pending) if self._answer else 0
-        cached = len(chat.session.tokens) if chat else 0
+        cached = len(model.session.tokens) if model else 0
         return Pulse(
             id=0,
             rss_bytes=resident_bytes(),
@@ -97,20 +103,20 @@ class Pulses:
             total_bytes=computer.total,
             fixed=cached,
             pending=pending,
-            saved=min(cached, chat.memory.saved_tokens) if chat else 0,
-            capacity=chat.target.n_ctx if chat else 0,
+            saved=min(cached, model.chat_cache.saved_tokens) if model else 0,
+            capacity=model.target.n_ctx if model else 0,
             steps=counts.passes if counts else 0,
             tokens=len(counts.tokens) if counts else 0,
             decode_seconds=counts.decode_seconds if counts else 0.0,
             drafters=counts.drafts.drafters if counts else (),
             estimated_speedup=counts.drafts.estimated_speedup if counts else 1.0,
-            prompt_rate=chat.memory.prefill_rate if chat else 0.0,
-            costs=cost_curve(chat.measured.cost_model, cached) if chat else (),
+            prompt_rate=model.chat_cache.prefill_rate if model else 0.0,
+            costs=cost_curve(model.cost_measurements.cost_model, cached) if model else (),
             batch=counts.batch if counts else 0,
-            head_groups=chat.target.head_groups if chat else (),
+            head_groups=model.target.head_groups if model else (),
         )
 
 
-def cost_curve(table: CostModel | None, depth: int) -> tuple[tuple[int, float], ...]:
-    """(tokens, c) of passes at `depth`; nothing where they were not measured."""
-    return tuple((k, table.c(k, depth)) for k in table.timings.ks) if table else ()
+def cost_curve(cost_model: CostModel | None, depth: int) -> tuple[tuple[int, float], ...]:
+    """Return (tokens, c) of each timed batch size at `depth`; empty without a cost model."""
+    return tuple((k, cost_model.c(k, depth)) for k in cost_model.timings.ks) if cost_model else ()

@@ -1,7 +1,7 @@
-"""Chooses tokens from rows of logits: penalties, top-k, top-p, min-p, temperature, random choice, in this order.
+"""Sampling: chooses tokens from rows of logits by penalties, top-k, top-p, min-p and temperature, in this order.
 
-The definitions, and with a seed the choices, are those of llama.cpp's sampler chain (src/llama-sampler.cpp). Only the
-largest logits are looked at wherever they decide alone; a row has a number for each of up to 260,000 tokens.
+Definitions, and the choices with a given seed, are those of llama.cpp's sampler chain (src/llama-sampler.cpp). A row
+has a logit for each of up to 260,000 tokens, so only the largest logits are read where they alone decide.
 """
 
 from __future__ import annotations
@@ -13,34 +13,37 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.protocol import Sampling
-from engine.runtime.interface import Logits, Row, Tokens, largest, top_of
+from engine.runtime.interface import Logits, Row, Tokens, top_logits, top_tokens
 
-SPARE = 8  # penalised tokens that are expected among the largest: at most so many in nine of ten rows
-SORTED = (256, 8192)  # tokens that top-p sorts before it sorts all: they hold 95 % of nearly every row
+SPARE = 8  # penalised tokens among the largest logits: no more in nine of ten rows
+# Numbers of tokens that top-p sorts before it sorts all: they hold 95 % of the probability in nearly every row.
+SORTED = (256, 8192)
 
 
 class Sampler:
-    """Chooses tokens one after the other and remembers what it chose, for penalties. `history`: the tokens before.
+    """Sampler of one answer: chooses one token after another and remembers them for the repeat penalty.
 
-    With the same seed the same rows give the same choices, on any runtime."""
+    `history`: the tokens before. With the same seed the same rows give the same choices, on any runtime.
+    """
 
     def __init__(self, sampling: Sampling, history: Sequence[int] = ()) -> None:
         self.sampling = sampling
         penalised = sampling.repeat_penalty != 1.0 and sampling.repeat_last_n
         self._last: deque[int] | None = deque(history, sampling.repeat_last_n) if penalised else None
         self._penalty = np.float32(sampling.repeat_penalty)
-        self._count = sampling.top_k if sampling.temperature else 1  # of the largest logits decide; 0: all do
+        # Number of largest logits that a choice depends on; 0: all.
+        self._count = sampling.top_k if sampling.temperature else 1
         if sampling.repeat_penalty < 1 and penalised:
             self._count = 0
-        self._numbers = Numbers(seed_of(sampling))
+        self._numbers = RandomNumbers(seed_or_random(sampling))
 
     @property
     def reads_whole_rows(self) -> bool:
-        """Does a choice depend on more than the largest logits?"""
+        """Whether a choice depends on more than the largest logits."""
         return not self._count
 
     def sample(self, logits: Logits, row: int = -1) -> int:
-        """The next token, from a row of a pass."""
+        """Choose the next token from a row of the pass's logits, and remember it for the repeat penalty."""
         token = self._sample(logits, row)
         if self._last is not None:
             self._last.append(token)
@@ -54,11 +57,11 @@ class Sampler:
         return int(tokens[np.searchsorted(sums, sums[-1] * self._numbers.next())])
 
     def candidates(self, logits: Logits, row: int = -1) -> tuple[Tokens, Row]:
-        """The tokens that may be chosen and their weights, which are proportional to their probabilities."""
+        """Return the tokens that may be chosen and their weights, which are proportional to their probabilities."""
         top_p, min_p = self.sampling.top_p, self.sampling.min_p
         tokens, values = self._likeliest(logits, row)
         if self.sampling.top_k and top_p < 1:
-            kept = enough(softmax(values), top_p)
+            kept = count_for_share(softmax(values), top_p)
             tokens, values = tokens[:kept], values[:kept]
         best = values.max()
         if min_p > 0:
@@ -68,21 +71,25 @@ class Sampler:
         return tokens, np.exp(values / temperature - best / temperature)
 
     def _likeliest(self, logits: Logits, row: int) -> tuple[Tokens, Row]:
-        """After penalties the top-k tokens or, without top-k, those that top-p leaves; of greedy choices the one."""
+        """Return tokens and logits after penalties: the top-k tokens, or without top-k those that top-p leaves.
+
+        For greedy sampling (temperature 0) only the likeliest token is returned.
+        """
         if self._count:
             return self._likeliest_of_largest(logits, row)
-        whole = self._penalised_row(logits.row(row))
+        penalised_row = self._penalised_row(logits.row(row))
         if not self.sampling.temperature:
-            return top_of(whole, 1)
+            return top_logits(penalised_row, 1)
         if self.sampling.top_k:
-            return top_of(whole, self.sampling.top_k)
-        return nucleus_of(whole, self.sampling.top_p)
+            return top_logits(penalised_row, self.sampling.top_k)
+        return top_p_tokens(penalised_row, self.sampling.top_p)
 
     def _likeliest_of_largest(self, logits: Logits, row: int) -> tuple[Tokens, Row]:
-        """The `count` likeliest tokens after penalties, which make tokens less likely here.
+        """Return the likeliest tokens after penalties, using only the largest logits. Penalties lower logits here.
 
-        They are among the largest logits before penalties if these hold as many tokens without a penalty: whatever is
-        smaller has all of those before it."""
+        The result is exact once the largest logits hold `count` tokens without a penalty: every smaller logit is below
+        all of those.
+        """
         count = self._count
         if not self._last:
             return logits.top(count, row)
@@ -106,49 +113,51 @@ class Sampler:
         return row
 
     def _penalised(self, values: Row) -> Row:
-        """As if these tokens had come before (CTRL, https://arxiv.org/abs/1909.05858; where a logit is negative,
-        dividing would make its token likelier, so it is multiplied)."""
+        """Return the logits of repeated tokens after the penalty (CTRL, https://arxiv.org/abs/1909.05858).
+
+        Negative logits are multiplied instead of divided: dividing would make their tokens likelier.
+        """
         result: Row = np.where(values <= 0, values * self._penalty, values / self._penalty)
         return result
 
 
-class Numbers:
-    """Random numbers from [0, 1): what C++'s mt19937 gives as doubles, two of its 32-bit words for each."""
+class RandomNumbers:
+    """Random numbers in [0, 1), equal to the doubles of C++'s mt19937, which uses two 32-bit words for each."""
 
     def __init__(self, seed: int) -> None:
         self._state = np.random.RandomState(seed)
 
     def next(self) -> float:
-        """The next one."""
+        """Return the next random number."""
         return int.from_bytes(self._state.bytes(8), "little") / 2**64
 
 
-def seed_of(sampling: Sampling) -> int:
-    """The settings' seed, or one that nobody knows; 2³² - 1 means a random one to llama.cpp."""
+def seed_or_random(sampling: Sampling) -> int:
+    """Return the seed of the settings, or a random one; never 2³² - 1, which asks llama.cpp for a random seed."""
     return secrets.randbits(32) % (2**32 - 1) if sampling.seed is None else sampling.seed
 
 
-def nucleus_of(row: Row, top_p: float) -> tuple[Tokens, Row]:
-    """Of a whole row the likeliest tokens that hold `top_p` of the probability together, and their logits."""
+def top_p_tokens(row: Row, top_p: float) -> tuple[Tokens, Row]:
+    """Return the likeliest tokens of a whole row that together hold `top_p` of the probability, and their logits."""
     if top_p >= 1:
         return np.arange(len(row)), row
     probabilities = softmax(row)
     for count in (*SORTED, len(row)):
-        tokens = largest(row, count)
-        needed = enough(probabilities[tokens], top_p)
+        tokens = top_tokens(row, count)
+        needed = count_for_share(probabilities[tokens], top_p)
         if needed < len(tokens):
             break
     tokens = tokens[:needed]
     return tokens, row[tokens]
 
 
-def enough(probabilities: Row, share: float) -> int:
-    """How many of them make up `share`, at least one."""
+def count_for_share(probabilities: Row, share: float) -> int:
+    """Return how many of the sorted probabilities make up `share`, at least one."""
     return int(np.searchsorted(probabilities.cumsum(), np.float32(share))) + 1
 
 
 def softmax(logits: Row) -> Row:
-    """Probabilities, [n] of [n] logits."""
+    """Return the probabilities of n logits, shape [n]."""
     weights: Row = np.exp(logits - logits.max())
-    weights /= weights.cumsum()[-1]  # one by one, as llama.cpp adds: over a whole row that errs by some 1e-5
+    weights /= weights.cumsum()[-1]  # sequential sum, like llama.cpp's: over a whole row its error is about 1e-5
     return weights

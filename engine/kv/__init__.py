@@ -1,1 +1,1 @@
-"""Which tokens' keys and values are kept, where, and for how long."""
+"""KV cache: which tokens' keys and values are kept, where and how long. Imports `runtime` and what lies below."""

@@ -1,7 +1,8 @@
-"""Partial-fixed KV caching: before each step, are the keys and values of its input tokens to be kept?
+"""Partial-fixed KV caching: decides before each step whether the KV cache keeps the step's input tokens.
 
-Tokens whose keys and values are kept are *fixed*; output tokens that are not are *pending* and run again with the next
-step. Which way is cheaper is the policy's judgement; the output is the same. Knows no target: times come from outside.
+Tokens whose keys and values are in the cache are *fixed*. Output tokens that were not cached are *pending* and run
+again with the next step. The policy chooses the cheaper way; the answer is the same either way. This module knows no
+model: pass times are given by the caller.
 """
 
 from __future__ import annotations
@@ -12,60 +13,62 @@ from typing import Protocol
 
 from engine.protocol import KVPolicy
 
-JUDGED_TOGETHER = 16  # tokens of depth
+DEPTH_STEP = 16  # tokens of depth within which a decision is reused
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Keep the step's input tokens or not, and why, with the numbers compared."""
+    """A policy's decision whether the cache keeps a step's input tokens, and the reason with the compared numbers."""
 
     keep: bool
     reason: str
 
 
-class Policy(Protocol):
-    """`inputs`: input tokens of the coming step (pending and the newest); `fixed`: tokens whose KV is kept."""
+class CachingPolicy(Protocol):
+    """Rule that decides before each step whether the KV cache keeps the step's input tokens."""
 
     @property
     def name(self) -> KVPolicy:
-        """What the policy is asked for by."""
+        """The policy's name in a `Generate` request."""
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
-        """Are the input tokens' keys and values worth keeping?"""
+        """Decide whether the cache keeps the keys and values of the coming step's input tokens.
+
+        `inputs`: number of input tokens, the pending ones and the newest. `fixed`: number of cached tokens.
+        """
 
 
-class Always:
-    """Ordinary KV caching."""
+class AlwaysPolicy:
+    """Ordinary KV caching: the cache keeps every input token."""
 
     name: KVPolicy = "always"
 
     def decide(self, _inputs: int, _fixed: int, /) -> Decision:
-        """Yes."""
         return Decision(True, "always")
 
 
-class Peaks(Protocol):
-    """What the published rule compares, from theoretical peaks (methods: `nt`, `td`, `tl`)."""
+class PeakCosts(Protocol):
+    """Numbers that the published rule compares, computed from the machine's theoretical peaks."""
 
     @property
     def nt(self) -> float:
-        """Tokens that the machine runs in the time of one."""
+        """Number of tokens that the machine runs in the time of one."""
 
     @property
     def td(self) -> Callable[[int], float]:
-        """Seconds to run so many input tokens at peak compute."""
+        """Function from a number of input tokens to the seconds to run them at peak compute."""
 
     @property
     def tl(self) -> Callable[[int], float]:
-        """Seconds to load so many fixed keys and values at full memory bandwidth."""
+        """Function from a number of cached tokens to the seconds to load their keys and values at peak bandwidth."""
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """The rule as published, on theoretical peaks (methods: `nt`, `td`, `tl`).
+class PublishedPolicy:
+    """The published rule, which compares theoretical peaks; `nt`, `td` and `tl` are the paper's names.
 
-    `nt`: tokens the machine runs in the time of one. `td(inputs)`: seconds to run the input tokens at peak compute.
-    `tl(fixed)`: seconds to load the fixed keys and values at full memory bandwidth.
+    `nt`: tokens that the machine runs in the time of one. `td(inputs)`: seconds to run the input tokens at peak
+    compute. `tl(fixed)`: seconds to load the cached keys and values at full memory bandwidth.
     """
 
     nt: float
@@ -74,7 +77,7 @@ class Published:
     name: KVPolicy = "published"
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
-        """No for up to `nt` inputs, and as long as loading the fixed takes longer than running the inputs again."""
+        """Keep more than `nt` inputs if running them takes at least as long as loading the cached tokens."""
         if inputs <= self.nt:
             return Decision(False, f"{inputs} inputs ≤ nt {self.nt:.1f}")
         td, tl = self.td(inputs), self.tl(fixed)
@@ -84,33 +87,35 @@ class Published:
 
 
 class PassCosts(Protocol):
-    """What is known of passes (`engine.costs.measurements`)."""
+    """Source of pass times for the policies (implemented in `engine.costs.measurements`)."""
 
     def pass_seconds(self, inputs: int, depth: int, /) -> float | None:
-        """Seconds of a pass of `inputs` tokens after `depth` cached ones, None where nothing was measured."""
+        """Return the seconds of a pass of `inputs` tokens after `depth` cached ones; None before it was timed."""
 
-    def peaks(self) -> Peaks | None:
-        """For the published rule; None where they are not known."""
+    def peaks(self) -> PeakCosts | None:
+        """Return the numbers of the published rule, or None if the model's shapes are unknown."""
 
 
-def policy_for(name: KVPolicy, costs: PassCosts, can_truncate: bool) -> Policy:
-    """The policy of that name for this model and machine; `always` for a model that cannot do otherwise.
+def policy_for(name: KVPolicy, costs: PassCosts, can_truncate: bool) -> CachingPolicy:
+    """Return the policy called `name` for this model and machine.
 
-    `can_truncate`: tokens can be taken out of its cache."""
+    Returns `always` for a model whose cache cannot be truncated (`can_truncate`), and instead of `published` where the
+    peaks are unknown.
+    """
     peaks = costs.peaks() if name == "published" and can_truncate else None
     if name == "always" or not can_truncate or (name == "published" and peaks is None):
-        return Always()
-    return Published(peaks.nt, peaks.td, peaks.tl) if peaks else Measured(costs.pass_seconds)
+        return AlwaysPolicy()
+    return PublishedPolicy(peaks.nt, peaks.td, peaks.tl) if peaks else MeasuredPolicy(costs.pass_seconds)
 
 
-class Measured:
-    """The same judgement on measured times of the very passes compared.
+class MeasuredPolicy:
+    """The published comparison, made with measured times of the two passes instead of theoretical peaks.
 
-    `pass_seconds(k, depth)`: seconds of a pass of k tokens after `depth` cached ones, None where nothing was measured.
-    Keeping costs the next step one token after more cached ones; not keeping costs it all pending tokens again. It must
-    promise more than the measurements' own noise to be worth leaving the ordinary way. A judgement holds for a few
-    tokens of depth, in which neither time changes: between two passes nothing is in the processor's caches, and
-    judging anew would take 30 µs of each step.
+    `pass_seconds(k, depth)`: seconds of a pass of k tokens after `depth` cached ones; None before the model was timed.
+    If the inputs are kept, the next step runs one token after a deeper cache; if they are not, the next step runs all
+    pending tokens again. Not keeping the inputs must be faster by more than `margin`, the noise of the measurements.
+    One decision is reused for the next few tokens of depth, over which the times do not change: between two passes the
+    processor's caches hold none of this code, and a new decision would take 30 µs of each step.
     """
 
     name: KVPolicy = "measured"
@@ -121,38 +126,40 @@ class Measured:
         self._last: tuple[tuple[int, int], Decision] | None = None
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
-        """No where running the inputs again is cheaper by more than `margin`, as a share of the time."""
-        case = (inputs, fixed // JUDGED_TOGETHER)
+        """Keep the inputs unless running them again saves more than `margin`, a share of the time."""
+        case = (inputs, fixed // DEPTH_STEP)
         if self._last is None or self._last[0] != case:
-            self._last = (case, self._judge(inputs, fixed))
+            self._last = (case, self._compare(inputs, fixed))
         return self._last[1]
 
-    def _judge(self, inputs: int, fixed: int) -> Decision:
-        kept = self.pass_seconds(1, fixed + inputs)
-        again = self.pass_seconds(inputs + 1, fixed)
-        if kept is None or again is None:
+    def _compare(self, inputs: int, fixed: int) -> Decision:
+        if_kept = self.pass_seconds(1, fixed + inputs)
+        if_rerun = self.pass_seconds(inputs + 1, fixed)
+        if if_kept is None or if_rerun is None:
             return Decision(True, "not measured yet")
-        reason = f"next step {kept * 1e3:.2f} ms if kept, {again * 1e3:.2f} ms if run again"
-        return Decision(again >= kept * (1 - self.margin), reason)
+        reason = f"next step {if_kept * 1e3:.2f} ms if kept, {if_rerun * 1e3:.2f} ms if run again"
+        return Decision(if_rerun >= if_kept * (1 - self.margin), reason)
 
 
 class PartialFixed:
-    """Which tokens of the answer are pending; the decode loop asks it what to run and what to keep."""
+    """Partial-fixed caching of one answer: its pending tokens, which the next step must run again."""
 
-    def __init__(self, policy: Policy, max_batch: int) -> None:
-        """`max_batch`: tokens of the largest pass."""
+    def __init__(self, policy: CachingPolicy, max_batch: int) -> None:
+        """Start without pending tokens. `max_batch`: the most tokens of one pass."""
         self.policy = policy
         self.max_batch = max_batch
         self.pending: tuple[int, ...] = ()
 
     def inputs(self, newest: int) -> tuple[int, ...]:
-        """The coming step's input: everything that is not cached, newest last."""
+        """Return the coming step's input tokens: all that are not cached, the newest last."""
         return (*self.pending, newest)
 
-    def settle(self, tokens: tuple[int, ...], inputs: int, fixed: int) -> Decision:
-        """Decide on a step's `inputs` input tokens, after `fixed` cached ones; they are pending afterwards if not kept.
+    def decide_step(self, tokens: tuple[int, ...], inputs: int, fixed: int) -> Decision:
+        """Decide whether a step's tokens stay in the cache, and make them pending if they do not.
 
-        `tokens` are these inputs and the accepted part of a draft behind them, which shares their fate."""
+        `tokens`: the step's `inputs` input tokens and the accepted part of the draft behind them, for which the
+        decision holds too. `fixed`: number of tokens cached before the step.
+        """
         decision = self.policy.decide(inputs, fixed)
         if not decision.keep and len(tokens) >= self.max_batch:
             decision = Decision(True, f"a pass takes {self.max_batch} tokens at most")

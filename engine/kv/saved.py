@@ -1,12 +1,12 @@
-"""Chats' keys and values on disk, so that a chat opens without being read again. Knows no model and no messages.
+"""Saved chats: keys and values on disk, so that a chat opens without a new prefill. Knows no model and no messages.
 
-A chat has two files, named by a digest of its id: `.kv`, the target's own, and `.json`, the record that says what it is
-and is written last. A file that does not match its record exactly is as good as none. All that lies in the folder
-counts against the quota; what is of no use, as killed engines leave it, goes first.
+A chat has two files, named by a digest of its id: `.kv`, in the runtime's own format, and `.json`, the record that
+describes it and is written last. A file that does not match its record exactly counts as absent. Every file in the
+folder counts against the quota; useless files, which killed engines leave, are deleted first.
 
-A `.kv` file ends in its own checksum: llama.cpp aborts the process on a truncated one, so no unchecked one may reach
-it. A CRC-32, because it must find accidents, fast: 4 GB/s where SHA-256 does 1.7, or 0.4 on an older processor, and no
-unkeyed digest would keep out somebody who can write the user's private files.
+A `.kv` file ends in a checksum of ours, because llama.cpp aborts the process on a truncated file: no unchecked file may
+reach it. The checksum is a CRC-32, since it must find accidents, and fast: 4 GB/s, where SHA-256 reaches 1.7, or 0.4 on
+an older processor. No unkeyed digest would stop somebody who can write the user's private files.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ import msgspec
 
 from common.failures import Failure
 from common.files import make_private_folder, sync_folder, write_atomically
-from engine.machine import writer_lives
+from engine.machine import writer_is_alive
 from engine.runtime.interface import Runtime
 
 log = logging.getLogger("engine.saved")
 
 DEFAULT_QUOTA = 2 * 10**9  # bytes
 SPARE_DISK = 512 << 20  # bytes of free disk that are never used for a cache
-CHEAPER_BY = 4  # loading must be so much faster than reading the chat again
-SHORTEST = 256  # tokens; less is read again in a moment
+SPEED_MARGIN = 4  # loading must be this many times faster than a new prefill
+MIN_SAVED_TOKENS = 256  # shorter chats are prefilled again in a moment
 DAY = 86_400
-OLDEST = 1000  # days; more are no number
+MAX_AGE_DAYS = 1000  # a larger exponent would overflow
 CHECKSUM_BYTES = 4
-PIECE_BYTES = 1 << 20
-WRITTEN_IN = 60  # seconds: what is not done by then was given up
+CHUNK_BYTES = 1 << 20
+MAX_WRITE_SECONDS = 60  # an older unfinished file was given up by its engine
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must be the same for keys and values to mean the same: the model file, how it is loaded, the library."""
+    """Conditions under which saved keys and values are valid: model file, load settings and library build."""
 
     model: str
     settings: str
@@ -52,7 +52,11 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A saved chat: its tokens, the size of its file, and the seconds that loading it saves."""
+    """Description of a saved chat, stored as `.json`.
+
+    `tokens`: the cached token ids. `kv_bytes`: size of the `.kv` file. `saved_seconds`: time that loading spares
+    against a new prefill. `saved_at`: seconds since 1970.
+    """
 
     version: int
     guard: Guard
@@ -62,28 +66,37 @@ class Record:
     saved_at: float
 
     def worth(self, now: float) -> float:
-        """Seconds saved per byte, halved by each day that the chat was not used. `now`: seconds since 1970."""
+        """Return the seconds saved per byte, halved for each day since the chat was saved.
+
+        `now`: seconds since 1970.
+        """
         days = max(0.0, now - self.saved_at) / DAY
-        return self.saved_seconds / max(1, self.kv_bytes) / 2 ** min(days, OLDEST)
+        return self.saved_seconds / max(1, self.kv_bytes) / 2 ** min(days, MAX_AGE_DAYS)
 
 
 RECORD_VERSION = 1
 
 
 def worth_saving(tokens: int, kv_bytes: int, prefill_seconds: float, disk_bytes_per_s: float) -> bool:
-    """Is loading `kv_bytes` from the disk cheaper than reading `tokens` again, by enough to pay for the writing?"""
-    return tokens >= SHORTEST and kv_bytes / disk_bytes_per_s * CHEAPER_BY <= prefill_seconds
+    """Return whether loading `kv_bytes` from disk beats a prefill of `tokens` by enough to pay for the writing."""
+    return tokens >= MIN_SAVED_TOKENS and kv_bytes / disk_bytes_per_s * SPEED_MARGIN <= prefill_seconds
 
 
 class SavedChats:
-    """The folder of saved chats. Failures of the disk are raised as Failure and leave what was there."""
+    """The folder of saved chats.
+
+    Errors of the disk raise Failure, and leave the saved chats as they were.
+    """
 
     def __init__(self, folder: Path, quota: int = DEFAULT_QUOTA) -> None:
         self.folder = folder
         self.quota = quota
 
-    def limit(self, quota: int | None) -> None:
-        """Keep to `quota` bytes, None: to the default. What is of no use is deleted at once, then what is too much."""
+    def set_quota(self, quota: int | None) -> None:
+        """Set the quota in bytes (None: the default), and delete useless files, then chats beyond the quota.
+
+        The least worthy chats go first. A quota of 0 deletes everything.
+        """
         self.quota = DEFAULT_QUOTA if quota is None else quota
         if not self.quota:
             self.clear()
@@ -92,7 +105,7 @@ class SavedChats:
         self._evict(worth, lambda freed: freed >= over)
 
     def find(self, chat: str, guard: Guard) -> Record | None:
-        """The chat's record, if it was saved under the same circumstances and its file is there."""
+        """Return the chat's record if it was saved under the same `guard` and its `.kv` file has the recorded size."""
         record = self._read(self._path(chat, ".json"))
         if record is None or record.guard != guard:
             return None
@@ -102,14 +115,17 @@ class SavedChats:
             return None
 
     def save(self, chat: str, guard: Guard, runtime: Runtime, tokens: Sequence[int], saved_seconds: float) -> Record:
-        """Write the runtime's KV cache, which holds `tokens`, in place of what the chat had."""
+        """Write the runtime's KV cache, which holds `tokens`, and replace what was saved of the chat.
+
+        Raises Failure if the quota or the disk has no room, or the folder cannot be written.
+        """
         path = self._path(chat, ".kv")
         partial = path.with_suffix(f".{os.getpid()}.part")
         try:
             make_private_folder(self.folder)
             partial.unlink(missing_ok=True)
             runtime.save(partial, tokens)
-            seal(partial)
+            append_checksum(partial)
             size = partial.stat().st_size
             record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time())
             encoded = msgspec.json.encode(record)
@@ -120,23 +136,25 @@ class SavedChats:
         except OSError as error:
             raise Failure("cache_unwritable.folder", folder=self.folder, reason=error.strerror) from error
         finally:
-            discard(partial)
+            delete_file(partial)
         return record
 
-    def is_whole(self, chat: str) -> bool:
-        """Is the chat's file as it was written? Reads all of it."""
+    def is_intact(self, chat: str) -> bool:
+        """Return whether the chat's `.kv` file is undamaged. Reads the whole file."""
         try:
-            return is_whole(self._path(chat, ".kv"))
+            return has_valid_checksum(self._path(chat, ".kv"))
         except OSError as error:
             log.warning("a saved chat cannot be read: %s", error)
             return False
 
-    def load(self, chat: str, record: Record, runtime: Runtime, whole: bool) -> None:
-        """Put the saved keys and values into the runtime; a file that does not fit, or is not `whole`, is deleted and
-        raises Failure."""
+    def load(self, chat: str, record: Record, runtime: Runtime, intact: bool) -> None:
+        """Load the saved keys and values into the runtime.
+
+        `intact`: the result of `is_intact`. Deletes the saved chat and raises Failure if it is damaged or does not fit.
+        """
         path = self._path(chat, ".kv")
         try:
-            if not whole:
+            if not intact:
                 raise Failure("cache_unusable.damaged", file=path.name)
             tokens = runtime.load(path)
             if tokens != record.tokens:
@@ -146,87 +164,94 @@ class SavedChats:
             raise
 
     def delete(self, chat: str) -> None:
-        """Delete all that is kept of the chat, also what is just being written."""
+        """Delete all files of the chat, also unfinished ones."""
         for path in self._files():
             if stem_of(path) == self._path(chat, "").name:
-                discard(path)
+                delete_file(path)
 
     def clear(self) -> int:
-        """Delete all; returns how many bytes that freed."""
+        """Delete all saved chats and return the number of freed bytes."""
         before = self.used_bytes
         for path in self._files():
-            discard(path)
+            delete_file(path)
         return before - self.used_bytes
 
     @property
     def used_bytes(self) -> int:
-        """What all files in the folder take together."""
-        return sum(map(bytes_of, self._files()))
+        """Total size of all files in the folder."""
+        return sum(map(file_size, self._files()))
 
     def tokens_of_last(self, guard: Guard) -> int:
-        """How long the chat is that was saved last under these circumstances: the one likeliest to be opened next.
+        """Return the length in tokens of the chat saved last under this guard, or 0 if there is none.
 
-        A cache that has its size from the start spares opening it the making of another, 20 to 270 ms for 4 k tokens
-        of a 1.5B model: as long as the system takes to find the memory. 0 if there is none."""
+        That chat is the likeliest to be opened next. A KV cache that is created with its size need not be replaced
+        then, which takes 20 to 270 ms for 4 k tokens of a 1.5B model, the time in which the system finds the memory.
+        """
         records = [record for _, record in self.records() if record.guard == guard]
         return len(max(records, key=lambda record: record.saved_at).tokens) if records else 0
 
     def records(self) -> Iterator[tuple[Path, Record]]:
-        """All saved chats that can be read, with the paths of their records."""
+        """Yield the path and content of each readable record."""
         for path in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
             record = self._read(path)
             if record:
                 yield path, record
 
     def _make_room(self, size: int, keep: str) -> None:
-        """Delete what is of no use, then the least worthy chats, until `size` more bytes beside all other files than
-        those of `keep` keep to the quota and leave the disk some room."""
+        """Delete useless files, then the least worthy chats, until `size` more bytes fit the quota and the disk.
+
+        The files of the stem `keep` do not count, because they are about to be replaced. Raises Failure if there is no
+        room.
+        """
         if size > self.quota:
             raise Failure("cache_full.one_chat", size=size)
         worth = self._delete_useless(keep)
         worth.pop(keep, None)
         others = [path for path in self._files() if stem_of(path) != keep]
-        used, free = sum(map(bytes_of, others)), shutil.disk_usage(self.folder).free
+        used, free = sum(map(file_size, others)), shutil.disk_usage(self.folder).free
         freed = self._evict(
             worth, lambda freed: used - freed + size <= self.quota and free + freed >= SPARE_DISK
         )  # fmt: skip
         if free + freed < SPARE_DISK:
             raise Failure("cache_full.disk")
-        if used - freed + size > self.quota:  # another engine is writing
+        if used - freed + size > self.quota:  # another engine is writing into the folder
             raise Failure("cache_full.one_chat", size=size)
 
     def _delete_useless(self, keep: str = "") -> dict[str, float]:
-        """Delete what killed engines left, and what has no record of this version beside it, except for the stem `keep`
-        and for what another engine may be writing. Returns what the others are worth, by stem."""
+        """Delete leftovers of killed engines and files without a valid record; return the others' worth.
+
+        The result maps the stems of the usable chats to their worth. Spares the files of the stem `keep`, and recent
+        files, which another engine may still be writing.
+        """
         worth = self._worth()
         for path in self._files():
             useless = path.suffix in (".kv", ".json") and stem_of(path) not in {keep, *worth}
-            if is_left(path) or (useless and not is_new(path)):
-                discard(path)
+            if is_leftover(path) or (useless and not is_recent(path)):
+                delete_file(path)
         return worth
 
     def _evict(self, worth: dict[str, float], enough: Callable[[int], bool]) -> int:
-        """Delete chats, the least worthy first, until so many bytes are `enough`; returns how many that freed."""
+        """Delete chats, the least worthy first, until `enough(freed bytes)` holds; return the number of freed bytes."""
         freed = 0
         for stem in sorted(worth, key=worth.__getitem__):
             if enough(freed):
                 break
             for path in (self.folder / f"{stem}.json", self.folder / f"{stem}.kv"):
-                freed += bytes_of(path)
-                discard(path)
+                freed += file_size(path)
+                delete_file(path)
         return freed
 
     def _worth(self) -> dict[str, float]:
-        """Of the chats that are of use, by the stem of their files."""
+        """Return the worth of each usable chat, by the stem of its files."""
         now = time.time()
         return {
             path.stem: record.worth(now)
             for path, record in self.records()
-            if bytes_of(path.with_suffix(".kv")) == record.kv_bytes
+            if file_size(path.with_suffix(".kv")) == record.kv_bytes
         }
 
     def _files(self) -> list[Path]:
-        """Also what killed engines left."""
+        """Return all files in the folder, also those that killed engines left."""
         return [path for path in self.folder.iterdir() if path.is_file()] if self.folder.is_dir() else []
 
     def _path(self, chat: str, ending: str) -> Path:
@@ -244,60 +269,60 @@ class SavedChats:
 
 
 def stem_of(path: Path) -> str:
-    """Of a chat's file, also of one that was being written: `.NAME.json.x7k` and `NAME.1234.part`."""
+    """Return the stem that all files of a chat share, also unfinished ones: `.NAME.json.x7k` and `NAME.1234.part`."""
     return path.name.lstrip(".").partition(".")[0]
 
 
-def is_left(path: Path) -> bool:
-    """Is it a file that was being written when its engine was killed?"""
+def is_leftover(path: Path) -> bool:
+    """Return whether the file was left unfinished by a killed engine."""
     if path.suffix == ".part":
         owner = path.name.split(".")[-2]
-        return not (owner.isdigit() and writer_lives(int(owner), path))
+        return not (owner.isdigit() and writer_is_alive(int(owner), path))
     without_record = path.suffix == ".kv" and not path.with_suffix(".json").exists()
-    return (without_record or path.name.startswith(".")) and not is_new(path)
+    return (without_record or path.name.startswith(".")) and not is_recent(path)
 
 
-def is_new(path: Path) -> bool:
-    """May another engine be about to write what belongs to it?"""
+def is_recent(path: Path) -> bool:
+    """Return whether the file changed so recently that another engine may still write the files that belong to it."""
     try:
-        return abs(time.time() - path.stat().st_mtime) < WRITTEN_IN
+        return abs(time.time() - path.stat().st_mtime) < MAX_WRITE_SECONDS
     except OSError:
         return False
 
 
-def bytes_of(path: Path) -> int:
-    """0 if it is gone."""
+def file_size(path: Path) -> int:
+    """Return the file's size, or 0 if the file is gone."""
     try:
         return path.lstat().st_size
     except OSError:
         return 0
 
 
-def discard(path: Path) -> None:
-    """Delete a file if it is there; one that cannot be deleted is only logged, because nothing depends on it."""
+def delete_file(path: Path) -> None:
+    """Delete a file if it exists. A file that cannot be deleted is only logged, because nothing depends on it."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
         log.warning("%s cannot be deleted: %s", path, error)
 
 
-def seal(path: Path) -> None:
-    """Write the checksum behind the file's content and see all of it on the disk; raises OSError."""
+def append_checksum(path: Path) -> None:
+    """Append the checksum of the file's content and flush the file to the disk. Raises OSError."""
     with path.open("r+b") as file:
         checksum = 0
-        while piece := file.read(PIECE_BYTES):
-            checksum = zlib.crc32(piece, checksum)
+        while chunk := file.read(CHUNK_BYTES):
+            checksum = zlib.crc32(chunk, checksum)
         file.write(checksum.to_bytes(CHECKSUM_BYTES))
         file.flush()
         os.fsync(file.fileno())
 
 
-def is_whole(path: Path) -> bool:
-    """Does the file end in the checksum of all that stands before it? Raises OSError."""
+def has_valid_checksum(path: Path) -> bool:
+    """Return whether the file ends in the checksum of everything before it. Raises OSError."""
     checksum = 0
     with path.open("rb") as file:
         left = os.fstat(file.fileno()).st_size - CHECKSUM_BYTES
-        while left > 0 and (piece := file.read(min(left, PIECE_BYTES))):
-            checksum = zlib.crc32(piece, checksum)
-            left -= len(piece)
+        while left > 0 and (chunk := file.read(min(left, CHUNK_BYTES))):
+            checksum = zlib.crc32(chunk, checksum)
+            left -= len(chunk)
         return left == 0 and file.read() == checksum.to_bytes(CHECKSUM_BYTES)

@@ -1,8 +1,10 @@
-"""Remembers that a library crashed with a model, so that the next load is spared it. Knows neither.
+"""Crash marks: record that a library crashed with a model, so that the next load avoids that library.
 
 While a mark is watched, Python's faulthandler has a file in the cache folder open: a fatal signal (SIGSEGV, SIGABRT,
-SIGILL, SIGBUS, SIGFPE) makes it write there as its last deed. A process that was killed, or a computer that lost its
-power, leaves the file empty, and one that ended orderly none.
+SIGILL, SIGBUS, SIGFPE) makes it write there before the process dies. A process that was killed, or a computer that lost
+its power, leaves the file empty; a process that ended normally leaves no file.
+
+This module knows neither libraries nor models.
 """
 
 from __future__ import annotations
@@ -22,44 +24,50 @@ from common.store import digest, evict
 
 log = logging.getLogger("engine.crash_mark")
 
-MOST_KEPT, MOST_BYTES = 100, 4 << 20  # crashes; what Python says of one takes some 2 KB
+MOST_KEPT, MOST_BYTES = 100, 4 << 20  # crashes; faulthandler writes some 2 KB for one
 
 
 @dataclass(frozen=True, slots=True)
 class CrashMark:
-    """`library`: its name and version, so that another version is tried again; `model`: its file's identity."""
+    """A library and a model whose crash together is recorded.
+
+    `library`: name and version, so that another version is tried again; `model`: identity of the model's file.
+    """
 
     library: str
     model: str
 
     @property
     def is_set(self) -> bool:
-        """Did a process crash with this pair?"""
-        return bool(self._set())
+        """Whether a process crashed with this library and this model."""
+        return bool(self._written_files())
 
     def clear(self) -> None:
-        """Let it be tried again."""
-        for path in self._set():
+        """Delete the mark's files, so that the library is tried again."""
+        for path in self._written_files():
             path.unlink(missing_ok=True)
 
     @property
     def name(self) -> str:
-        """What the names of its files begin with, one for each process."""
+        """Prefix of the names of the mark's files, one file for each process."""
         return digest(self.library, self.model)
 
-    def _set(self) -> list[Path]:
+    def _written_files(self) -> list[Path]:
         return [path for path in folder().glob(f"{self.name}-*") if path.stat().st_size]
 
 
 class CrashWatch:
-    """This process's: a crash sets the mark that is watched."""
+    """A watch over one mark: a crash of this process sets the mark."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
         self._enabled_before = False
 
     def watch(self, mark: CrashMark | None) -> None:
-        """Watch this mark instead of another, None: no more. Where nothing can be written a crash goes unnoticed."""
+        """Watch this mark instead of the previous one; None ends watching.
+
+        If no file can be written, a crash is not recorded.
+        """
         before, self._file = self._file, None
         if mark:
             self._file = open_file(mark)
@@ -77,16 +85,23 @@ class CrashWatch:
 
 
 def folder() -> Path:
-    """Not a `Store`: what a dying process writes has no checksum. Its names and limits are a store's."""
+    """Return the folder of the marks' files.
+
+    The folder is no `Store`, because the text that a dying process writes has no checksum; names and limits follow a
+    store's.
+    """
     return cache_folder() / "crashes"
 
 
 def open_file(mark: CrashMark) -> IO[bytes] | None:
-    """A file for each process: one that ends must not delete what another one may still write to."""
+    """Open this process's file of the mark; return None if the folder cannot be written.
+
+    Each process has its own file: a process that ends must not delete a file that another one may still write to.
+    """
     path = folder() / f"{mark.name}-{os.getpid()}"
     try:
         make_private_folder(path.parent)
-        evict(folder(), MOST_KEPT, MOST_BYTES, is_left)
+        evict(folder(), MOST_KEPT, MOST_BYTES, is_leftover)
         return path.open("wb", buffering=0)
     except OSError as error:
         log.warning("A crash of the engine's library would go unnoticed: %s cannot be written.", path.parent)
@@ -94,7 +109,10 @@ def open_file(mark: CrashMark) -> IO[bytes] | None:
         return None
 
 
-def is_left(name: str, size: int) -> bool:
-    """Is it the empty file of a process that was killed, which tells nothing?"""
+def is_leftover(name: str, size: int) -> bool:
+    """Return whether the file is empty and its process gone.
+
+    Such a process was killed, which says nothing about a crash.
+    """
     owner = name.rpartition("-")[2]
     return not size and owner.isdigit() and not psutil.pid_exists(int(owner))

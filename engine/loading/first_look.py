@@ -1,8 +1,9 @@
-"""The first look at a model file is taken by a process of its own: a library that the file brings down, or that takes
-all memory for it, does so there, and the user reads a sentence. Loads no library.
+"""The first look: a process of its own loads an unknown model file first. This module loads no library.
 
-What was looked at once is remembered, per file and version of the library, and not looked at again. Nor is the model
-that comes with Chickadee, which is trusted as its code is.
+A file that crashes a library, or makes it take all memory, does so in that process, and the user reads a sentence.
+
+A look that passed is remembered per file and version of the library, and not repeated. The model that comes with
+Chickadee needs none: it is trusted as Chickadee's code is.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import psutil
 from common.failures import Failure
 from common.sentences import Sentence
 from common.store import Store
-from engine.loading.libraries import BESIDE, PACKAGES, SHOWN
+from engine.loading.libraries import BACKEND_TITLES, PACKAGES, SHARED_LIBRARY
 from engine.machine import library_version, memory
 from engine.protocol import BackendName
-from engine.run_subprocess import start_apart, until_it_ends
+from engine.run_subprocess import poll_exit_code, start_engine_command
 from engine.stop import Stopped
 from models.default import default_model
 from models.header import Header
@@ -38,62 +39,65 @@ log = logging.getLogger("engine.first_look")
 T = TypeVar("T")
 Headers = tuple[Header, ...]  # of all files of a model, the first one first
 
-MOST_SECONDS = 30.0  # of a processor; a usual file takes one
-MOST_WAITING = 300.0  # seconds on a clock; a busy computer takes long for one
-MOST_BYTES = 1 << 30  # resident, besides the file's own; a usual file takes 0.2 GB
-SAID = 4000  # bytes: the end of what it said last
-KILLED = int(getattr(signal, "SIGKILL", 9))
-REFUSED = 2  # exit code: a Refusal was printed
+MOST_SECONDS = 30.0  # processor time; a usual file takes one second
+MOST_CLOCK_SECONDS = 300.0  # wall-clock time; a busy computer needs long for one second of processor time
+MOST_BYTES = 1 << 30  # resident memory beyond the file's size; a usual file takes 0.2 GB
+LAST_OUTPUT_BYTES = 4000  # how much of the end of the process's stderr is read
+SIGKILL = int(getattr(signal, "SIGKILL", 9))
+EXIT_REFUSED = 2  # exit code: a Refusal was printed
 
-Look = tuple[str, ...]  # what a look depends on: the library, its version, the identities of the file and its parts
-PASSED = Store("looked-at", 2, bool, most_entries=2000)  # the version is also of what is looked at
+LookKey = tuple[str, ...]  # what a look depends on: the library, its version, the identities of the file and its parts
+PASSED = Store("looked-at", 2, bool, most_entries=2000)  # raise the version when a look checks more
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """The Failure that the process came upon, as it prints it."""
+    """The Failure that the looking process met, in the form in which that process prints it."""
 
     sentence: Sentence
     detail: str
 
 
 def first_look(headers: Headers, backend: BackendName) -> Iterator[None]:
-    """Look at the model with the library of `backend`, unless that was done before; yields again and again meanwhile.
+    """Look at the model with the library of `backend`, unless a look passed before; yield until the look ends.
 
     The process has started at the first yield, and is killed when the iterator is closed. Raises Failure for a file
-    that is no model, or brings the library down."""
-    path, look = headers[0].path, look_of(headers, backend)
-    if look is None or PASSED.get(*look):
+    that is no model, or that crashes the library.
+    """
+    path, key = headers[0].path, look_key(headers, backend)
+    if key is None or PASSED.get(*key):
         return
-    with tempfile.TemporaryFile() as said:
-        arguments = ("look", "--backend", BESIDE.get(backend, backend), "--", str(path.absolute()))
+    with tempfile.TemporaryFile() as output:
+        arguments = ("look", "--backend", SHARED_LIBRARY.get(backend, backend), "--", str(path.absolute()))
         try:
-            process = start_apart(*arguments, stdout=subprocess.PIPE, stderr=said, own_group=True)
+            process = start_engine_command(*arguments, stdout=subprocess.PIPE, stderr=output, own_group=True)
         except OSError as error:
             raise Failure("out_of_memory.no_process", str(error), name=path.name) from error
         with process:
-            code = yield from _watched(process, path, backend)
+            code = yield from _wait_within_limits(process, path, backend)
             assert process.stdout
             if code:
-                raise _failure(path, backend, code, process.stdout.read(), _last_words(said))
-    _remember(look)
+                raise _failure(path, backend, code, process.stdout.read(), _last_output(output))
+    _remember(key)
 
 
-def meanwhile(
+def run_beside_first_looks(
     work: Callable[[], T],
     models: Iterable[Headers | None],
     backend: BackendName,
     stop: Callable[[], bool] = lambda: False,
 ) -> T:
-    """What `work` returns, which is done beside the first look at the models: to import a library takes as long.
+    """Return the result of `work`, done while other processes take the first looks at the models.
 
-    Raises what it raises, Failure as `first_look` does, and Stopped once `stop` says so."""
+    Importing a library, for example, takes as long as a look. Raises what `work` raises, Failure as `first_look` does,
+    and Stopped once `stop` returns True.
+    """
     with contextlib.closing(_first_looks(models, backend)) as looks:
         next(looks, None)
-        done = work()
+        result = work()
         for _ in looks:
             if stop():
                 raise Stopped
-        return done
+        return result
 
 
 def _first_looks(models: Iterable[Headers | None], backend: BackendName) -> Generator[None, None, None]:
@@ -102,15 +106,17 @@ def _first_looks(models: Iterable[Headers | None], backend: BackendName) -> Gene
             yield from first_look(headers, backend)
 
 
-def _watched(process: subprocess.Popen[bytes], path: Path, backend: BackendName) -> Generator[None, None, int]:
-    """Until it ends, with its exit code as the value. Raises Failure where it takes too much."""
-    until = time.monotonic() + MOST_WAITING
+def _wait_within_limits(
+    process: subprocess.Popen[bytes], path: Path, backend: BackendName
+) -> Generator[None, None, int]:
+    """Yield until the process ends, and return its exit code. Raises Failure if it takes too much time or memory."""
+    until = time.monotonic() + MOST_CLOCK_SECONDS
     most = min(MOST_BYTES + path.stat().st_size, memory().total)
-    with contextlib.closing(until_it_ends(process)) as ends:
-        for code in ends:
+    with contextlib.closing(poll_exit_code(process)) as codes:
+        for code in codes:
             if code is not None:
                 return code
-            seconds, resident = _taken(process.pid)
+            seconds, resident = _usage(process.pid)
             if seconds > MOST_SECONDS or time.monotonic() > until:
                 raise Failure(
                     "bad_model.unending_header",
@@ -123,11 +129,11 @@ def _watched(process: subprocess.Popen[bytes], path: Path, backend: BackendName)
                     "bad_model.filling_header", f"more than {most} bytes with {_library(backend)}", name=path.name
                 )
             yield
-    raise AssertionError("it neither ended nor went on")
+    raise AssertionError("the process neither ended nor went on")
 
 
-def _taken(pid: int) -> tuple[float, int]:
-    """Seconds of processors, and resident bytes; nothing of a process that has just ended."""
+def _usage(pid: int) -> tuple[float, int]:
+    """Return the process's processor seconds and resident bytes; zeros if it has just ended."""
     try:
         process = psutil.Process(pid)
         times = process.cpu_times()
@@ -136,36 +142,36 @@ def _taken(pid: int) -> tuple[float, int]:
         return 0.0, 0
 
 
-def _failure(path: Path, backend: BackendName, code: int, printed: bytes, said: str) -> Failure:
-    """Why the process ended with `code`: it says so, or was brought down."""
-    if code == REFUSED:
+def _failure(path: Path, backend: BackendName, code: int, printed: bytes, output: str) -> Failure:
+    """Return the Failure for exit code `code`: the one that the process printed, or one that says that it crashed."""
+    if code == EXIT_REFUSED:
         with contextlib.suppress(msgspec.MsgspecError):
             refusal = msgspec.json.decode(printed, type=Refusal)
             return Failure(refusal.sentence, refusal.detail)
-    log.warning("the first look at %s ended with code %d: %s", path, code, said)
-    if code == -KILLED:
-        return Failure("out_of_memory.while_checking", said, name=path.name)
-    return Failure("bad_model.crashes", f"code {code}: {said}", name=path.name, library=_library(backend))
+    log.warning("the first look at %s ended with code %d: %s", path, code, output)
+    if code == -SIGKILL:
+        return Failure("out_of_memory.while_checking", output, name=path.name)
+    return Failure("bad_model.crashes", f"code {code}: {output}", name=path.name, library=_library(backend))
 
 
 def _library(backend: BackendName) -> str:
-    return SHOWN[BESIDE.get(backend, backend)]
+    return BACKEND_TITLES[SHARED_LIBRARY.get(backend, backend)]
 
 
-def _last_words(said: IO[bytes]) -> str:
-    """The end of what the process wrote to `said`: a library's assertion that failed."""
-    said.seek(max(0, said.seek(0, os.SEEK_END) - SAID))
-    return said.read().decode(errors="replace")
+def _last_output(output: IO[bytes]) -> str:
+    """Return the end of the process's stderr as text; a library writes its failed assertion there."""
+    output.seek(max(0, output.seek(0, os.SEEK_END) - LAST_OUTPUT_BYTES))
+    return output.read().decode(errors="replace")
 
 
-# --- what is remembered ---
+# --- looks that passed ---
 
 
-def look_of(headers: Headers, backend: BackendName) -> Look | None:
-    """What stands for a look at these very bytes; None where none is needed. Raises Failure."""
+def look_key(headers: Headers, backend: BackendName) -> LookKey | None:
+    """Return the key of a look at exactly these bytes; None if the model needs no look. Raises Failure."""
     if _is_built_in(headers[0].path):
         return None
-    package = PACKAGES[BESIDE.get(backend, backend)]
+    package = PACKAGES[SHARED_LIBRARY.get(backend, backend)]
     return package, library_version(package), *(file_identity(header.path, header.data_offset) for header in headers)
 
 
@@ -175,9 +181,9 @@ def _is_built_in(path: Path) -> bool:
     return False
 
 
-def _remember(look: Look) -> None:
-    """Where nothing can be written, the file is looked at again."""
+def _remember(key: LookKey) -> None:
+    """Store that the look passed; if the cache folder is read-only, the file is looked at again next time."""
     try:
-        PASSED.put(True, *look)
+        PASSED.put(True, *key)
     except OSError as error:
         log.warning("Models will be looked at again: %s cannot be written (%s).", PASSED.folder, error.strerror)

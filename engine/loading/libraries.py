@@ -1,4 +1,4 @@
-"""The libraries that can compute a model, each imported only when it is chosen: a process must load no second one."""
+"""The libraries that can compute a model. Each is imported only when it is chosen: a process must never load two."""
 
 from __future__ import annotations
 
@@ -17,21 +17,25 @@ from engine.runtime.contexts import DrySizes, KVMode
 from engine.runtime.interface import Runtime
 from engine.tokenization.tokens import ModelVocabulary
 
-NAMES: tuple[BackendName, ...] = ("llama", "ik", "graph")
-SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "the built-in engine"}
+BACKENDS: tuple[BackendName, ...] = ("llama", "ik", "graph")
+BACKEND_TITLES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "the built-in engine"}
 PACKAGES: dict[BackendName, str] = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}
-BESIDE: dict[BackendName, BackendName] = {"graph": "llama"}  # computes with functions of the same loaded library
-IMPORTED: dict[str, BackendName] = {"llama_cpp": "llama", "ik_llama_cpp": "ik"}  # both define the same C symbols
+SHARED_LIBRARY: dict[BackendName, BackendName] = {"graph": "llama"}  # our graph computes with llama.cpp's functions
+MODULES: dict[str, BackendName] = {"llama_cpp": "llama", "ik_llama_cpp": "ik"}  # both define the same C symbols
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """`load(file, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
-    `dry(file, flash_attention)` tells its sizes without room for it; `file` is its path, or its files' headers.
+    """A library that computes models, as functions of its runtime package.
 
-    `lossy_note(model, mode)`: what the user should know of a lossy way to keep keys and values.
-    `build` tells apart what was timed or saved with one library from what another one would do; `kernels`: which of
-    its variants for kinds of processors computes."""
+    `load(file, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
+    `dry(file, flash_attention)` its sizes without allocating memory for them; `file` is its path, or its files'
+    headers.
+
+    `build` identifies the library's build: timings and saved chats of one build are not valid for another. `kernels`
+    names the variant of the library, among those for kinds of processors, that computes. `lossy_note(model, mode)`:
+    what the user should know of a lossy way to keep keys and values.
+    """
 
     name: BackendName
     load: Callable[..., CModel]
@@ -43,37 +47,40 @@ class Backend:
 
 
 class OtherLibrary(Exception):
-    """This process holds another library than `wanted`: a new process must do it."""
+    """Exception: this process holds another library than `wanted`, so that the work needs a new process."""
 
     def __init__(self, wanted: BackendName) -> None:
-        super().__init__(f"this process holds another library than {SHOWN[wanted]}")
+        super().__init__(f"this process holds another library than {BACKEND_TITLES[wanted]}")
         self.wanted = wanted
 
 
-def held() -> BackendName | None:
-    """The library that this process has imported."""
-    return next((name for module, name in IMPORTED.items() if module in sys.modules), None)
+def imported_library() -> BackendName | None:
+    """Return the library that this process has imported; None before the first import."""
+    return next((name for module, name in MODULES.items() if module in sys.modules), None)
 
 
 def installed(name: BackendName) -> bool:
-    """Is it there now? llama.cpp may come while this process runs: it is compiled where Chickadee is set up."""
-    library = BESIDE.get(name, name)
-    return any(find_spec(module) is not None for module, other in IMPORTED.items() if other == library)
+    """Return whether the library can be imported now.
+
+    llama.cpp may appear while this process runs, because the set-up compiles it.
+    """
+    library = SHARED_LIBRARY.get(name, name)
+    return any(find_spec(module) is not None for module, other in MODULES.items() if other == library)
 
 
-def usual() -> BackendName:
-    """The library for what any of them can do: llama.cpp, or ik_llama.cpp until that is there."""
+def default_library() -> BackendName:
+    """Return the library for work that any library can do: llama.cpp, or ik_llama.cpp before llama.cpp is installed."""
     return "llama" if installed("llama") or not installed("ik") else "ik"
 
 
-def takes_new_process(name: BackendName) -> bool:
-    """Does this process hold another library than the one that `name` computes with?"""
-    return held() not in (None, BESIDE.get(name, name))
+def needs_new_process(name: BackendName) -> bool:
+    """Return whether this process holds another library than the one that `name` computes with."""
+    return imported_library() not in (None, SHARED_LIBRARY.get(name, name))
 
 
 def backend(name: BackendName) -> Backend:
-    """Loads the library. Raises OtherLibrary, and Failure where it is not installed."""
-    if takes_new_process(name):
+    """Import the library and return it. Raises OtherLibrary, and Failure if it is not installed."""
+    if needs_new_process(name):
         raise OtherLibrary(name)
     if not installed(name):
         raise Failure("no_backend.ik" if name == "ik" else "no_backend.llama")
@@ -84,8 +91,7 @@ def backend(name: BackendName) -> Backend:
         return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels())
     if name == "graph":
         from engine.runtime.graph.model import GraphModel
-        from engine.runtime.graph.modes import DryGraph, lossy_note
-        from engine.runtime.graph.modes import build as graph_build
+        from engine.runtime.graph.modes import DryGraph, graph_build, lossy_note
         from engine.runtime.graph.runtime import GraphRuntime
         from engine.runtime.llama.library import kernels
 
@@ -100,6 +106,9 @@ def backend(name: BackendName) -> Backend:
 
 @contextmanager
 def vocabulary(path: Path, name: BackendName = "llama") -> Iterator[ModelVocabulary]:
-    """Of the model file at `path`, whose weights are not loaded. Raises as `backend`, and Failure for no model."""
+    """Open the vocabulary of the model file at `path` without loading its weights.
+
+    Raises what `backend` raises, and Failure for a file that is no model.
+    """
     with closing(backend(name).load(path, dry=True)) as model:
         yield model.vocabulary

@@ -1,4 +1,4 @@
-"""From a plan to a loaded model with all that belongs to it. The only module that wires the engine's parts."""
+"""Load a plan's model with all that belongs to it. The only module that wires the engine's parts."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Literal
 from common.failures import Failure
 from common.folders import cache_folder
 from common.paths import path_text
-from engine.costs.measurements import Key, Measurements
-from engine.costs.prior import prior
+from engine.costs.cost_prior import prior_timings
+from engine.costs.measurements import CalibrationKey, CostMeasurements
 from engine.kv.saved import Guard, SavedChats
-from engine.kv.session import ChatMemory, Session
+from engine.kv.session import ChatCache, Session
 from engine.loading.first_look import Headers
-from engine.loading.libraries import BESIDE
+from engine.loading.libraries import SHARED_LIBRARY
 from engine.loading.library_choice import BackendTrial, faster_as_timed
 from engine.loading.resolve import LoadPlan
-from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
-from engine.machine import fingerprint, give_back_memory
+from engine.loading.sizes import DRAFT_LOGITS, DRAFT_PREFIX, freed_by_unloading
+from engine.machine import fingerprint, return_freed_memory
 from engine.protocol import BackendName, KVType, ModelInfo, Remedy
 from engine.runtime.capi.model import CModel
-from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, size_class, words_of
+from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, flash_attention_suffix, size_class
 from engine.runtime.interface import Runtime
 from engine.speculative import exits
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources
 from engine.speculative.mid_layer import EarlyExits
-from engine.speculative.ngram_book import NgramBook
+from engine.speculative.ngram_counting import NgramCounter
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.header import Header
@@ -42,15 +42,18 @@ log = logging.getLogger("engine.load")
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """What a loaded model consists of. `trial`: of the library that does not compute it, if that is worth while."""
+    """A loaded model with all its parts.
+
+    `trial` times the library that does not compute the model; None if that is not worth while.
+    """
 
     plan: LoadPlan
     model: CModel
     target: Runtime
     template: ChatTemplate
     session: Session
-    memory: ChatMemory
-    measured: Measurements
+    chat_cache: ChatCache
+    cost_measurements: CostMeasurements
     info: ModelInfo
     draft: DraftModel | None
     draft_weights: CModel | None
@@ -59,34 +62,39 @@ class LoadedModel:
 
     @property
     def anonymous_bytes(self) -> int:
-        """What unloading gives back."""
+        """Bytes that unloading the model would free."""
         memory = self.plan.memory
-        size = given_back(memory.parts, self.target.n_ctx / memory.n_ctx)
+        size = freed_by_unloading(memory.parts, self.target.n_ctx / memory.n_ctx)
         if self.draft:
-            size += given_back(memory.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT)
+            size += freed_by_unloading(memory.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT_PREFIX)
         return size
 
     def idle_work(self) -> Iterator[None]:
-        """What is useful while nobody waits, the most useful first; may end at each step. Raises Failure, Stopped."""
-        self.memory.save(self.measured.disk_bytes_per_s)
-        yield from self.measured.measure(self.target)
-        self.sources.keep_learned()
-        if self.draft and self.measured.cost_model:
-            self.draft.read_ahead(self.session.tokens, self.measured.cost_model)
-        yield from self.sources.ngrams.count(self.measured.cost_model)
+        """Do useful work while no request waits, the most useful first; the caller may stop at each yield.
+
+        Raises Failure, and Stopped.
+        """
+        self.chat_cache.save(self.cost_measurements.disk_bytes_per_s)
+        yield from self.cost_measurements.measure(self.target)
+        self.sources.store_learned()
+        if self.draft and self.cost_measurements.cost_model:
+            self.draft.read_ahead(self.session.tokens, self.cost_measurements.cost_model)
+        yield from self.sources.ngrams.count(self.cost_measurements.cost_model)
         if self.trial:
             yield from self.trial.measure()
 
     def faster_library(self) -> BackendName | None:
-        """The one that is to compute this model from the next load on, if what was timed meanwhile says another."""
+        """Return the library that should compute this model from the next load on, if it is known to be faster."""
         options = self.plan.options
         if self.trial is None:  # nobody compares
             return None
-        found = faster_as_timed(self.measured.key.model, options.wish.threads, options.kv_type or "f16")
+        found = faster_as_timed(
+            self.cost_measurements.key.model, options.plan_options.threads, options.kv_type or "f16"
+        )
         return found if found != self.plan.choice.name else None
 
     def larger_context(self, tokens: int) -> Remedy | None:
-        """How to load the model again so that its context holds `tokens` and an answer, if memory allows it."""
+        """Return how to load the model again with room for `tokens` and an answer; None if that is not possible."""
         if tokens >= self.info.n_ctx_train:
             return None
         n_ctx = size_class(tokens + ANSWER_ROOM, self.info.n_ctx_train)
@@ -98,7 +106,7 @@ class LoadedModel:
         return Remedy(kind, n_ctx=plan.n_ctx, kv_type=plan.kv_type)
 
     def close(self) -> None:
-        """Free all of it."""
+        """Free the model, its draft model and the process that renders its templates."""
         if self.draft:
             self.draft.target.close()
         if self.draft_weights:
@@ -109,9 +117,11 @@ class LoadedModel:
 
 
 def load(plan: LoadPlan, saved: SavedChats, stop: StopFlag, progress: Callable[[float], None]) -> LoadedModel:
-    """Load as `plan` says; `stop` will stop whatever runs, saved chats are in `saved`, `progress` is told the fraction.
+    """Load the model as `plan` says.
 
-    Raises Failure, and Stopped when it was stopped meanwhile."""
+    `saved` holds the saved chats; `stop` will stop any work of the loaded model; `progress` is called with the loaded
+    fraction. Raises Failure, and Stopped if `stop` is set meanwhile.
+    """
     return _Loader(plan, saved, stop).load(progress)
 
 
@@ -134,9 +144,9 @@ class _Loader:
                 weights = self._weights(plan.draft, lambda _fraction: not self.stop.is_set())
                 opened.callback(weights.close)
                 draft = self._draft(weights, model, opened)
-            loaded = self._wired(model, draft, weights)
+            loaded = self._assemble(model, draft, weights)
             opened.pop_all()
-            give_back_memory()  # what headers and kept files were read into: 11 MiB with a vocabulary of 152 k tokens
+            return_freed_memory()  # of headers and stored files: 11 MiB with 152 k tokens in the vocabulary
             return loaded
 
     def _weights(self, headers: Headers, progress: Callable[[float], bool]) -> CModel:
@@ -167,23 +177,23 @@ class _Loader:
             flash_attention=options.flash_attention,
         )
 
-    def _wired(self, model: CModel, draft: DraftModel | None, weights: CModel | None) -> LoadedModel:
+    def _assemble(self, model: CModel, draft: DraftModel | None, weights: CModel | None) -> LoadedModel:
         library, memory, options = self.plan.library, self.plan.memory, self.plan.options
         template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set)
         identity = identity_of(model.header)
-        words = options.kv_mode.words + words_of(options.flash_attention)
-        guard = Guard(identity, settings=memory.kv_type + words, build=library.build)
+        suffix = options.kv_mode.suffix + flash_attention_suffix(options.flash_attention)
+        guard = Guard(identity, settings=memory.kv_type + suffix, build=library.build)
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, memory.n_ctx)
         context = self._context(n_ctx, memory.kv_type, options.kv_mode)
         target = library.target(model, context, self.stop, cache_folder())
         session = Session(target, memory.n_ctx)
-        key = Key(identity, memory.threads, memory.kv_type, library.build + words, fingerprint())
-        guessed = prior(model.header, library.name, memory.kv_type)
-        measured = Measurements(key, known_shapes(model.header), guessed)
+        key = CalibrationKey(identity, memory.threads, memory.kv_type, library.build + suffix, fingerprint())
+        guessed = prior_timings(model.header, library.name, memory.kv_type)
+        cost_measurements = CostMeasurements(key, known_shapes(model.header), guessed)
         sources = DraftSources(
-            measured,
-            NgramBook(model.path, identity, BESIDE.get(library.name, library.name)),
-            self._exits(target, measured, model.header),
+            cost_measurements,
+            NgramCounter(model.path, identity, SHARED_LIBRARY.get(library.name, library.name)),
+            self._exits(target, cost_measurements, model.header),
             draft,
             identity_of(weights.header) if weights else "",
         )
@@ -194,8 +204,8 @@ class _Loader:
             target=target,
             template=template,
             session=session,
-            memory=ChatMemory(session, self.saved, guard),
-            measured=measured,
+            chat_cache=ChatCache(session, self.saved, guard),
+            cost_measurements=cost_measurements,
             sources=sources,
             info=self._info(model, template),
             draft=draft,
@@ -203,12 +213,12 @@ class _Loader:
             trial=BackendTrial(model.path, other, memory.threads, memory.kv_type) if other else None,
         )
 
-    def _exits(self, target: Runtime, measured: Measurements, header: Header) -> EarlyExits:
+    def _exits(self, target: Runtime, cost_measurements: CostMeasurements, header: Header) -> EarlyExits:
         why_not = self.plan.choice.note if self.plan.options.backend == "graph" else None
-        found = exits.kept(measured.key) if self.plan.library.name == "graph" else None
-        best = found.best.layers if found else next(iter(exits.trained(header)), None)
+        found = exits.load_exits(cost_measurements.key) if self.plan.library.name == "graph" else None
+        best = found.best.layers if found else next(iter(exits.trained_exits(header)), None)
         pays = bool(found and found.pays)
-        return EarlyExits(target, measured.shapes, lambda: measured.cost_model, best, pays, why_not)
+        return EarlyExits(target, cost_measurements.shapes, lambda: cost_measurements.cost_model, best, pays, why_not)
 
     def _info(self, model: CModel, template: ChatTemplate) -> ModelInfo:
         library, memory = self.plan.library, self.plan.memory
@@ -232,12 +242,12 @@ class _Loader:
 
 
 def identity_of(header: Header) -> str:
-    """Of the file that the header was read from. Raises Failure where it is gone."""
+    """Return the identity of the file that the header was read from. Raises Failure if the file is gone."""
     return file_identity(header.path, header.data_offset)
 
 
 def known_shapes(header: Header) -> Shapes | None:
-    """A model whose header leaves shapes open is loaded all the same: only the published formulas need them."""
+    """Return the model's shapes, or None if its header leaves shapes open: only the published formulas need them."""
     try:
         return shapes_of(header)
     except Failure as failure:

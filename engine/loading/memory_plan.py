@@ -1,19 +1,21 @@
 """The memory plan: how to load a model so that it fits. Decides from sizes alone; loads and measures nothing.
 
 The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
-n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing takes no
-more: the old cache is freed before the new one is made, and its content waits in a file (`engine.runtime.capi.state`).
+n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing needs no
+extra memory: the old cache is freed before the new one is made, and its content waits in a file
+(`engine.runtime.capi.cache_move`).
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:
+
 1. nothing: f16, repacked weights beside the mapped file (a library that repacks in place has no other way);
 2. the mapped file: weights are read instead, so that those that are repacked exist once. As fast (30 ms a token of a
    1.5B model either way) and 0.6 GB smaller, but loaded slower, and the system cannot take the memory back under need;
 3. repacking, where that is smaller still: 1.2 times slower;
 4. large batches: a long prompt is read a little slower;
-5. f16 keys and values: q8_0 halves the cache; answers may differ in rare words. q4_0 only if asked for: it hurts keys;
-6. context, if its size was not asked for: first down to COMFORTABLE;
-7. the draft model, if one is asked for;
+5. f16 keys and values: q8_0 halves the cache; answers may differ in rare words. q4_0 only on request: it hurts keys;
+6. context, if no size was requested: first down to COMFORTABLE;
+7. the draft model, if one is requested;
 8. context below COMFORTABLE.
 """
 
@@ -26,10 +28,10 @@ from typing import Any, Literal
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.loading.options import Wish
-from engine.loading.sizes import Budget, Layout, all_parts, draft_kv_type
+from engine.loading.options import PlanOptions
+from engine.loading.sizes import MemoryBudget, MemoryLayout, draft_kv_type, engine_parts
 from engine.protocol import KVType
-from engine.runtime.contexts import SMALLEST, STEP, Sizes
+from engine.runtime.contexts import CACHE_STEP, SMALLEST_CACHE, Sizes
 
 Verdict = Literal["fits", "tight", "no"]
 
@@ -40,7 +42,7 @@ BATCHES = (512, 128)
 
 @dataclass(frozen=True, slots=True)
 class DraftFile:
-    """The draft model that is asked for."""
+    """The requested draft model: the name to show and its sizes."""
 
     name: str
     sizes: Sizes
@@ -48,12 +50,15 @@ class DraftFile:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """How to load a model, with contexts in tokens. `parts` are bytes by name and sum up to `total_bytes`; `notes` are
-    those of the `reasons` that a user should see without asking.
+    """The way to load a model, with sizes in bytes and contexts in tokens.
 
-    When the verdict is "no", the rest is the smallest way to load it, and `max_n_ctx` the largest context that would
-    fit, 0 if none does. `draft_kv_type`: of the draft model, which is loaded in the same way otherwise; None: without
-    one."""
+    `parts` are bytes by name and sum up to `total_bytes`; `notes` are those of the `reasons` that a user should see
+    without opening the details. `draft_kv_type` is the draft model's KV cache type, None without a draft model; in all
+    else the draft model is loaded as the model is.
+
+    When the verdict is "no", the plan is the smallest way to load the model, and `max_n_ctx` the largest context that
+    would fit, 0 if none does.
+    """
 
     verdict: Verdict
     total_bytes: int
@@ -71,28 +76,31 @@ class MemoryPlan:
     draft_kv_type: KVType | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What `plan --json` prints; its fields are an interface."""
+        """Return the object that `plan --json` prints; its fields are an interface."""
         names = ("verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack")
         return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(map(str, self.reasons))}
 
 
-def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> MemoryPlan:
-    """The best plan for the model called `name` within the budget; without its draft model if that is too much.
+def make_plan(
+    name: str, sizes: Sizes, budget: MemoryBudget, options: PlanOptions, draft: DraftFile | None = None
+) -> MemoryPlan:
+    """Return the best plan for the model called `name` within the budget; without its draft model if both do not fit.
 
-    Raises Failure where it cannot store its keys and values in the type that is asked for."""
-    alone = _Search(name, sizes, budget, wish)
+    Raises Failure if the model cannot store its keys and values in the requested type.
+    """
+    alone = _Search(name, sizes, budget, options)
     if draft is None:
         return alone.plan()
-    pair = _Search(name, sizes, budget, wish, draft)
+    pair = _Search(name, sizes, budget, options, draft)
     if pair.found is None:
-        return with_note(alone.plan(), without_draft(draft.name, *pair.least))
+        return with_note(alone.plan(), say_without_draft(draft.name, *pair.least_need))
     if draft.sizes.weights.file >= sizes.weights.file:
-        return with_note(pair.plan(), large_draft(draft.name))
+        return with_note(pair.plan(), say_large_draft(draft.name))
     return pair.plan()
 
 
 def with_note(plan: MemoryPlan, note: Sentence) -> MemoryPlan:
-    """Where nothing fits, what the draft model adds to it is no news."""
+    """Return the plan with `note` about its draft model; unchanged if the model alone does not fit either."""
     return plan if plan.verdict == "no" else replace(plan, reasons=(*plan.reasons, note), notes=(*plan.notes, note))
 
 
@@ -100,7 +108,7 @@ def with_note(plan: MemoryPlan, note: Sentence) -> MemoryPlan:
 class _Candidate:
     """A way to load the model with a context of `n_ctx` tokens, and its bytes by name."""
 
-    layout: Layout
+    layout: MemoryLayout
     n_ctx: int
     parts: dict[str, int]
 
@@ -110,81 +118,83 @@ class _Candidate:
 
 
 class _Search:
-    """For the first candidate within the budget, and for the words that say why it is that one."""
+    """A search for the first candidate within the budget, and the sentences that explain the choice."""
 
-    def __init__(self, name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> None:
+    def __init__(
+        self, name: str, sizes: Sizes, budget: MemoryBudget, options: PlanOptions, draft: DraftFile | None = None
+    ) -> None:
         self.name = name
         self.sizes = sizes
         self.draft = draft
         self.budget = budget
-        self.wish = wish
+        self.options = options
         self.trained = sizes.n_ctx_train or COMFORTABLE
 
     def plan(self) -> MemoryPlan:
-        return self._finish(self.found) if self.found else self._refuse()
+        return self._finished_plan(self.found) if self.found else self._refusal()
 
     @cached_property
     def found(self) -> _Candidate | None:
-        """The first candidate that fits."""
+        """First candidate that fits; None if none does."""
         for layout, n_ctx in self.candidates():
             parts = self.parts(layout, n_ctx)
             if parts and sum(parts.values()) <= self.budget.usable:
                 return _Candidate(layout, n_ctx, parts)
         return None
 
-    # --- what is tried ---
+    # --- candidates ---
 
     @cached_property
-    def layouts(self) -> tuple[Layout, ...]:
-        kv_types: tuple[KVType, ...] = (self.wish.kv_type,) if self.wish.kv_type else ("f16", "q8_0")
+    def layouts(self) -> tuple[MemoryLayout, ...]:
+        kv_types: tuple[KVType, ...] = (self.options.kv_type,) if self.options.kv_type else ("f16", "q8_0")
         return tuple(
-            Layout(kv_type, n_batch, repack, mmap)
+            MemoryLayout(kv_type, n_batch, repack, mmap)
             for kv_type in kv_types
             for n_batch in BATCHES
             for repack, mmap in self.sizes.weights.ways
         )
 
     @cached_property
-    def most(self) -> int:
-        """The largest context that is tried."""
-        return min(self.wish.n_ctx or MOST_BY_DEFAULT, self.trained)
+    def largest_n_ctx(self) -> int:
+        """Largest context to try, in tokens."""
+        return min(self.options.n_ctx or MOST_BY_DEFAULT, self.trained)
 
     @cached_property
-    def comfortable(self) -> int:
-        return min(COMFORTABLE, self.most)
+    def comfortable_n_ctx(self) -> int:
+        return min(COMFORTABLE, self.largest_n_ctx)
 
-    def candidates(self) -> Iterator[tuple[Layout, int]]:
-        if self.wish.n_ctx:
-            yield from ((layout, self.most) for layout in self.layouts)
+    def candidates(self) -> Iterator[tuple[MemoryLayout, int]]:
+        if self.options.n_ctx:
+            yield from ((layout, self.largest_n_ctx) for layout in self.layouts)
             return
-        comfortable = self.comfortable
-        classes = [self.most, *(size for size in _classes_down() if size < self.most)]
+        comfortable_n_ctx = self.comfortable_n_ctx
+        classes = [self.largest_n_ctx, *(size for size in _classes_down() if size < self.largest_n_ctx)]
         for layout in self.layouts:
-            yield from ((layout, n_ctx) for n_ctx in classes if n_ctx >= comfortable)
+            yield from ((layout, n_ctx) for n_ctx in classes if n_ctx >= comfortable_n_ctx)
         if self.draft:
             return
         for n_ctx in classes:
-            if n_ctx < comfortable:
+            if n_ctx < comfortable_n_ctx:
                 yield from ((layout, n_ctx) for layout in self.layouts)
 
-    # --- what it takes ---
+    # --- sizes ---
 
-    def parts(self, layout: Layout, n_ctx: int) -> dict[str, int] | None:
-        """Bytes by name; None when the model cannot have this type of KV cache."""
-        return all_parts(self.sizes, self.draft.sizes if self.draft else None, layout, n_ctx, self.wish.rows)
+    def parts(self, layout: MemoryLayout, n_ctx: int) -> dict[str, int] | None:
+        """Return bytes by name; None if the model cannot have this type of KV cache."""
+        return engine_parts(self.sizes, self.draft.sizes if self.draft else None, layout, n_ctx, self.options.rows)
 
     @property
-    def least(self) -> tuple[int, int]:
-        """Bytes that the smallest plan would need that is any good, and its context."""
-        n_ctx = self.most if self.wish.n_ctx else self.comfortable
+    def least_need(self) -> tuple[int, int]:
+        """Bytes that the smallest acceptable plan would need, and its context in tokens."""
+        n_ctx = self.largest_n_ctx if self.options.n_ctx else self.comfortable_n_ctx
         return self.smallest(n_ctx, self.layouts)[0], n_ctx
 
-    def total(self, layout: Layout, n_ctx: int) -> int | None:
+    def total(self, layout: MemoryLayout, n_ctx: int) -> int | None:
         parts = self.parts(layout, n_ctx)
         return sum(parts.values()) if parts else None
 
-    def smallest(self, n_ctx: int, layouts: tuple[Layout, ...]) -> tuple[int, Layout]:
-        """Fewest bytes for a context of n_ctx tokens, and how. Raises Failure when none of them is possible."""
+    def smallest(self, n_ctx: int, layouts: tuple[MemoryLayout, ...]) -> tuple[int, MemoryLayout]:
+        """Return the fewest bytes for a context of n_ctx tokens, and their layout. Raises Failure if there are none."""
         totals = ((self.total(layout, n_ctx), i) for i, layout in enumerate(layouts))
         possible = [(total, i) for total, i in totals if total is not None]
         if not possible:
@@ -194,8 +204,8 @@ class _Search:
 
     @cached_property
     def max_n_ctx(self) -> int:
-        """The largest context that fits in the smallest way, 0 if none does: a search by halves."""
-        _, layout = self.smallest(min(SMALLEST, self.trained), self.layouts)
+        """Largest context that fits in the smallest way, found by a binary search; 0 if none fits."""
+        _, layout = self.smallest(min(SMALLEST_CACHE, self.trained), self.layouts)
 
         def fits(n_ctx: int) -> bool:
             total = self.total(layout, n_ctx)
@@ -203,58 +213,58 @@ class _Search:
 
         if fits(self.trained):
             return self.trained
-        low, high = 0, -(-self.trained // STEP)  # `low` steps fit, `high` steps do not
+        low, high = 0, -(-self.trained // CACHE_STEP)  # `low` steps fit, `high` steps do not
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle * STEP) else (low, middle)
-        return low * STEP
+            low, high = (middle, high) if fits(middle * CACHE_STEP) else (low, middle)
+        return low * CACHE_STEP
 
-    # --- what is said ---
+    # --- the sentences of a plan ---
 
-    def _finish(self, found: _Candidate) -> MemoryPlan:
+    def _finished_plan(self, found: _Candidate) -> MemoryPlan:
         layout, n_ctx = found.layout, found.n_ctx
-        short = not self.wish.n_ctx and n_ctx < self.comfortable
-        less = given_up(self.layouts[0], layout, n_ctx if short else None)
+        short = not self.options.n_ctx and n_ctx < self.comfortable_n_ctx
+        less = say_given_up(self.layouts[0], layout, n_ctx if short else None)
         verdict: Verdict = "tight" if less else "fits"
-        notes = (*self._cut(), *less)
+        notes = (*self._trained_limit(), *less)
         model = Sentence.of("plan.pair", name=self.name, draft=self.draft.name) if self.draft else self.name
-        needs = Sentence.of("plan.needs", model=model, size=found.bytes, n_ctx=n_ctx, room=usable(self.budget))
-        return self._plan(verdict, found, (needs, *notes, *self._explained(layout, n_ctx)), notes)
+        needs = Sentence.of("plan.needs", model=model, size=found.bytes, n_ctx=n_ctx, room=say_usable(self.budget))
+        return self._plan(verdict, found, (needs, *notes, *self._explanations(layout, n_ctx)), notes)
 
-    def _cut(self) -> tuple[Sentence, ...]:
-        return cut(self.trained) if self.wish.n_ctx and self.wish.n_ctx > self.trained else ()
+    def _trained_limit(self) -> tuple[Sentence, ...]:
+        return say_trained_limit(self.trained) if self.options.n_ctx and self.options.n_ctx > self.trained else ()
 
-    def _explained(self, layout: Layout, n_ctx: int) -> Iterator[Sentence]:
+    def _explanations(self, layout: MemoryLayout, n_ctx: int) -> Iterator[Sentence]:
         if layout.repack and layout.mmap:
-            yield held_twice(self.sizes.weights.repacked)
-        if not self.wish.n_ctx and n_ctx < self.trained:
-            yield more_context(self.trained, self.max_n_ctx if self.max_n_ctx > n_ctx else 0)
+            yield say_held_twice(self.sizes.weights.repacked)
+        if not self.options.n_ctx and n_ctx < self.trained:
+            yield say_more_context(self.trained, self.max_n_ctx if self.max_n_ctx > n_ctx else 0)
         yield Sentence.of("plan.grows")
 
-    def _refuse(self) -> MemoryPlan:
-        n_ctx = self.most if self.wish.n_ctx else min(SMALLEST, self.most)
+    def _refusal(self) -> MemoryPlan:
+        n_ctx = self.largest_n_ctx if self.options.n_ctx else min(SMALLEST_CACHE, self.largest_n_ctx)
         total, layout = self.smallest(n_ctx, self.layouts)
-        room = usable(self.budget)
+        room = say_usable(self.budget)
         needs = {"name": self.name, "size": total, "n_ctx": n_ctx, "missing": total - self.budget.usable, "room": room}
-        said = (Sentence.of("plan.too_much", **needs), *self._cut(), self._would_fit(n_ctx))
+        reasons = (Sentence.of("plan.too_much", **needs), *self._trained_limit(), self._would_fit(n_ctx))
         parts = self.parts(layout, n_ctx)
         assert parts
-        return self._plan("no", _Candidate(layout, n_ctx, parts), said, said)
+        return self._plan("no", _Candidate(layout, n_ctx, parts), reasons, reasons)
 
     def _would_fit(self, n_ctx: int) -> Sentence:
         quantised: KVType = "q8_0"
-        if self.wish.kv_type == "f16":
-            others = tuple(Layout(quantised, c.n_batch, c.repack, c.mmap) for c in self.layouts)
+        if self.options.kv_type == "f16":
+            others = tuple(MemoryLayout(quantised, c.n_batch, c.repack, c.mmap) for c in self.layouts)
             if self.total(others[0], n_ctx) is not None and self.smallest(n_ctx, others)[0] <= self.budget.usable:
                 return Sentence.of("plan.would_fit", kv_type=quantised)
         if self.max_n_ctx:
             _, layout = self.smallest(self.max_n_ctx, self.layouts)
             return Sentence.of("plan.context_would_fit", n_ctx=self.max_n_ctx, kv_type=layout.kv_type)
-        total, _ = self.smallest(min(STEP, self.trained), self.layouts)
+        total, _ = self.smallest(min(CACHE_STEP, self.trained), self.layouts)
         return Sentence.of("plan.no_context", size=total)
 
     def _plan(
-        self, verdict: Verdict, found: _Candidate, said: tuple[Sentence, ...], notes: tuple[Sentence, ...]
+        self, verdict: Verdict, found: _Candidate, reasons: tuple[Sentence, ...], notes: tuple[Sentence, ...]
     ) -> MemoryPlan:
         layout = found.layout
         return MemoryPlan(
@@ -268,69 +278,75 @@ class _Search:
             repack=layout.repack,
             mmap=layout.mmap,
             n_batch=layout.n_batch,
-            threads=self.wish.threads,
-            reasons=said,
+            threads=self.options.threads,
+            reasons=reasons,
             notes=notes,
             draft_kv_type=draft_kv_type(self.draft.sizes, layout.kv_type) if self.draft else None,
         )
 
 
 def _classes_down() -> Iterator[int]:
-    """The KV cache's size classes, largest first."""
+    """Yield the KV cache's size classes, largest first."""
     size = MOST_BY_DEFAULT
-    while size >= SMALLEST:
+    while size >= SMALLEST_CACHE:
         yield size
         size //= 2
 
 
-# --- why it is as it is, for the user ---
+# --- sentences that explain a plan to the user ---
 
 
-def usable(budget: Budget) -> Sentence:
-    """How much memory there is for the model: a part of a sentence."""
+def say_usable(budget: MemoryBudget) -> Sentence:
+    """Return how much memory the model may use, as a part of a sentence."""
     if budget.limit is not None:
         return Sentence.of("plan.budget", usable=budget.usable, limit=budget.limit)
     return Sentence.of("plan.available", usable=budget.usable, reserve=budget.reserve)
 
 
-def given_up(first: Layout, layout: Layout, short_n_ctx: int | None) -> tuple[Sentence, ...]:
-    """What `layout` does without that `first` has, because memory is short; empty when they are the same."""
-    said = []
+def say_given_up(first: MemoryLayout, layout: MemoryLayout, short_n_ctx: int | None) -> tuple[Sentence, ...]:
+    """Return what `layout` gives up against `first` for lack of memory; empty if the two are the same."""
+    reasons = []
     if layout.mmap != first.mmap:
-        said.append(Sentence.of("plan.read_once"))
+        reasons.append(Sentence.of("plan.read_once"))
     if layout.repack != first.repack:
-        said.append(Sentence.of("plan.not_repacked"))
+        reasons.append(Sentence.of("plan.not_repacked"))
     if layout.n_batch != first.n_batch:
-        said.append(Sentence.of("plan.small_batch", tokens=layout.n_batch))
+        reasons.append(Sentence.of("plan.small_batch", tokens=layout.n_batch))
     if layout.kv_type != first.kv_type:
-        said.append(Sentence.of("plan.q8_0"))
+        reasons.append(Sentence.of("plan.q8_0"))
     if short_n_ctx:
-        said.append(Sentence.of("plan.short_context", n_ctx=short_n_ctx))
-    return tuple(said)
+        reasons.append(Sentence.of("plan.short_context", n_ctx=short_n_ctx))
+    return tuple(reasons)
 
 
-def cut(trained: int) -> tuple[Sentence, ...]:
-    """Why the context is smaller than was asked for: the model was trained for `trained` tokens."""
+def say_trained_limit(trained: int) -> tuple[Sentence, ...]:
+    """Say why the context is smaller than requested: the model was trained for `trained` tokens."""
     return (Sentence.of("plan.trained", n_ctx=trained),)
 
 
-def held_twice(repacked: int) -> Sentence:
-    """`repacked`: bytes of the weights that are repacked beside the mapped file."""
+def say_held_twice(repacked: int) -> Sentence:
+    """Say that `repacked` bytes of weights exist twice: repacked, and in the mapped file."""
     return Sentence.of("plan.held_twice", size=repacked)
 
 
-def more_context(trained: int, fitting: int) -> Sentence:
-    """`fitting` is the largest context that would fit, 0 if it is the planned one."""
+def say_more_context(trained: int, fitting: int) -> Sentence:
+    """Say that the model was trained for `trained` tokens of context, and how many would fit.
+
+    `fitting` is the largest context that would fit, 0 if the planned one is the largest.
+    """
     if fitting:
         return Sentence.of("plan.more_context", trained=trained, fitting=fitting)
     return Sentence.of("plan.no_more_context", trained=trained)
 
 
-def without_draft(name: str, together: int, n_ctx: int) -> Sentence:
-    """`together`: bytes of the model and the draft model with a context of `n_ctx` tokens."""
+def say_without_draft(name: str, together: int, n_ctx: int) -> Sentence:
+    """Say that the draft model was left out.
+
+    Together with the model and `n_ctx` tokens it would need `together` bytes.
+    """
     return Sentence.of("plan.without_draft", name=name, size=together, n_ctx=n_ctx)
 
 
-def large_draft(name: str) -> Sentence:
-    """`name`: the draft model's."""
+def say_large_draft(name: str) -> Sentence:
+    """Say that the draft model called `name` is no smaller than the model that it drafts for."""
     return Sentence.of("plan.large_draft", name=name)

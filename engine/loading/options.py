@@ -1,4 +1,4 @@
-"""What is asked for when a model is to be loaded, checked before anything is read."""
+"""The options of loading a model, checked before any file is read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from common.failures import Failure
 from common.paths import path_of
 from engine.machine import default_threads
 from engine.protocol import BackendName, BackendWish, FlashAttention, KVType, Load
-from engine.runtime.contexts import EXACT, KVMode, check_kv_type, mode_of
+from engine.runtime.contexts import EXACT, KVMode, check_kv_type, make_kv_mode
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked of a memory plan; None leaves the choice to it. Raises ValueError for what is out of range.
+class PlanOptions:
+    """Requirements of a memory plan; None leaves the choice to the plan. Raises ValueError for a value out of range.
 
-    `rows`: most logits rows of one pass, as calibrating and verifying drafts ask for them."""
+    `rows`: most logits rows of one pass, as calibrating and verifying drafts compute them.
+    """
 
     threads: int
     n_ctx: int | None = None
@@ -34,11 +35,12 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """A model's file, `draft` of a smaller one that drafts for it, and wishes; None leaves a choice to `resolve`.
+    """A model's file, `draft` of a smaller model that drafts for it, and options; None leaves a choice to `resolve`.
 
-    `no_other`: refuse where `backend` cannot compute it. `n_ctx` is in tokens; `memory_bytes`: the most that the engine
-    may take. Raises ValueError for what is out of range and Failure for what does not go together; the texts of both
-    are for the user."""
+    `no_other`: refuse if `backend` cannot compute the model. `n_ctx` is in tokens; `memory_bytes`: the most that the
+    engine may take. Raises ValueError for a value out of range and Failure for options that do not go together; the
+    texts of both are for the user.
+    """
 
     path: Path
     draft: Path | None = None
@@ -53,7 +55,7 @@ class LoadOptions:
 
     def __post_init__(self) -> None:
         assert not self.no_other or self.backend in get_args(BackendName), self
-        Wish(1 if self.threads is None else self.threads, self.n_ctx, self.kv_type)  # checks them
+        PlanOptions(1 if self.threads is None else self.threads, self.n_ctx, self.kv_type)  # checks them
         if self.memory_bytes is not None and self.memory_bytes < 0:
             raise ValueError(f"memory must be 0 bytes or more, not {self.memory_bytes}")
         if self.kv_mode != EXACT and self.backend not in (None, "auto", "graph"):
@@ -63,25 +65,25 @@ class LoadOptions:
 
     @classmethod
     def of(cls, request: Load) -> Self:
-        """What the window, or the terminal's chat, asks for."""
+        """Build the options from the request of the window or of the terminal's chat."""
         return cls(
             path_of(request.path),
             path_of(request.draft_model) if request.draft_model else None,
             backend=request.backend,
             n_ctx=request.n_ctx,
             kv_type=request.kv_type,
-            kv_mode=mode_of(request.kv_mode, request.kv_share),
+            kv_mode=make_kv_mode(request.kv_mode, request.kv_share),
             flash_attention=request.flash_attention,
             threads=request.threads,
             memory_bytes=request.memory_bytes,
         )
 
     @property
-    def backend_wish(self) -> BackendWish | None:
-        """The library that is asked for; only our own graph keeps fewer keys and values than all."""
+    def requested_backend(self) -> BackendWish | None:
+        """Requested library; "graph" for a KV cache mode other than exact, which only our own graph has."""
         return self.backend if self.kv_mode == EXACT else "graph"
 
     @property
-    def wish(self) -> Wish:
-        """What of it the memory plan needs to know."""
-        return Wish(default_threads() if self.threads is None else self.threads, self.n_ctx, self.kv_type)
+    def plan_options(self) -> PlanOptions:
+        """The part of the options that the memory plan needs."""
+        return PlanOptions(default_threads() if self.threads is None else self.threads, self.n_ctx, self.kv_type)

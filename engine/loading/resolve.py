@@ -1,4 +1,4 @@
-"""From what is asked for to how it is loaded: with which library, and how in the memory that this machine has now."""
+"""From load options to a plan: which library computes the model, and how it fits into the memory that is free now."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from common.failures import Failure
-from common.paths import shown
+from common.paths import display_name
 from common.planning import Estimate
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.first_look import Headers, meanwhile
-from engine.loading.libraries import Backend, OtherLibrary, backend, takes_new_process
+from engine.loading.first_look import Headers, run_beside_first_looks
+from engine.loading.libraries import Backend, OtherLibrary, backend, needs_new_process
 from engine.loading.library_choice import NOT_READY, LibraryChoice, choose
 from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan
 from engine.loading.options import LoadOptions
-from engine.loading.sizes import Budget, EstimatedSizes, budget
+from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory
 from engine.runtime.contexts import EXACT, DrySizes
 from models.header import Header
-from models.same_vocabulary import check_pair
 from models.split import model_headers
 from models.validation import checked_headers
+from models.vocabulary_match import check_same_vocabulary
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """`headers` are the model's, `draft` those of its draft model's files; `choice`: why `library` computes them."""
+    """The way to load a model: with which library, and how in the available memory.
+
+    `headers` are those of the model's files, `draft` those of its draft model's files; `choice` says why `library`
+    computes them.
+    """
 
     options: LoadOptions
     headers: Headers
@@ -37,12 +41,14 @@ class LoadPlan:
 
     @property
     def header(self) -> Header:
-        """Of the model's first file."""
+        """Header of the model's first file."""
         return self.headers[0]
 
     def with_context(self, n_ctx: int, freed_bytes: int) -> MemoryPlan:
-        """For the same model with the same library; where the type of keys and values that was asked for does not fit,
-        another one may. Raises Failure."""
+        """Return a memory plan for the same model and library with a context of `n_ctx` tokens. Raises Failure.
+
+        If the requested type of keys and values does not fit, the plan may choose another one.
+        """
         for options in (replace(self.options, n_ctx=n_ctx), replace(self.options, n_ctx=n_ctx, kv_type=None)):
             plan = _memory_plan(options, self.headers, self.draft, self.library, freed_bytes)
             if plan.verdict != "no" or options.kv_type is None:
@@ -51,43 +57,49 @@ class LoadPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a plan is made in. `freed_bytes`: what is given back before the model is loaded; `stopped` is asked now and
-    then; `crashes` is told which library is at work from now on."""
+class LoadEnvironment:
+    """The state of the engine that a plan depends on.
+
+    `freed_bytes`: memory that is freed before the model is loaded; `stopped` is called now and then, and True ends the
+    work; `crashes` watches the mark of the chosen library from then on.
+    """
 
     freed_bytes: int = 0
     stopped: Callable[[], bool] = lambda: False
     crashes: CrashWatch | None = None
 
 
-HERE = Surroundings()
+DEFAULT_ENVIRONMENT = LoadEnvironment()
 
 
-def resolve(options: LoadOptions, around: Surroundings = HERE) -> LoadPlan:
-    """How to load what is asked for; a verdict of "no" where it does not fit. Loads the library, but no weights.
+def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRONMENT) -> LoadPlan:
+    """Plan how to load the model; the verdict is "no" if it does not fit. Imports the library, but loads no weights.
 
-    Raises Failure where a file is no chat model or an option is not possible with it, Stopped, and OtherLibrary when
-    it takes a new process."""
+    Raises Failure if a file is no chat model or an option is not possible with it, Stopped, and OtherLibrary if the
+    model needs a library that only a new process can import.
+    """
     headers = checked_headers(options.path)
     draft = model_headers(options.draft) if options.draft else None
-    choice = choose(options.backend_wish, headers[0], options.wish.threads, options.kv_type or "f16")
-    if choice.name != options.backend_wish and (options.no_other or options.kv_mode != EXACT):
+    choice = choose(options.requested_backend, headers[0], options.plan_options.threads, options.kv_type or "f16")
+    if choice.name != options.requested_backend and (options.no_other or options.kv_mode != EXACT):
         if choice.note == NOT_READY:
             raise Failure("no_backend.llama")
         raise Failure("not_supported.model", reason=choice.note)
-    library = meanwhile(lambda: _opened(choice, around.crashes), (headers, draft), choice.name, around.stopped)
-    memory = _memory_plan(options, headers, draft, library, around.freed_bytes)
+    library = run_beside_first_looks(
+        lambda: _import_library(choice, environment.crashes), (headers, draft), choice.name, environment.stopped
+    )
+    memory = _memory_plan(options, headers, draft, library, environment.freed_bytes)
     return LoadPlan(options, headers, draft, choice, library, memory)
 
 
 def planned_estimate(model: Estimate, options: LoadOptions, freed_bytes: int) -> MemoryPlan:
-    """How a model that is not here yet would be loaded, about. `options` are wishes; their path is not read."""
-    return make_plan(model.name, EstimatedSizes(model), _limits(options, freed_bytes), options.wish)
+    """Estimate the plan of a model that is not downloaded yet. The path in `options` is not read."""
+    return make_plan(model.name, EstimatedSizes(model), _budget_for(options, freed_bytes), options.plan_options)
 
 
-def _opened(choice: LibraryChoice, crashes: CrashWatch | None) -> Backend:
-    """Imports the library; one that this processor cannot run dies of that already."""
-    if takes_new_process(choice.name):
+def _import_library(choice: LibraryChoice, crashes: CrashWatch | None) -> Backend:
+    """Watch the crash mark of `choice` and import its library: on an unsuitable processor the import crashes."""
+    if needs_new_process(choice.name):
         raise OtherLibrary(choice.name)
     if crashes:
         if choice.mark:
@@ -99,25 +111,25 @@ def _opened(choice: LibraryChoice, crashes: CrashWatch | None) -> Backend:
 def _memory_plan(
     options: LoadOptions, headers: Headers, draft: Headers | None, library: Backend, freed_bytes: int
 ) -> MemoryPlan:
-    """Raises Failure where the model at `draft` cannot draft for the other."""
-    name, limits = shown(options.path), _limits(options, freed_bytes)
+    """Plan the memory from dry models. Raises Failure if the model at `draft` cannot draft for the other."""
+    name, budget = display_name(options.path), _budget_for(options, freed_bytes)
     modes = {} if options.kv_mode == EXACT else {"kv_mode": options.kv_mode}
     with ExitStack() as opened:
         sizes = opened.enter_context(library.dry(headers, options.flash_attention, **modes))
         if draft is None:
-            return make_plan(name, sizes, limits, options.wish)
+            return make_plan(name, sizes, budget, options.plan_options)
         small = opened.enter_context(library.dry(draft, options.flash_attention))
         _refuse_draft(sizes, small)
-        return make_plan(name, sizes, limits, options.wish, DraftFile(shown(draft[0].path), small))
+        return make_plan(name, sizes, budget, options.plan_options, DraftFile(display_name(draft[0].path), small))
 
 
-def _limits(options: LoadOptions, freed_bytes: int) -> Budget:
+def _budget_for(options: LoadOptions, freed_bytes: int) -> MemoryBudget:
     now = memory()
-    return budget(now.total, now.available, options.memory_bytes, freed_bytes)
+    return memory_budget(now.total, now.available, options.memory_bytes, freed_bytes)
 
 
 def _refuse_draft(target: DrySizes, draft: DrySizes) -> None:
-    check_pair(target.header, draft.header)
+    check_same_vocabulary(target.header, draft.header)
     for model in (target, draft):
         if not model.can_truncate:
             raise Failure("cannot_draft.keeps_tokens", model.header.architecture, name=model.header.path.name)

@@ -1,7 +1,8 @@
-"""The messages between window and engine. Knows neither llama.cpp nor Qt, and nothing of the project but itself.
+"""Protocol: the messages between window and engine. Imports `common` only; neither llama.cpp nor Qt nor `models`.
 
-The window sends requests (`requests`), the engine answers each with events (`events`) that carry the request's id; the
-last one of a request is its end (see `ENDS`). `lines` turns them into lines of JSON and back.
+The window sends requests (`requests`). The engine answers each request with events (`events`) that carry the request's
+id; the last event of a request is one of `ENDS`. `lines` converts messages to lines of JSON and back. `settings`
+declares the settings that fill requests.
 """
 
 from engine.protocol.events import (

@@ -1,4 +1,4 @@
-"""What the engine tells the window. Every event carries the id of the request it answers, 0 if it answers none."""
+"""Events: messages from the engine to the window. Every event carries the id of its request, or 0 if it has none."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Literal
 from common.sentences import Sentence
 from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, Limit, StopReason
 
-UNSAID = Sentence.of("internal.engine")  # what is said of a failure that came without a sentence
+NO_SENTENCE = Sentence.of("internal.engine")  # for a failure without a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is loaded. `template` says whose chat template is used; `notes`: what the user should know.
+    """The loaded model.
 
-    `plan`: bytes by name of what the model takes in memory when its context is full. `backend`: who computes, with
-    which `kernels`: a kind of processor where the library has variants."""
+    `parameters`: number of weights. `file_bytes`: size of the model file. `n_ctx`: context in tokens; `n_ctx_train`:
+    the longest context that the model was trained for. `template`: whose chat template is used. `notes`: what the user
+    should know. `plan`: bytes of memory by name of the part, with a full context. `backend`: library that computes;
+    `kernels`: the kind of processor that its kernels are for, if the library has variants.
+    """
 
     path: str
     name: str
@@ -35,7 +38,11 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class DrafterStatistics:
-    """What one drafter did for an answer: tokens that it `proposed`, that were verified (`drafted`) and `accepted`."""
+    """One drafter's part in an answer, in tokens.
+
+    `proposed`: by the drafter. `drafted`: verified by the target. `accepted`: became part of the answer. `seconds`:
+    time spent on proposing.
+    """
 
     name: str
     proposed: int
@@ -46,9 +53,11 @@ class DrafterStatistics:
 
 @dataclass(frozen=True, slots=True)
 class HeadGroup:
-    """`heads` kv-heads of a model, all layers together, that keep their keys and values in the same way (`mode`).
+    """Kv-heads, of all layers together, that keep their keys and values in the same way (`mode`).
 
-    Each of them holds `entries` of the chat now, in a cache that has room for `capacity`; all of them take `bytes`."""
+    `heads`: number of kv-heads. `entries`: tokens that each of them holds now. `capacity`: tokens that each has room
+    for. `bytes`: memory of all of them.
+    """
 
     mode: KVModeName
     heads: int
@@ -59,12 +68,14 @@ class HeadGroup:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """One answer in numbers. Seconds are wall time; `steps` counts target passes of the decode loop.
+    """One answer in numbers. Seconds are wall time.
 
-    `context_tokens` are cached at the end, `pending_tokens` are not and run again with what follows;
-    `recomputed_tokens` ran more than once, which took about `recompute_seconds`. Of `drafted` tokens the target took
-    `accepted` ones; proposing and choosing took `drafting_seconds`, passes with a draft `verifying_seconds`.
-    `estimated_speedup`: against plain decoding, from the machine's measured costs; 1 where nothing is known.
+    `reused_tokens`: prompt tokens that were cached before. `steps`: target passes of the decode loop. `context_tokens`:
+    tokens cached at the end; `pending_tokens`: tokens that are not cached and run again with what follows. `n_ctx`:
+    limit of the context. `recomputed_tokens`: tokens that ran more than once, which took about `recompute_seconds`.
+    `drafted`: tokens that were verified, `accepted`: those that became part of the answer. `drafting_seconds`: time of
+    proposing and choosing drafts; `verifying_seconds`: time of passes with a draft. `estimated_speedup`: factor against
+    plain decoding, from the machine's measured costs; 1 where nothing is known.
     """
 
     prompt_tokens: int
@@ -90,8 +101,12 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Ends Hello. `backend`: the libraries that are installed, with their versions. `limits`: what the system refuses
-    the engine: other files than models and its own, the network, what a Windows program of low integrity may not."""
+    """Last event of Hello.
+
+    `engine`: name and version. `backend`: installed libraries with their versions. `pid`: the engine's process id.
+    `limits`: what the operating system refuses the engine: "files" other than models and its own, the "network", and on
+    Windows what needs more than low "integrity".
+    """
 
     id: int
     engine: str
@@ -102,7 +117,7 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """`fraction` of the model file that is loaded, 0 to 1."""
+    """Progress of Load. `fraction` of the model file that is loaded, 0 to 1."""
 
     id: int
     fraction: float
@@ -110,7 +125,7 @@ class LoadProgress:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Ends Load."""
+    """Last event of Load. `seconds`: time that loading took."""
 
     id: int
     model: ModelInfo
@@ -119,10 +134,12 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Ends Load: the model is for `backend`, but this process holds another library, and one is all it can hold. None:
-    this process may not read the model's file, or its draft model's; a new one may that is started with their names.
+    """Last event of Load if another process must load the model; nothing has changed in this one.
 
-    Nothing has changed here. Whoever owns the process ends it and sends the Load to a new one."""
+    `backend`: the library that the model needs; a process can hold only one library, and this one holds another. None:
+    this process may not read the file of the model or of its draft model; a new process may, if it is started with
+    their names. The owner of the process ends it and sends the Load to a new one.
+    """
 
     id: int
     backend: BackendName | None
@@ -130,9 +147,10 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """Answers no request (`id` is 0): by what was timed meanwhile, `backend` computes the loaded model faster.
+    """Event without a request (`id` is 0): by new measurements `backend` computes the loaded model faster.
 
-    Nothing has changed here. The same Load would now be answered by Restart."""
+    Nothing has changed yet. The same Load would now end with Restart.
+    """
 
     id: int
     backend: BackendName
@@ -140,14 +158,14 @@ class Faster:
 
 @dataclass(frozen=True, slots=True)
 class Unloaded:
-    """Ends Unload."""
+    """Last event of Unload."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class PrefillProgress:
-    """`done` of `total` prompt tokens are in the KV cache, `reused` of them were there before."""
+    """Progress of a prefill: `done` of `total` prompt tokens are in the KV cache, `reused` of them from before."""
 
     id: int
     done: int
@@ -157,7 +175,7 @@ class PrefillProgress:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The next piece of the answer: whole characters, no special tokens, nothing of a stop string."""
+    """Next piece of the answer: whole characters, no special tokens and no part of a stop string."""
 
     id: int
     text: str
@@ -165,9 +183,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingStarted:
-    """The model begins to reason before it answers. `text` is the marker as it wrote it.
+    """Start of the model's reasoning. `text`: the marker as the model wrote it.
 
-    The texts of these three events and of Text, one behind the other, are the answer as it was written."""
+    The texts of Text and of the three Thinking events, joined in order, are the answer as it was written.
+    """
 
     id: int
     text: str
@@ -175,7 +194,7 @@ class ThinkingStarted:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The next piece of the reasoning, as Text is of the answer."""
+    """Next piece of the reasoning."""
 
     id: int
     text: str
@@ -183,7 +202,10 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingEnded:
-    """The answer follows. `text` is the marker. Not `opened`: no marker had begun it, all text before was reasoning."""
+    """End of the reasoning; the answer follows. `text`: the marker as the model wrote it.
+
+    `opened`: whether a marker had started the reasoning; if not, all text before was reasoning.
+    """
 
     id: int
     text: str
@@ -192,12 +214,15 @@ class ThinkingEnded:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One target pass of a traced answer: `inputs` tokens ran after `depth` cached ones; were they kept, and why.
+    """One target pass of a traced answer, the `step`-th.
 
-    `drafted` tokens of `drafter` ran with them, for `draft_reason`, and `accepted` of these became part of the answer.
-    `expected`: how many the chooser expected; `gain`: speed-up that it expected of the best draft, taken or not;
-    `pass_seconds` and `plain_seconds`: of this pass and of one without a draft, as estimated, 0 where nothing is known;
-    `drafting_seconds`: what proposing took."""
+    `inputs` tokens ran after `depth` cached ones; `recomputed` of them had run before. `keep`: whether the cache keeps
+    them, and `reason`: why. `seconds`: duration of the pass. `drafted` tokens of `drafter` ran behind the inputs,
+    because of `draft_reason`, and `accepted` of them became part of the answer. `expected`: accepted tokens that were
+    expected. `gain`: expected speed-up factor of the best draft, verified or not. `pass_seconds`, `plain_seconds`:
+    estimates for this pass and for one without a draft, 0 where nothing is known. `drafting_seconds`: time of
+    proposing.
+    """
 
     id: int
     step: int
@@ -220,7 +245,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Ends Generate; `tokens` are the answer's ids without the end-of-generation token."""
+    """Last event of Generate. `tokens`: ids of the answer's tokens, without the end-of-generation token."""
 
     id: int
     statistics: Statistics
@@ -229,7 +254,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Ends Prepare: so many of the messages' tokens are in the KV cache."""
+    """Last event of Prepare. `prompt_tokens`: length of the prompt; `cached_tokens`: tokens in the KV cache."""
 
     id: int
     prompt_tokens: int
@@ -238,7 +263,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Ends Count: tokens of each text, and of the prompt, 0 where no messages were sent."""
+    """Last event of Count. `texts`: tokens of each text; `prompt`: tokens of the messages, 0 if none were sent."""
 
     id: int
     texts: tuple[int, ...]
@@ -247,27 +272,27 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Ends Forget."""
+    """Last event of Forget."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the user may want to know that answers no request (`id` is 0). `code` and `message` as in Failed."""
+    """Information for the user, without a request (`id` is 0). `code` and `message` are those of Failed."""
 
     id: int
-    sentence: Sentence = UNSAID
+    sentence: Sentence = NO_SENTENCE
     code: str = ""
     message: str = ""
 
     def __post_init__(self) -> None:
-        _say(self)
+        _fill_code_and_message(self)
 
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """Ends Status. `rss_bytes` is the engine process's resident memory."""
+    """Last event of Status. `model`: None if none is loaded; `rss_bytes`: resident memory of the engine's process."""
 
     id: int
     model: ModelInfo | None
@@ -277,7 +302,7 @@ class StatusReport:
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """Ends Watch."""
+    """Last event of Watch."""
 
     id: int
     on: bool
@@ -285,14 +310,15 @@ class Watching:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """What the engine does right now; answers no request (`id` is 0) and comes only while it is watched.
+    """Report of the engine's current work, without a request (`id` is 0); sent only while the window watches.
 
-    Memory in bytes: the engine's own, what the computer has free and has at all. Tokens of the chat in the KV cache:
-    `fixed` are cached, `pending` run again with the next pass, `saved` of the fixed ones are on the disk too, and the
-    cache has room for `capacity` now. Of the answer under way or the last one: tokens that came in `steps` passes and
-    `decode_seconds`, what each drafter did, `estimated_speedup` against plain decoding; `prompt_rate` in tokens per
-    second. `costs`: (tokens, c) of passes at the present depth, none where they were not measured; `batch`: tokens of
-    the last pass. `head_groups`: the KV cache by groups of heads, none where all heads keep every token."""
+    `rss_bytes`: the engine's memory; `free_bytes`, `total_bytes`: the computer's. `fixed`: tokens of the chat in the KV
+    cache; `pending`: tokens that run again with the next pass; `saved`: fixed tokens that are on disk too; `capacity`:
+    current size of the cache in tokens. `steps`, `tokens`, `decode_seconds`, `drafters`, `estimated_speedup`: passes
+    and results of the current answer or the last one. `prompt_rate`: prefill speed in tokens/s. `costs`: (tokens, c) of
+    passes at the current depth, empty if unknown. `batch`: tokens of the last pass. `head_groups`: the KV cache by
+    groups of heads, empty if all heads keep every token.
+    """
 
     id: int
     rss_bytes: int
@@ -315,7 +341,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Ends Cancel; `found` is false when the request had already ended."""
+    """Last event of Cancel. `found`: False if the request had already ended."""
 
     id: int
     found: bool
@@ -323,10 +349,9 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What the user may choose when a chat is longer than the context.
+    """One of the user's choices when a chat is longer than the context.
 
-    `forget_turns`: send again with `turns` more than before as Generate.forget_turns.
-    `larger_context`: load again with `n_ctx`.
+    `forget_turns`: send again with `turns` added to Generate.forget_turns. `larger_context`: load again with `n_ctx`.
     `smaller_kv`: load again with `kv_type` and `n_ctx`, which then fits this computer's memory.
     """
 
@@ -338,22 +363,24 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Ends any request that could not be done. `sentence` is for the user, in any language, `detail` is for the log.
+    """Last event of any request that failed.
 
-    `code` and `message` are the sentence's kind and its English, for programs that know none of our sentences."""
+    `sentence`: the reason for the user, worded in any language. `detail`: for the log. `code`, `message`: the
+    sentence's kind and its English text, for programs that do not know our sentences. `remedies`: what the user can do.
+    """
 
     id: int
-    sentence: Sentence = UNSAID
+    sentence: Sentence = NO_SENTENCE
     detail: str = ""
     remedies: tuple[Remedy, ...] = ()
     code: str = ""
     message: str = ""
 
     def __post_init__(self) -> None:
-        _say(self)
+        _fill_code_and_message(self)
 
 
-def _say(event: Failed | Notice) -> None:
+def _fill_code_and_message(event: Failed | Notice) -> None:
     object.__setattr__(event, "code", event.code or event.sentence.code)
     object.__setattr__(event, "message", event.message or str(event.sentence))
 
@@ -368,4 +395,4 @@ ENDS = (
     Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Forgotten, StatusReport, Watching, Cancelled,
     Failed,
 )  # fmt: skip
-WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # what an answer is written in
+WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # the events whose texts, joined, are the answer

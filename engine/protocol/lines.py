@@ -1,6 +1,6 @@
 """Messages as lines of JSON: `{"v": 1, "type": "generate", "id": 7, ...}`.
 
-New fields get defaults and new messages new types: VERSION changes only when an old message means something else.
+New fields get defaults, and new messages get new types. VERSION changes only when an old message changes its meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class ProtocolError(Exception):
-    """A line that is no message; `id` is the request it came from, 0 if that cannot be told."""
+    """Error for a line that is no message. `id`: the id of its request, 0 if unknown."""
 
     def __init__(self, sentence: str, id: int = 0) -> None:
         super().__init__(sentence)
@@ -27,7 +27,7 @@ class ProtocolError(Exception):
 
 
 def claim_stdout() -> BinaryIO:
-    """The real stdout for messages alone; file descriptor 1 becomes stderr for everyone else who prints."""
+    """Return the real stdout for messages, and redirect file descriptor 1 to stderr for all other output."""
     sys.stdout.flush()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -35,7 +35,7 @@ def claim_stdout() -> BinaryIO:
 
 
 def type_name(cls: type) -> str:
-    """A message's type as it stands in its line."""
+    """Return the `type` field of a message class, in snake case."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
@@ -45,18 +45,18 @@ T = TypeVar("T")
 
 
 def encode(message: Request | Event) -> bytes:
-    """The message as one line, newline included."""
+    """Return the message as one line of JSON, newline included."""
     envelope = {"v": VERSION, "type": type_name(type(message))}
     return msgspec.json.encode(envelope | msgspec.to_builtins(message)) + b"\n"
 
 
 def decode_request(line: bytes) -> Request:
-    """Raises ProtocolError."""
+    """Parse a line with a request. Raises ProtocolError."""
     return _decode(line, REQUESTS)
 
 
 def decode_event(line: bytes) -> Event:
-    """Raises ProtocolError."""
+    """Parse a line with an event. Raises ProtocolError."""
     return _decode(line, EVENTS)
 
 
@@ -68,7 +68,7 @@ def _decode(line: bytes, types: dict[str, type[T]]) -> T:
     if not isinstance(fields, dict):
         raise ProtocolError("a message must be a JSON object")
     id = fields.get("id")
-    id = id if type(id) is int else 0  # not True, which is one too
+    id = id if type(id) is int else 0  # `type` and not isinstance, because True is an int, too
     if fields.get("v") != VERSION:
         raise ProtocolError(
             f"this engine speaks protocol version {VERSION}, the message says {fields.get('v')!r:.80}", id

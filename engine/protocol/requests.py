@@ -1,4 +1,4 @@
-"""What the window asks of the engine. Knows no events."""
+"""Requests: messages from the window to the engine. Every request has an `id`, which its events repeat."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BackendWish = Literal["auto", "llama", "ik", "graph"]
 FlashAttention = Literal["auto", "on", "off"]
 Limit = Literal["files", "network", "integrity"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
-MOST_SEED = 2**32 - 2  # llama.cpp takes the next one for “any”
+MOST_SEED = 2**32 - 2  # llama.cpp reads the next number as “random”
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a chat as the model's template sees it."""
+    """One message of a chat, as the model's chat template receives it."""
 
     role: Role
     content: str
@@ -38,9 +38,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the next token is chosen, in llama.cpp's words. Temperature 0 is greedy.
+    """Options for choosing the next token, with llama.cpp's names and meanings.
 
-    Defaults are llama.cpp's but for a mild repeat penalty: small models fall into endless loops without one.
+    `temperature`: randomness; 0 is greedy. `top_k`: only the k likeliest tokens (0: off). `top_p`: only the likeliest
+    tokens that together reach this probability (1: off). `min_p`: only tokens with at least this share of the likeliest
+    token's probability (0: off). `repeat_penalty`: divisor of the logits of recent tokens (1: off). `repeat_last_n`:
+    number of recent tokens that the penalty covers. `seed`: None for a random one.
+
+    Defaults are llama.cpp's, except for a mild repeat penalty: small models fall into endless loops without one.
     """
 
     temperature: float = 0.8
@@ -67,14 +72,17 @@ class Sampling:
         )
 
 
-MOST_LOOKUP = 64  # tokens of a pass: n and m·n beyond this cost more than they can bring on any processor
-MOST_SEQUENCES = 16  # m: an engine keeps memory free for each
+MOST_LOOKUP = 64  # largest n and m·n, in tokens of a pass: more costs more than it can save on any processor
+MOST_SEQUENCES = 16  # largest m: the engine reserves memory for each sequence
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Sizes of the published form of history lookup. `match`: last tokens that have to be the same; `m` sequences of
-    `n` inputs, the newest token the first of each, from the most recent occurrences or from any."""
+    """Sizes of the published form of prompt lookup.
+
+    `match`: number of last tokens that must match. `m`: number of earlier matches that are tried at once. `n`: inputs
+    per match, of which the newest token is the first. `select`: use the most recent matches or random ones.
+    """
 
     match: int = 1
     m: int = 1
@@ -93,29 +101,31 @@ class Lookup:
 
 
 def check(condition: bool, sentence: str) -> None:
-    """Raises ValueError with the sentence unless the condition holds."""
+    """Raise ValueError with the sentence unless the condition holds."""
     if not condition:
         raise ValueError(sentence)
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """First request: the engine answers Welcome, or Failed when it speaks another version."""
+    """First request of a connection. Ends with Welcome, or Failed if the engine has another protocol version."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses.
+    """Request to load a model in place of the loaded one. Ends with Loaded, Restart or Failed.
 
-    `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve. `kv_type`: how keys
-    and values are stored; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: how much of the disk may be
-    taken by chats that are saved for fast opening, with 0 none are kept; None: the engine's own quota. `draft_model`: a
-    small model's file with the same vocabulary, which drafts for this one. `backend`: the library that computes; auto,
-    or None: the faster one. `kv_mode`: with another than exact, which only our own graph can, `kv_share` of the
-    kv-heads keep less than every token; answers change a little. `flash_attention`: off computes attention the long
-    way, which takes more memory and reads no quantised keys and values; auto: on. Its answer may be Restart."""
+    `path`: the GGUF file. `n_ctx`: context in tokens; None: as many as fit. `threads`: None: the engine chooses.
+    `memory_bytes`: the most memory that the engine may take; None: what the computer has free, less a reserve.
+    `kv_type`: precision of keys and values; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: disk quota
+    of saved chats; 0: save none; None: the engine's default. `draft_model`: file of a small model with the same
+    vocabulary, which drafts for this one. `backend`: library that computes; auto or None: the faster one. `kv_mode`:
+    with a mode other than exact, which needs the built-in engine, `kv_share` (0 to 1) of the kv-heads do not keep every
+    token, and answers change a little. `flash_attention`: off stores all attention scores, which takes more memory and
+    needs f16; auto: on.
+    """
 
     id: int
     path: str
@@ -149,22 +159,22 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Unload:
-    """Free the model and its memory."""
+    """Request to free the model and its memory. Ends with Unloaded."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
+    """Request to answer the last message. Ends with Finished.
 
-    `continue_last`: the last message is an answer that goes on; the events carry only what is added to it.
-
-    `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
-    are. The `forget_turns` oldest turns are left out, system messages are not. `draft`: which drafters propose tokens;
-    with auto, history, model and midlayer only where that pays on this machine, in a published form always, by the
-    sizes of `lookup`. `exit_layers`: with midlayer, so many of the model's lower layers draft; None: as many as were
-    found best. With `trace` every target pass is reported as a Trace event.
+    `max_tokens`: longest answer; None: until the model ends it or the context is full. `stop`: strings that end the
+    answer. `chat`: the window's id of the chat, under which its keys and values may be saved; empty: they are never
+    saved. `forget_turns`: number of oldest turns that are left out; system messages stay. `continue_last`: the last
+    message is an answer to continue; the events carry only what is added. `kv_policy`: which tokens are cached.
+    `draft`: which drafters propose tokens; published forms always draft, with the sizes of `lookup`, the others only
+    where drafting pays on this machine. `exit_layers`: with midlayer, number of lower layers that draft; None: the
+    measured best. `trace`: report every target pass as a Trace event.
     """
 
     id: int
@@ -196,7 +206,10 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Read the messages into the KV cache without answering; any later request cuts it short."""
+    """Request to prefill the messages without answering; any later request cuts it short. Ends with Prepared.
+
+    `chat`: as in Generate.
+    """
 
     id: int
     messages: tuple[Message, ...]
@@ -205,7 +218,10 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many tokens the loaded model makes of texts, and of messages as a prompt. Does not wait for answers."""
+    """Request to count the loaded model's tokens of texts, and of messages as a prompt. Ends with Counted.
+
+    The engine replies while an answer is still running.
+    """
 
     id: int
     texts: tuple[str, ...] = ()
@@ -214,7 +230,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Delete what is saved of a chat, because the user deleted the chat."""
+    """Request to delete what is saved of a chat, because the user deleted the chat. Ends with Forgotten."""
 
     id: int
     chat: str
@@ -222,7 +238,10 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop request `request` as soon as possible; it still ends with its own last event."""
+    """Request to stop the request with the id `request` as soon as possible. Ends with Cancelled.
+
+    The stopped request still ends with its own last event.
+    """
 
     id: int
     request: int
@@ -230,14 +249,17 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Ask what is loaded and how full it is."""
+    """Request for what is loaded and how full the cache is. Ends with StatusReport."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """From now on tell, or no longer tell, what the engine does: Pulse events, a few a second while it works."""
+    """Request to switch Pulse events `on` or off. Ends with Watching.
+
+    While the engine works, about two Pulse events come per second.
+    """
 
     id: int
     on: bool
@@ -245,7 +267,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Free everything and end the process."""
+    """Request to free everything and end the process, without an event."""
 
     id: int
 

@@ -1,8 +1,8 @@
-"""The settings of a request, each declared once: the window's dialogs, settings.toml, the command line and the request
-itself are made from this table. A new setting is one more entry here; `docs/architecture.md` shows one.
+"""Settings of requests, each declared once: dialogs, settings.toml, command line and requests are made from this table.
 
-Here and not in the window, because the engine's commands are made from it too and know no window. What concerns the
-window alone (its language, its theme) stands in `app/settings/schema.py`, in the same form.
+A new setting is one more entry here; `docs/architecture.md` shows one. The table is not in the window's code, because
+the engine's commands are made from it too and know no window. Settings of the window alone (language, theme) are in
+`app/settings/schema.py`, in the same form.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeVar
 from engine.protocol.requests import MOST_LOOKUP, MOST_SEED, MOST_SEQUENCES, Generate
 
 AUTO = "auto"
-NONE = "none"  # no file
+NONE = "none"  # value of a file setting without a file
 MB, GB = 10**6, 10**9
-SUGGESTED = Generate(0, ())  # the request's own defaults
+SUGGESTED = Generate(0, ())  # source of the requests' defaults
 SAMPLING, LOOKUP = SUGGESTED.sampling, SUGGESTED.lookup
 Value = int | float | str
 T = TypeVar("T")
@@ -26,14 +26,13 @@ Scope = Literal["global", "model", "chat"]
 
 
 def mark(text: str) -> str:
-    """Says that the window shows `text`, so that it is found for translation."""
+    """Return `text` unchanged; the call marks text that the window shows, so that the translation tools find it."""
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """An option of the engine's commands, which all settings of requests may have. `group`: the heading that it has in
-    the help, if it is not among the others."""
+    """Option of the engine's commands for a setting. `group`: heading in the help text ("" for the general one)."""
 
     name: str
     help: str
@@ -43,13 +42,14 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`default` is what the machine suggests. Sizes are bytes; `low` and `high` bound numbers, sizes and text lengths.
+    """One setting. Sizes are bytes.
 
-    `choices` are a choice's values, each with the words shown for it; with `auto` a number or size may be AUTO too.
-    `scope` is the smallest thing that may have a value of its own; one that is not `shared` has no value for all
-    models. `own_help` says it for one model or chat, where that reads differently. `fills` names the request
-    and its field that the value goes to; AUTO leaves the field as the request has it. An `advanced` one stands at the
-    end, apart from the others of its section.
+    `section`, `key`: place in settings.toml. `default`: the machine's suggestion. `low`, `high`: bounds of numbers,
+    sizes and text lengths. `choices`: values of a choice, each with the words shown for it. `auto`: a number or size
+    may be AUTO too. `advanced`: shown at the end of its section, apart from the others. `scope`: the smallest thing
+    that can have a value of its own. `shared`: False if there is no value for all models. `own_help`: help text for one
+    model or chat, if it differs. `fills`: the request and its field that the value goes to; AUTO leaves the request's
+    default. `flag`: option of the engine's commands.
     """
 
     section: str
@@ -71,7 +71,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """As in settings.toml: `engine.threads`."""
+        """Full name, as in settings.toml: `engine.threads`."""
         return f"{self.section}.{self.key}"
 
 
@@ -281,14 +281,14 @@ OF_REQUESTS = {setting.name: setting for setting in (*ANSWER, *ENGINE, *CACHE)}
 
 
 def filled(target: T, values: Mapping[str, object]) -> T:
-    """A copy of a request with all these values in its fields; `sampling.seed` is one within a field."""
-    outer: dict[str, Any] = {}
-    inner: dict[str, dict[str, object]] = {}
+    """Return a copy of a request with these values in its fields; the name `sampling.seed` means a field of a field."""
+    own_fields: dict[str, Any] = {}
+    nested: dict[str, dict[str, object]] = {}
     for field, value in values.items():
-        name, _, rest = field.partition(".")
-        if rest:
-            inner.setdefault(name, {})[rest] = value
+        name, _, nested_field = field.partition(".")
+        if nested_field:
+            nested.setdefault(name, {})[nested_field] = value
         else:
-            outer[name] = value
-    outer |= {name: filled(getattr(target, name), parts) for name, parts in inner.items()}
-    return replace(target, **outer)  # type: ignore[type-var]
+            own_fields[name] = value
+    own_fields |= {name: filled(getattr(target, name), parts) for name, parts in nested.items()}
+    return replace(target, **own_fields)  # type: ignore[type-var]

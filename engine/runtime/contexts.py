@@ -1,8 +1,7 @@
-"""Contexts: how one is asked for, how many bytes its parts take, and the sizes of an elastic cache.
+"""Options of a context, the bytes that its parts take, and the sizes that an elastic KV cache can have.
 
-Without flash attention a pass holds a number for each of its tokens, each cell of the cache and each head at once. It
-is there for comparing: off is slower, takes more memory, and the libraries read quantised values with flash attention
-only.
+Without flash attention a pass holds one number for each combination of token, cache cell and head. "off" exists for
+comparisons only: it is slower and takes more memory, and the libraries read quantised values only with flash attention.
 """
 
 from __future__ import annotations
@@ -14,13 +13,16 @@ from common.failures import Failure
 from engine.protocol import FlashAttention, KVModeName, KVType
 from models.header import Header
 
-MAX_LOGITS = 64  # rows of one pass that a target has room for: to verify drafts, and to calibrate
-SHARE = 0.25  # of the kv-heads, if none is given
+MAX_LOGITS = 64  # rows of logits that a target has room for in one pass: to verify drafts and to calibrate
+DEFAULT_SHARE = 0.25  # of the kv-heads, where a mode is chosen without a share
 
 
 @dataclass(frozen=True, slots=True)
 class KVMode:
-    """`share` of the kv-heads are compressed, the least harmful ones; 0 and exact go together."""
+    """Compression of the KV cache: `share` of the kv-heads, the least harmful ones, by the method `name`.
+
+    The share is 0 exactly if the name is "exact". Raises ValueError otherwise.
+    """
 
     name: KVModeName = "exact"
     share: float = 0.0
@@ -32,45 +34,54 @@ class KVMode:
             raise ValueError(f"the share of heads must lie above 0 and up to 1, not {self.share:g}")
 
     @property
-    def words(self) -> str:
-        """What tells saved chats and timings of one mode from another's; empty for exact ones."""
+    def suffix(self) -> str:
+        """Text added to the keys of saved chats and timings to tell modes apart; empty for exact heads."""
         return "" if self == EXACT else f" {self.name} {self.share:g}"
 
 
 EXACT = KVMode()
 
 
-def mode_of(name: KVModeName | None, share: float | None) -> KVMode:
-    """Raises ValueError."""
+def make_kv_mode(name: KVModeName | None, share: float | None) -> KVMode:
+    """Build the mode that a request names; a missing share becomes `DEFAULT_SHARE`. Raises ValueError."""
     if name in (None, "exact"):
         return KVMode("exact", share or 0.0)
-    return KVMode(name, SHARE if share is None else share)
+    return KVMode(name, DEFAULT_SHARE if share is None else share)
 
 
-def words_of(wish: FlashAttention) -> str:
-    """What tells saved chats and timings of one way from the other's: values lie in another order without it."""
-    return " without flash attention" if wish == "off" else ""
+def flash_attention_suffix(flash_attention: FlashAttention) -> str:
+    """Return the text added to the keys of saved chats and timings where flash attention is off.
+
+    Without flash attention values lie in another order, so such files and timings must not be mixed with others.
+    """
+    return " without flash attention" if flash_attention == "off" else ""
 
 
-def goes_with(wish: FlashAttention, kv_type: KVType) -> bool:
-    """Can keys and values be stored so?"""
-    return wish != "off" or kv_type == "f16"
+def supports_kv_type(flash_attention: FlashAttention, kv_type: KVType) -> bool:
+    """Return whether keys and values can be stored as `kv_type`: without flash attention only f16 works."""
+    return flash_attention != "off" or kv_type == "f16"
 
 
-def check_kv_type(wish: FlashAttention, kv_type: KVType | None) -> None:
-    """Raises Failure where the two do not go together."""
-    if kv_type and not goes_with(wish, kv_type):
+def check_kv_type(flash_attention: FlashAttention, kv_type: KVType | None) -> None:
+    """Raise Failure if `kv_type` is given and cannot be used with this choice of flash attention."""
+    if kv_type and not supports_kv_type(flash_attention, kv_type):
         raise Failure("bad_option.flash_attention", kv_type=kv_type)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """n_ctx and n_batch in tokens; `max_logits`: most rows of logits of one pass (each row is a vocabulary of floats).
+    """Options of a context.
 
-    `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
-    share one cache: each takes the memory of a row of logits, of a sliding window and, in recurrent models, of a whole
-    state. `gives_way`: use fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph.
-    `flash_attention`: off needs f16."""
+    - `n_ctx`: tokens that the KV cache can hold.
+    - `threads`: threads of a pass; with `gives_way`, fewer are used while other programs keep the cores busy.
+    - `n_batch`: tokens of the largest pass.
+    - `max_logits`: most rows of logits of one pass; each row is a vocabulary of floats.
+    - `kv_type`: storage type of keys and values; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys.
+    - `sequences`: number of sequences that share the cache; each takes the memory of a row of logits, of a sliding
+      window and, in recurrent models, of a whole state.
+    - `kv_mode`: compression of the KV cache; used by our own graph only.
+    - `flash_attention`: "off" needs f16.
+    """
 
     n_ctx: int
     threads: int
@@ -96,9 +107,10 @@ class ContextOptions:
 class WeightSizes:
     """Bytes of a model's weights.
 
-    `file`: all tensors as they lie in the file. `repacked`: the copy of those tensors that the processor can compute
-    faster in another order. `plain`: the tensors that are needed beside that copy; a mapped file holds them all.
-    `in_place`: there is no copy, the library puts what it has read into that order: it needs `file` bytes, no more.
+    - `file`: all tensors as they lie in the file.
+    - `repacked`: the copy of those tensors that the processor computes faster in another order.
+    - `plain`: the tensors that are needed beside that copy; a mapped file holds all of them.
+    - `in_place`: the library reorders the weights where it has read them, without a copy, and needs `file` bytes only.
     """
 
     file: int
@@ -112,7 +124,7 @@ class WeightSizes:
 
     @property
     def ways(self) -> tuple[tuple[bool, bool], ...]:
-        """Ways to load them, the best first: are they repacked, is the file mapped?"""
+        """Ways to load the weights as (repacked, mapped), the fastest first."""
         if self.in_place:
             return ((True, False),)
         return ((True, True), (True, False), (False, True)) if self.repacked else ((False, True),)
@@ -120,9 +132,11 @@ class WeightSizes:
 
 @dataclass(frozen=True, slots=True)
 class ContextSizes:
-    """Bytes of a context: KV cache (all of it resident from the start), compute buffers, one row of logits.
+    """Bytes of a context: KV cache (resident as a whole from the start), compute buffers, one row of logits.
 
-    `kv_compressed`: of heads that keep less than every token, where some do; `kv` is then of the others."""
+    If some heads keep less than every token, `kv_compressed` holds the bytes of their cache and `kv` those of the
+    others.
+    """
 
     kv: int
     compute: int
@@ -139,28 +153,30 @@ class Sizes(Protocol):
 
     @property
     def n_ctx_train(self) -> int:
-        """Tokens of context the model was trained for, 0 if its file does not say."""
+        """Tokens of context that the model was trained for; 0 if its file does not say."""
 
     @property
     def n_vocab(self) -> int:
-        """Tokens of the vocabulary: a row of logits has so many numbers."""
+        """Tokens in the vocabulary, which is also the length of a row of logits."""
 
     def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes | None:
-        """Of a context whose passes have at most `n_batch` tokens and `max_logits` rows of logits.
+        """Return the sizes of a context whose passes have at most `n_batch` tokens and `max_logits` rows of logits.
 
-        None when the model cannot have such a KV cache (its heads do not divide into the type's blocks)."""
+        Return None if the model cannot have a KV cache of this type, because its heads do not divide into the type's
+        blocks or because flash attention is off.
+        """
 
 
 class DrySizes(Sizes, Protocol):
-    """The sizes of a file that a library has open without room for its weights; to be closed."""
+    """The sizes of a file that a library has open without memory for its weights; must be closed."""
 
     @property
     def header(self) -> Header:
-        """The file's."""
+        """The file's header."""
 
     @property
     def can_truncate(self) -> bool:
-        """See `engine.runtime.interface.Runtime.can_truncate`."""
+        """Whether a runtime of this model can forget its newest tokens alone (`Runtime.can_truncate`)."""
 
     def __enter__(self) -> Self: ...
 
@@ -170,18 +186,20 @@ class DrySizes(Sizes, Protocol):
 # --- how many tokens a cache is made for ---
 
 
-SMALLEST = 512  # tokens
-STEP = 256  # tokens: llama.cpp rounds contexts up to this
+SMALLEST_CACHE = 512  # tokens
+CACHE_STEP = 256  # tokens: llama.cpp rounds contexts up to this
 ANSWER_ROOM = 256  # tokens a cache has free for the answer when a prompt is read, so that it need not move at once
 
 
 def size_class(tokens: int, limit: int) -> int:
-    """The smallest class of 512, 768, 1024, 1280, … that holds `tokens`, or `limit` if that is smaller.
+    """Return the smallest class of 512, 768, 1024, 1280, … that holds `tokens`, or `limit` if that is smaller.
 
-    Four classes in each doubling: on average an eighth of the cells is unused, with doubling alone a third. A chat that
-    grows to n tokens copies 6 n tokens in all, which is nothing beside reading them (1.5B model: 30 µs a token copied,
-    10,000 read), and one that is fetched from the disk does not wait for cells it has no use for."""
-    size = SMALLEST
+    Each doubling has four classes, so on average an eighth of the cells is unused; with doubling alone a third would
+    be. A chat that grows to n tokens copies 6 n tokens in all, which is nothing beside reading them (1.5B model:
+    copying a token takes 30 µs, reading it 10,000 µs). A chat that is loaded from the disk does not wait for cells that
+    it does not use.
+    """
+    size = SMALLEST_CACHE
     while size < tokens:
-        size += max(STEP, (1 << size.bit_length() - 1) // 4)
+        size += max(CACHE_STEP, (1 << size.bit_length() - 1) // 4)
     return min(size, limit)

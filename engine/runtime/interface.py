@@ -1,8 +1,8 @@
-"""What the decode loop, sessions and drafters know of a model: tokens in, rows of logits out, keys and values kept.
+"""The model as decode loop, sessions and drafters know it: tokens in, rows of logits out, keys and values kept.
 
-Implemented in `engine.runtime.llama`, `ik` and `graph`, and by a small fake in the tests. What a library does with
-cells, contexts, sequences or graphs stays behind it. What not every model can do, or what costs something, is a
-capability of its own: ask `isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime` or `RollbackRuntime`.
+`engine.runtime.llama`, `ik` and `graph` implement the protocols, and so does a small fake in the tests. A library's
+cells, contexts, sequences and graphs stay behind them. What only some models can do, or what costs something, is a
+capability of its own: test for it with `isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime` or `RollbackRuntime`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 from engine.protocol import HeadGroup
 from engine.tokenization.tokens import Vocabulary
 
-ROOT = -1  # stands for the newest token, which every draft follows
-MOST_BRANCHES = 16  # that every target can verify at once
+ROOT = -1  # index of the newest token, which every draft follows
+MOST_BRANCHES = 16  # branches that every target can verify in one pass
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """`parents[i]` is the index of token i's parent, ROOT if it follows the newest token; parents come first, and no
-    parent has the same token twice below it."""
+    """Drafts that share their beginnings, as nodes with a token and a parent each.
+
+    `parents[i]` is the index of token i's parent, or ROOT if token i follows the newest token. Parents come before
+    their children, and the children of one parent are different tokens. Raises ValueError otherwise.
+    """
 
     tokens: tuple[int, ...] = ()
     parents: tuple[int, ...] = ()
@@ -40,12 +43,12 @@ class Tree:
 
     @classmethod
     def line(cls, tokens: Sequence[int]) -> Self:
-        """A tree without branches."""
+        """Build a tree without branches."""
         return cls(tuple(tokens), tuple(range(ROOT, len(tokens) - 1)))
 
     @classmethod
     def merged(cls, lines: Iterable[Sequence[int]]) -> Self:
-        """All lines, what they have in common at their beginnings only once."""
+        """Build a tree of all lines; lines that begin alike share the nodes of their common beginning."""
         nodes: dict[tuple[int, int], int] = {}  # (parent, token) → index
         for line in lines:
             at = ROOT
@@ -55,17 +58,17 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """How many tokens it has."""
+        """Number of tokens in the tree."""
         return len(self.tokens)
 
     @property
     def is_line(self) -> bool:
-        """Does each token follow the one before it?"""
+        """Whether each token follows the one before it."""
         return all(parent == i - 1 for i, parent in enumerate(self.parents))
 
     @property
     def depths(self) -> tuple[int, ...]:
-        """For each token how many of the tree come before it on its line."""
+        """Number of the tree's tokens before each token on its line."""
         depths: list[int] = []
         for parent in self.parents:
             depths.append(depths[parent] + 1 if parent != ROOT else 0)
@@ -73,12 +76,12 @@ class Tree:
 
     @property
     def branches(self) -> tuple[tuple[int, ...], ...]:
-        """The lines that the tree consists of, as indices: one for each token without children."""
+        """Lines of node indices from the root to each token without children, one line per such token."""
         inner = set(self.parents)
         return tuple(self.path(i) for i in range(self.size) if i not in inner)
 
     def path(self, node: int) -> tuple[int, ...]:
-        """The indices from the beginning to `node`."""
+        """Return the node indices from the beginning of the tree to `node`, both included."""
         path = []
         while node != ROOT:
             path.append(node)
@@ -86,102 +89,115 @@ class Tree:
         return tuple(reversed(path))
 
     def child(self, parent: int, token: int) -> int | None:
-        """The index of `token` below `parent`, if it is there."""
+        """Return the index of the child of `parent` that is `token`, or None."""
         for i in range(parent + 1, self.size):
             if self.parents[i] == parent and self.tokens[i] == token:
                 return i
         return None
 
     def first(self, count: int) -> Self:
-        """Its first `count` tokens, which are a tree too."""
+        """Return the tree of the first `count` tokens."""
         return type(self)(self.tokens[:count], self.parents[:count])
 
 
-NOTHING = Tree()
+EMPTY_TREE = Tree()
 
 
 Row = NDArray[np.float32]  # [n_vocab]: a logit for each token of the vocabulary
 Tokens = NDArray[np.intp]
 
-IN_BLOCK = 64  # logits; see `largest`
+BLOCK_SIZE = 64  # logits per block that `top_tokens` compares by their maximum
 
 
 class Logits(Protocol):
     """The rows of logits of one pass, valid until the runtime's next pass or change of size.
 
     Rows are counted among those that the pass was asked for: row 0 follows the first token that has one, row -1 the
-    pass's last token."""
+    pass's last token.
+    """
 
     timing_unreliable: bool
-    """Does this pass's time say nothing of other passes? It ran with fewer threads than usual, because other programs
-    keep the processor busy, or some layers had run before (`EarlyExitRuntime`)."""
+    """Whether this pass's time must not be compared with other passes.
+
+    Such a pass ran with fewer threads than usual, because other programs keep the processor busy, or some of its layers
+    had run before (`EarlyExitRuntime`)."""
 
     def row(self, i: int = -1) -> Row:
-        """Row `i`, shape [n_vocab]."""
+        """Return row `i`, shape [n_vocab]."""
 
     def top(self, k: int, i: int = -1) -> tuple[Tokens, Row]:
-        """The `k` largest logits of row `i` (or all there are): token ids and values, both of shape [k].
+        """Return token ids and values of the `k` largest logits of row `i`.
 
-        The largest comes first; of equal ones the lower token id."""
+        Both have the shape [k], or [n_vocab] if that is smaller. The largest comes first; of equal logits the lower
+        token id comes first.
+        """
 
 
 @runtime_checkable
 class Runtime(Protocol):
-    """A model with its KV cache for one sequence of tokens. Passes raise `engine.stop.Stopped` when that flag is set.
+    """A model with its KV cache for one sequence of tokens.
 
-    After `Stopped` the cache holds `size` tokens: a prefix of what it held and was given."""
+    Passes raise `engine.stop.Stopped` when the stop flag is set. The cache then holds `size` tokens: a prefix of its
+    former content and the pass's tokens, one after the other.
+    """
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The model's."""
+        """The model's vocabulary."""
 
     @property
     def n_ctx(self) -> int:
-        """How many tokens the KV cache can hold."""
+        """Tokens that the KV cache can hold."""
 
     @property
     def size(self) -> int:
-        """How many tokens the KV cache holds."""
+        """Tokens that the KV cache holds."""
 
     @property
     def max_batch(self) -> int:
-        """The most tokens of one pass."""
+        """Maximum number of tokens in one pass."""
 
     @property
     def max_logits(self) -> int:
-        """The most rows of logits of one pass."""
+        """Maximum number of rows of logits in one pass."""
 
     @property
     def can_truncate(self) -> bool:
-        """Can the newest tokens alone be forgotten? Recurrent models can only forget all."""
+        """Whether the newest tokens alone can be forgotten; recurrent models can only forget all."""
 
     @property
     def state_bytes(self) -> int:
-        """About how many bytes `save` writes."""
+        """Approximate number of bytes that `save` writes."""
 
     @property
     def head_groups(self) -> tuple[HeadGroup, ...]:
-        """The KV cache by groups of heads, where not all keep every token."""
+        """The KV cache by groups of heads; empty where all heads keep every token."""
 
     def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> Logits:
-        """Append tokens in one pass; rows of logits for the last `n_logits` of them.
+        """Append tokens in one pass and return rows of logits for the last `n_logits` of them.
 
-        `whole_rows`: more than the largest logits will be read. It changes no result, but kernels that would compute
-        the others only when asked compute all at once. Raises Stopped; Failure or MemoryError where memory is short."""
+        `whole_rows` says that more than the largest logits will be read. It changes no result, but kernels that would
+        compute the others only when they are read compute all of them in the pass. Raises Stopped; Failure or
+        MemoryError where memory is short.
+        """
 
     def truncate(self, size: int) -> int:
-        """Forget all tokens from index `size` on; returns how many are left, fewer if not `can_truncate`."""
+        """Forget all tokens from index `size` on and return how many are left.
+
+        Fewer than `size` are left if not `can_truncate`.
+        """
 
     def resize(self, n_ctx: int) -> None:
         """Move to a KV cache for `n_ctx` tokens, not fewer than `size`. Raises Failure where memory is short."""
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
-        """Write the keys and values of all `size` tokens to a file. Raises Failure where the disk does not take it."""
+        """Write the keys and values of all `size` tokens to a file. Raises Failure if the disk does not take it."""
 
     def load(self, path: Path) -> list[int]:
-        """Replace the KV cache's content by a file's; returns its tokens. Raises Failure if the file does not fit.
+        """Replace the KV cache's content by a file's and return its tokens. Raises Failure if the file does not fit.
 
-        What `save` wrote must be there unchanged (`engine.kv.saved`); what stands behind it does not matter."""
+        The bytes that `save` wrote must be unchanged (`engine.kv.saved` checks them); bytes behind them do no harm.
+        """
 
     def close(self) -> None:
         """Free the KV cache; the runtime must not be used afterwards."""
@@ -191,48 +207,65 @@ class Runtime(Protocol):
 class TreeRuntime(Runtime, Protocol):
     """A runtime that verifies several continuations in one pass, if it `can_truncate`.
 
-    The first tree may make it move to a cache that has room for branches: nobody else pays for that."""
+    The first tree may move the content to a cache with room for branches, so that only runtimes that verify trees pay
+    for that memory.
+    """
 
     def forward_tree(self, inputs: Sequence[int], tree: Tree) -> Logits:
-        """Append `inputs` and, behind the last of them, all branches of `tree` (MOST_BRANCHES at most) in one pass.
+        """Append `inputs` and, behind the last input, all branches of `tree` (at most MOST_BRANCHES) in one pass.
 
-        Rows of logits: that of the last input, then those of the tree's tokens. `keep` must follow. Raises Stopped, and
-        Failure where there is no memory for branches."""
+        Returns rows of logits: that of the last input, then those of the tree's tokens. `keep_path` must follow. Raises
+        Stopped, and Failure where there is no memory for branches.
+        """
 
-    def keep(self, count: int, path: Sequence[int] = ()) -> None:
-        """Of what `forward_tree` ran keep the first `count` inputs and, if these are all, the tokens of the tree on
-        `path` (indices from its root on); forget all others. Rows stay valid."""
+    def keep_path(self, count: int, path: Sequence[int] = ()) -> None:
+        """Keep the first `count` inputs of the last `forward_tree` and the tree's tokens on `path`; forget all others.
+
+        `path` lists node indices from the tree's root on; it must be empty unless all inputs are kept. Rows stay valid.
+        """
 
 
 @runtime_checkable
 class EarlyExitRuntime(Runtime, Protocol):
-    """A runtime whose output head can be put behind one of its lower layers, where it says, less surely, what follows.
+    """A runtime that can put its output head behind a lower layer, which predicts the next token less surely.
 
-    Tokens that are looked ahead at are not kept. A pass that begins with them, in a line, takes what the lower layers
-    made of them; any other pass, and every change of what is kept, forgets them."""
+    Tokens that are looked ahead at are not kept. A pass that begins with these tokens, in a line, reuses what the lower
+    layers computed for them; any other pass, and every change of what is kept, forgets them.
+    """
 
     @property
     def exits(self) -> range:
         """Numbers of layers that `look_ahead` can stop after; empty where keys and values are not kept in full."""
 
     def look_ahead(self, tokens: Sequence[int], layers: int) -> Logits:
-        """Run tokens, behind those that are kept and those looked ahead at before, through so many layers alone.
+        """Run tokens through the first `layers` layers alone, behind the kept tokens and those looked ahead at before.
 
-        One row of logits, of the last of them. Raises Stopped, with no effect."""
+        Returns one row of logits, for the last token. Raises Stopped, without any effect.
+        """
 
 
 @runtime_checkable
 class RollbackRuntime(Runtime, Protocol):
-    """A runtime whose whole content can be set aside for a moment."""
+    """A runtime whose whole content can be copied and restored later.
+
+    A snapshot can be restored only once: llama.cpp and ik_llama.cpp keep a large copy (more than 8 MiB) in a file that
+    the first restore deletes, and our own graph frees every copy when it restores it. A second restore of such a copy
+    raises an error and leaves the cache empty. Only a small copy of llama.cpp or ik_llama.cpp, which lies in RAM, could
+    be restored again; callers must not rely on that.
+    """
 
     def snapshot(self) -> Callable[[], None]:
-        """Copy the KV cache's content (`state_bytes`); calling the result puts it back in place of what is there."""
+        """Copy the KV cache's content (`state_bytes`) and return a function that restores it.
+
+        Restoring replaces what the cache holds by then. Call the function only once.
+        """
 
 
 class RowLogits:
-    """`Logits` of `rows` that are computed in full: [n_logits, n_vocab], or as many arrays of [n_vocab].
+    """`Logits` over `rows` that are computed in full: one array [n_logits, n_vocab], or one array [n_vocab] per row.
 
-    Whoever made them makes them forget the rows when these are no longer valid."""
+    The runtime that made the object calls `invalidate` when the rows are no longer valid.
+    """
 
     __slots__ = ("_rows", "timing_unreliable")
 
@@ -241,46 +274,48 @@ class RowLogits:
         self.timing_unreliable = timing_unreliable
 
     def row(self, i: int = -1) -> Row:
-        """See `Logits`."""
         return self._rows[i]
 
     def top(self, k: int, i: int = -1) -> tuple[Tokens, Row]:
-        """See `Logits`."""
-        return top_of(self._rows[i], k)
+        return top_logits(self._rows[i], k)
 
-    def forget(self) -> None:
-        """Whoever still asks gets an IndexError, not another pass's numbers."""
+    def invalidate(self) -> None:
+        """Drop the rows, so that later reads raise IndexError instead of returning another pass's numbers."""
         self._rows = ()
 
 
-def top_of(row: Row, k: int) -> tuple[Tokens, Row]:
-    """The `k` largest logits of a row: token ids and values, largest first."""
-    tokens = largest(row, k)
+def top_logits(row: Row, k: int) -> tuple[Tokens, Row]:
+    """Return token ids and values of the `k` largest logits of a row, largest first."""
+    tokens = top_tokens(row, k)
     return tokens, row[tokens]
 
 
-def largest(row: Row, k: int) -> Tokens:
-    """Ids of the `k` largest of a row, largest first, of equal ones the lower id first.
+def top_tokens(row: Row, k: int) -> Tokens:
+    """Return the ids of the `k` largest logits of a row, largest first; of equal logits the lower id comes first.
 
     The k-th largest of the blocks' maxima is no larger than the k-th largest logit. So only blocks whose maximum
-    reaches it are looked into, which spares nine tenths of the time of a partition of the whole row."""
+    reaches that bound are searched, which saves nine tenths of the time of partitioning the whole row.
+    """
     if k == 1:
         return np.array([row.argmax()], np.intp)
     k = min(k, len(row))
-    above = _not_below(row, k)
-    if len(above) < k:  # some are no numbers
-        above = np.arange(len(row))
-    return above[np.argsort(-row[above], kind="stable")[:k]]
+    ids = _candidates(row, k)
+    if len(ids) < k:  # the row holds NaNs
+        ids = np.arange(len(row))
+    return ids[np.argsort(-row[ids], kind="stable")[:k]]
 
 
-def _not_below(row: Row, k: int) -> Tokens:
-    """Ids, in their order, of logits that are no smaller than some bound, which the `k` largest are not."""
-    count = len(row) // IN_BLOCK
+def _candidates(row: Row, k: int) -> Tokens:
+    """Return, in ascending order, ids of logits that reach a lower bound of the `k` largest: at least the `k` largest.
+
+    Fewer than `k` are returned if the row holds NaNs.
+    """
+    count = len(row) // BLOCK_SIZE
     if k >= count:
         bound = np.partition(row, len(row) - k)[len(row) - k]
         return np.flatnonzero(row >= bound)
-    end = IN_BLOCK * count
-    blocks = row[:end].reshape(IN_BLOCK, count)  # a block is a column: the maxima are then found side by side
+    end = BLOCK_SIZE * count
+    blocks = row[:end].reshape(BLOCK_SIZE, count)  # a block is a column, so that numpy finds the maxima side by side
     maxima = blocks.max(axis=0)
     bound = np.partition(maxima, count - k)[count - k]
     columns = np.flatnonzero(maxima >= bound)
@@ -289,6 +324,6 @@ def _not_below(row: Row, k: int) -> Tokens:
 
 
 def prefill(runtime: Runtime, tokens: Sequence[int]) -> Iterator[Logits]:
-    """Append tokens in passes as large as they can be; yields each pass's logits, of its last token alone."""
+    """Append tokens in the largest possible passes; yield the logits of each pass, one row for its last token."""
     for begin in range(0, len(tokens), runtime.max_batch):
         yield runtime.forward(tokens[begin : begin + runtime.max_batch])

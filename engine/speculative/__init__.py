@@ -1,1 +1,1 @@
-"""Who drafts, and whether it pays."""
+"""Drafters and the policy that decides whether drafts pay; imports kv, costs, `runtime.interface` and below."""

@@ -1,6 +1,6 @@
-"""What the decode loop and the policy know of a drafter: it proposes tokens that may come next.
+"""The interface between drafters, the decode loop and the policy: drafters propose tokens that may come next.
 
-A drafter may own a model, or be a layer of the target itself: then its drafts cost time, which `cost` tells beforehand.
+A drafter may own a model or use a layer of the target itself. Its drafts then take time, which `cost` tells beforehand.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-Evidence = tuple[int, ...]  # small numbers that say how good a draft looks; equal ones are learned about together
-SURE = (0.3, 0.6, 0.85, 0.97)  # probabilities of the first token that part drafts which are learned about together
+Evidence = tuple[int, ...]  # small numbers that rate a draft; drafts of equal evidence share learned rates
+# Limits of the first token's probability; drafts between two limits share learned rates.
+SURENESS_LEVELS = (0.3, 0.6, 0.85, 0.97)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """Tokens that may follow the newest one, as a line.
 
-    `confidence[i]`: the drafter's own guess of the probability that token i is right if all before it are; what was
-    learned of this `evidence` goes beyond it. `cost_seconds`: what making this draft took."""
+    `confidence[i]`: the drafter's own estimate of the probability that token i is right if all before it are.
+    Acceptance learned for this `evidence` corrects it. `cost_seconds`: time that making this draft took.
+    """
 
     tokens: tuple[int, ...]
     drafter: str
@@ -37,26 +39,32 @@ class Draft:
 
 
 class Drafter(Protocol):
-    """Follows one chat's tokens: `begin` with every prompt, `extend` with all tokens of the answer, drafted or not."""
+    """A proposer of tokens that follows one chat.
+
+    Callers call `begin` with every prompt and `extend` with all tokens of the answer, drafted or not.
+    """
 
     @property
     def name(self) -> str:
-        """As in statistics."""
+        """Name in statistics and traces."""
 
     @property
     def cost(self) -> float:
-        """Seconds for each drafted token; 0 for a drafter without a model, which is asked at every step."""
+        """Seconds per drafted token; 0 for a drafter without a model, which is asked at every step."""
 
     def begin(self, tokens: Sequence[int]) -> None:
-        """A prompt was read: `tokens` are all tokens of the chat. What is common with the last ones is re-used."""
+        """Start an answer after a prompt; `tokens` are all tokens of the chat.
+
+        The common prefix with the last chat is reused.
+        """
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """The target has chosen these tokens (drafted and accepted ones, and its own)."""
+        """Append tokens that the target has chosen: accepted drafted ones and its own."""
 
     def propose(self, limit: int) -> list[Draft]:
-        """Drafts of at most `limit` tokens to follow the newest token, the best first; none if there is no evidence."""
+        """Return drafts of at most `limit` tokens to follow the newest token, best first; none without evidence."""
 
 
 def sureness(probability: float) -> Evidence:
-    """0 to 4: how sure a drafter with probabilities of its own is of the first token."""
-    return (sum(probability >= limit for limit in SURE),)
+    """Return how sure a drafter is of its first token, from 0 to 4, as evidence; `probability` is the drafter's own."""
+    return (sum(probability >= limit for limit in SURENESS_LEVELS),)

@@ -1,4 +1,4 @@
-"""What the decode loop asks for a draft, who decides, and what came of it, counted for an answer's statistics."""
+"""The decode loop's source of drafts: who decides what is verified, and what drafting did, counted for statistics."""
 
 from __future__ import annotations
 
@@ -11,48 +11,54 @@ from engine.costs.cost_model import CostModel
 from engine.protocol import DrafterStatistics
 from engine.runtime.interface import Tree
 from engine.speculative.draft import Drafter
-from engine.speculative.policy import Costs, DraftChoice, DraftPolicy
+from engine.speculative.policy import DraftChoice, DraftPolicy, StepCosts
 
-PATIENCE = 8  # steps without a draft before asking becomes rare
-WORTH_ASKING = 0.005  # of a plain step's time that asking may take then, on average
-MOST_NAPS = 8  # steps that are not asked about, in a row
+PATIENCE = 8  # steps without a draft before steps are skipped
+MAX_ASKING_SHARE = 0.005  # share of a plain step's time that asking drafters may take then, on average
+MAX_SKIPPED_STEPS = 8  # steps in a row without asking any drafter
 
 
 class Drafting(Protocol):
-    """Called by the decode loop: `begin`, then in each step `choose` and `learn`."""
+    """The decode loop's source of drafts: it calls `begin`, then `choose` and `learn` in each step."""
 
     @property
     def seconds(self) -> float:
-        """Spent so far on proposing and choosing."""
+        """Seconds spent so far on proposing and choosing."""
 
     def begin(self, tokens: Sequence[int], /) -> None:
-        """The prompt is read; `tokens` are all that the KV cache holds."""
+        """Start an answer after the prompt was read; `tokens` are all tokens in the KV cache."""
 
     def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> DraftChoice:
-        """A draft of at most `most` tokens to follow the newest one, in a pass that runs `base` tokens anyway."""
+        """Return a draft of at most `most` tokens to follow the newest one, for a pass that runs `base` tokens anyway.
 
-    def learn(self, choice: DraftChoice, came: Sequence[int], /) -> None:
-        """The tokens that came of the step."""
+        `newest`: the newest token alone, which drafters have not seen yet; `depth`: number of cached tokens.
+        """
+
+    def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
+        """Learn from the tokens that a step with this choice produced."""
 
 
 class Off:
-    """Plain decoding: one token a step."""
+    """Plain decoding: no drafts, one token per step."""
 
     seconds = 0.0
 
     def begin(self, _tokens: Sequence[int], /) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def choose(self, _newest: Sequence[int], _base: int, _depth: int, _most: int, /) -> DraftChoice:
-        """No draft."""
+        """Return an empty draft."""
         return DraftChoice(reason="off")
 
-    def learn(self, _choice: DraftChoice, _came: Sequence[int], /) -> None:
-        """Nothing to do."""
+    def learn(self, _choice: DraftChoice, _step_tokens: Sequence[int], /) -> None:
+        """Do nothing."""
 
 
-class _Drafters:
-    """Keeps drafters in step with the answer and times them; what is made of their drafts is up to `_decide`."""
+class _DraftingBase:
+    """Base of `Auto` and `Fixed`: it tells drafters the answer's tokens and times them.
+
+    Subclasses choose in `_decide` what is verified.
+    """
 
     def __init__(self, drafters: Sequence[Drafter], costs: CostModel | None) -> None:
         self.drafters = drafters
@@ -72,39 +78,41 @@ class _Drafters:
         self.seconds += time.perf_counter() - started
         return choice
 
-    def learn(self, choice: DraftChoice, came: Sequence[int], /) -> None:
+    def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
         started = time.perf_counter()
-        self._learn(choice, came)
-        self._extend(came[:-1])  # the newest one follows with the next step
+        self._learn(choice, step_tokens)
+        self._extend(step_tokens[:-1])  # the newest token follows with the next step
         self.seconds += time.perf_counter() - started
 
     def _extend(self, tokens: Sequence[int]) -> None:
         for drafter in self.drafters:
             drafter.extend(tokens)
 
-    def _costs(self, base: int, depth: int) -> Costs:
-        """Zeros where nothing was measured."""
+    def _costs(self, base: int, depth: int) -> StepCosts:
+        """Return the costs of this step's passes; all zero if nothing was measured."""
         model = self.cost_model
         if model is None:
-            return Costs(batch=lambda _k: 0.0, plain=lambda: 0.0, base=base)
-        return Costs(
+            return StepCosts(batch=lambda _k: 0.0, plain=lambda: 0.0, base=base)
+        return StepCosts(
             batch=lambda k: model.pass_seconds(k, depth, rows=k - base + 1),
             plain=lambda: model.pass_seconds(base, depth, rows=1),
             base=base,
         )
 
-    def _decide(self, costs: Costs, most: int) -> DraftChoice:
+    def _decide(self, costs: StepCosts, most: int) -> DraftChoice:
         raise NotImplementedError
 
-    def _learn(self, choice: DraftChoice, came: Sequence[int]) -> None:
-        """Nothing, unless the next choice depends on it."""
+    def _learn(self, choice: DraftChoice, step_tokens: Sequence[int]) -> None:
+        """Do nothing; `Auto` overrides it, because its next choice depends on what was accepted."""
 
 
-class Auto(_Drafters):
-    """The policy is in charge: it verifies what pays by the measured `costs`.
+class Auto(_DraftingBase):
+    """Drafting by the policy, which verifies what pays at the measured `costs`.
 
-    Asking costs time as well, 0.2 to 0.3 ms a step, which is much beside a small model's step. So where nothing was
-    worth drafting for a while it is only asked now and then; what it missed it is told then."""
+    Asking drafters takes time as well, 0.2 to 0.3 ms per step, which is much of a small model's step. So once nothing
+    was worth drafting for a while, most steps are skipped: drafters are asked only now and then, and then first learn
+    the tokens of the skipped steps.
+    """
 
     def __init__(self, drafters: Sequence[Drafter], policy: DraftPolicy, costs: CostModel) -> None:
         super().__init__(drafters, costs)
@@ -112,74 +120,73 @@ class Auto(_Drafters):
         self._reset()
 
     def _reset(self) -> None:
-        self._asked, self._asking = 0, 0.0  # how often in this answer, and the seconds that took
-        self._in_vain = 0  # how often nothing was drafted, since something was
-        self._naps = 0  # steps still to come that are not asked about
-        self._napping = DraftChoice()
-        self._missed: list[Sequence[int]] = []  # the newest token of each such step, and what came of it
-        self._came: list[Sequence[int]] = []
+        self._asked_steps, self._asking_seconds = 0, 0.0  # steps of this answer that asked drafters, and their time
+        self._steps_without_draft = 0  # steps in a row that asked in vain
+        self._skips_left = 0  # coming steps that ask no drafter
+        self._skipped_choice = DraftChoice()
+        self._skipped_newest: list[Sequence[int]] = []  # each skipped step's newest token
+        self._skipped_tokens: list[Sequence[int]] = []
 
     def begin(self, tokens: Sequence[int], /) -> None:
-        """See `Drafting`."""
         self._reset()
         self.policy.begin()
         super().begin(tokens)
 
     def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> DraftChoice:
-        """See `Drafting`; without asking anybody for some steps after many in vain."""
-        if self._naps:
-            self._naps -= 1
-            self._missed.append(newest)
-            return self._napping
+        """Return the policy's draft; skip some steps without asking any drafter after many steps without a draft."""
+        if self._skips_left:
+            self._skips_left -= 1
+            self._skipped_newest.append(newest)
+            return self._skipped_choice
         before = self.seconds
         self._catch_up()
         choice = super().choose(newest, base, depth, most)
-        self._asked += 1
-        self._asking += self.seconds - before
-        self._in_vain = 0 if choice.tokens else self._in_vain + 1
-        if self._in_vain >= PATIENCE:
-            share = self._asking / self._asked / choice.plain_seconds
-            self._naps = min(MOST_NAPS, int(share / WORTH_ASKING))
-            self._napping = DraftChoice(
+        self._asked_steps += 1
+        self._asking_seconds += self.seconds - before
+        self._steps_without_draft = 0 if choice.tokens else self._steps_without_draft + 1
+        if self._steps_without_draft >= PATIENCE:
+            share = self._asking_seconds / self._asked_steps / choice.plain_seconds
+            self._skips_left = min(MAX_SKIPPED_STEPS, int(share / MAX_ASKING_SHARE))
+            self._skipped_choice = DraftChoice(
                 plain_seconds=choice.plain_seconds, pass_seconds=choice.plain_seconds, reason="not asked"
             )
         return choice
 
     def _catch_up(self) -> None:
-        """Tell drafters and policy what came in the steps they were not asked about."""
+        """Tell drafters and policy the tokens of the skipped steps."""
         started = time.perf_counter()
-        for newest, came in zip(self._missed, self._came, strict=True):
+        for newest, step_tokens in zip(self._skipped_newest, self._skipped_tokens, strict=True):
             self._extend(newest)
-            self._learn(self._napping, came)
-        self._missed.clear()
-        self._came.clear()
+            self._learn(self._skipped_choice, step_tokens)
+        self._skipped_newest.clear()
+        self._skipped_tokens.clear()
         self.seconds += time.perf_counter() - started
 
-    def learn(self, choice: DraftChoice, came: Sequence[int], /) -> None:
-        """See `Drafting`."""
-        if choice is self._napping:
-            self._came.append(came)
+    def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
+        if choice is self._skipped_choice:
+            self._skipped_tokens.append(step_tokens)
         else:
-            super().learn(choice, came)
+            super().learn(choice, step_tokens)
 
-    def _decide(self, costs: Costs, most: int) -> DraftChoice:
+    def _decide(self, costs: StepCosts, most: int) -> DraftChoice:
         drafts = self.policy.propose(self.drafters, costs, most) if most > 0 else []
         return self.policy.choose(drafts, costs)
 
-    def _learn(self, choice: DraftChoice, came: Sequence[int]) -> None:
-        self.policy.learn(choice, came)
+    def _learn(self, choice: DraftChoice, step_tokens: Sequence[int]) -> None:
+        self.policy.learn(choice, step_tokens)
 
 
-class Fixed(_Drafters):
-    """Published forms: all that the drafter proposes is verified, as one tree, whatever it costs.
+class Fixed(_DraftingBase):
+    """Drafting of published forms: all that the drafter proposes is verified as one tree, whatever it costs.
 
-    `costs`, if there are any, only estimates what that did to the speed."""
+    `costs`, if known, only serves to estimate the effect on the speed.
+    """
 
     def __init__(self, drafter: Drafter, costs: CostModel | None) -> None:
         super().__init__((drafter,), costs)
         self.drafter = drafter
 
-    def _decide(self, costs: Costs, most: int) -> DraftChoice:
+    def _decide(self, costs: StepCosts, most: int) -> DraftChoice:
         drafts = self.drafter.propose(most) if most > 0 else []
         tree = Tree.merged(draft.tokens for draft in drafts).first(max(0, most))
         return DraftChoice(
@@ -196,7 +203,7 @@ class Fixed(_Drafters):
 
 @dataclass(slots=True)
 class DrafterCounts:
-    """Of one drafter, in tokens."""
+    """One drafter's tokens and seconds in an answer."""
 
     proposed: int = 0
     drafted: int = 0
@@ -205,50 +212,51 @@ class DrafterCounts:
 
 
 class Tally:
-    """What drafting did for one answer, counted pass by pass.
+    """Counts of what drafting did for one answer, pass by pass.
 
-    `verifying_seconds`: real time of the passes with a draft."""
+    `verifying_seconds`: measured time of the passes with a draft.
+    """
 
     def __init__(self) -> None:
         self.verifying_seconds = 0.0
         self._counts: dict[str, DrafterCounts] = {}
-        self._plain_seconds = 0.0  # that the tokens which came would have taken without drafts
-        self._steps_seconds = 0.0  # that the steps took, by the same costs
+        self._plain_seconds = 0.0  # estimated time of these tokens without drafts
+        self._steps_seconds = 0.0  # estimated time of the steps, by the same costs
 
     def add(self, choice: DraftChoice, accepted: int, seconds: float) -> None:
-        """A pass of `seconds` with this draft, of which so many tokens were accepted."""
+        """Count a pass of `seconds` with this draft, of which `accepted` tokens were accepted."""
         for draft in choice.proposed:
-            counts = self._of(draft.drafter)
+            counts = self._counts_of(draft.drafter)
             counts.proposed += len(draft.tokens)
             counts.drafting_seconds += draft.cost_seconds
         if choice.tokens:
-            self._of(choice.drafter).drafted += len(choice.tokens)
-            self._of(choice.drafter).accepted += accepted
+            self._counts_of(choice.drafter).drafted += len(choice.tokens)
+            self._counts_of(choice.drafter).accepted += accepted
             self.verifying_seconds += seconds
         self._plain_seconds += (1 + accepted) * choice.plain_seconds
         self._steps_seconds += choice.pass_seconds + choice.drafting_seconds
 
-    def _of(self, drafter: str) -> DrafterCounts:
+    def _counts_of(self, drafter: str) -> DrafterCounts:
         return self._counts.setdefault(drafter, DrafterCounts())
 
     @property
     def estimated_speedup(self) -> float:
-        """Against plain decoding; 1 where it is not known what passes cost."""
+        """Estimated speed divided by that of plain decoding; 1 if no pass was timed."""
         return self._plain_seconds / self._steps_seconds if self._plain_seconds else 1.0
 
     @property
     def drafted(self) -> int:
-        """Tokens that were verified."""
+        """Number of drafted tokens that were verified."""
         return sum(counts.drafted for counts in self._counts.values())
 
     @property
     def accepted(self) -> int:
-        """Tokens that the target chose too."""
+        """Number of drafted tokens that the target chose too."""
         return sum(counts.accepted for counts in self._counts.values())
 
     @property
     def drafters(self) -> tuple[DrafterStatistics, ...]:
-        """Those that proposed anything."""
+        """Statistics of the drafters that proposed anything."""
         return tuple(
             DrafterStatistics(name, counts.proposed, counts.drafted, counts.accepted, counts.drafting_seconds)
             for name, counts in self._counts.items()

@@ -1,4 +1,4 @@
-"""Which layer of a model drafts best, and does that pay? Measured on the model's own answers, worked out, and kept."""
+"""The best exit layer of a model, and whether it pays: measured on the model's own answers, computed, and stored."""
 
 from __future__ import annotations
 
@@ -14,32 +14,35 @@ from numpy.typing import NDArray
 from common.failures import Failure
 from common.store import Store
 from engine.costs.cost_model import LAPTOP, Curve
-from engine.costs.measurements import Key
+from engine.costs.measurements import CalibrationKey
 from engine.runtime.interface import EarlyExitRuntime, prefill
 from engine.speculative.mid_layer import Exit
 from models.assets import asset
 from models.header import Header
 
-KEY = "chickadee.exit_layer"  # metadata of a file whose model was trained to be left after so many layers
-MOST_AHEAD = 8  # tokens
-PAYS = 1.05  # a gain below is within the noise of the costs
-ANSWER = 64  # tokens at most
-TIMED = 8  # passes of each kind, the fastest of which counts: other programs only ever make them slower
-TIMING = 0.3  # of the work, about, that timing is
+EXIT_LAYER_KEY = "chickadee.exit_layer"  # GGUF metadata: the layer that training made an exit of
+MAX_AHEAD = 8  # tokens of the longest draft that is considered
+MIN_SPEEDUP = 1.05  # smaller gains are within the noise of the costs
+ANSWER_TOKENS = 64  # most tokens of an answer
+TIMED_PASSES = 8  # passes of each kind; the fastest counts, because other programs only slow passes down
+TIMING_SHARE = 0.3  # estimated share of timing in the whole work
 
-Agreed = Sequence[Sequence[bool]]  # of each answer: did the layer say the token that came?
+Agreement = Sequence[Sequence[bool]]  # per answer, whether the exit predicted each of its tokens
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """Plain decoding's time over that of always drafting so many tokens `ahead`, the best number."""
+    """The highest speed-up over plain decoding, and the draft length `ahead` that reaches it."""
 
     speedup: float
     ahead: int
 
 
 class ExitFound(msgspec.Struct, frozen=True):
-    """`agreement`: share of tokens; `look`: seconds of a look ahead over those of a plain pass. `here`: on this
-    machine; `laptop`: where memory bandwidth is the limit."""
+    """Measurements of one exit.
+
+    `agreement`: share of tokens that the exit predicts right. `look`: seconds of one look ahead divided by those of a
+    plain pass. `here`: gain on this machine; `laptop`: gain where memory bandwidth is the limit.
+    """
 
     layers: int
     agreement: float
@@ -49,44 +52,53 @@ class ExitFound(msgspec.Struct, frozen=True):
 
 
 class Exits(msgspec.Struct, frozen=True):
-    """What was measured over so many `tokens` of the model's own answers."""
+    """Measurements of a model's exits over `tokens` tokens of its own answers."""
 
-    key: Key
+    key: CalibrationKey
     tokens: int
     found: tuple[ExitFound, ...]
 
     @property
     def best(self) -> ExitFound:
-        """The fastest on this machine."""
+        """The fastest exit on this machine."""
         return max(self.found, key=lambda each: each.here.speedup)
 
     @property
     def pays(self) -> bool:
-        """Is the fastest faster than plain decoding, beyond the noise of the costs?"""
-        return self.best.here.speedup >= PAYS
+        """Whether the fastest exit beats plain decoding by more than the noise of the costs."""
+        return self.best.here.speedup >= MIN_SPEEDUP
 
 
 EXITS = Store("exits", 2, Exits)
 
 
-def gain(agreed: Agreed, exit: Exit, c: Callable[[int], float], look: float) -> Gain:
-    """`c`: time of a pass of k tokens in plain steps; `look`: that of a look ahead. One always drafts as many tokens,
-    or as many as the answer still has; the lower layers are not run again by the pass that verifies them."""
+def best_gain(agreement: Agreement, exit: Exit, c: Callable[[int], float], look: float) -> Gain:
+    """Return the best constant draft length of an exit and its speed-up.
+
+    `c`: time of a pass of k tokens in plain steps; `look`: time of a look ahead in plain steps. Each step drafts the
+    same number of tokens, or as many as the answer still has. The verifying pass does not run the lower layers again.
+    """
 
     def step(ahead: int) -> float:
         return ahead * look + c(1 + ahead) - exit.lower * (c(1 + ahead) - 1)
 
     best = Gain(0.0, 1)
-    for ahead in range(1, MOST_AHEAD + 1):
-        tokens = sum(len(answer) for answer in agreed)
-        seconds = sum(step(drafted) if drafted else 1.0 for answer in agreed for drafted in drafts(answer, ahead))
+    for ahead in range(1, MAX_AHEAD + 1):
+        tokens = sum(len(answer) for answer in agreement)
+        seconds = sum(
+            step(drafted) if drafted else 1.0 for answer in agreement for drafted in draft_lengths(answer, ahead)
+        )
         if tokens and tokens / seconds > best.speedup:
             best = Gain(tokens / seconds, ahead)
     return best
 
 
-def drafts(answer: Sequence[bool], ahead: int) -> list[int]:
-    """How many tokens each step of an answer drafts; of these the right ones come, and the target's own next one."""
+def draft_lengths(answer: Sequence[bool], ahead: int) -> list[int]:
+    """Return how many tokens each step of an answer drafts when drafts have `ahead` tokens.
+
+    `answer` marks the tokens that the exit predicts right. A step yields the right ones and the target's own next
+    token.
+    """
     found, at = [], 0
     while at < len(answer):
         drafted = min(ahead, len(answer) - at - 1)
@@ -96,80 +108,87 @@ def drafts(answer: Sequence[bool], ahead: int) -> list[int]:
     return found
 
 
-def candidates(layers: int, most: int = 12) -> list[int]:
-    """Numbers of layers, about evenly spread from a quarter of `layers` to all but one."""
+def candidate_exits(layers: int, most: int = 12) -> list[int]:
+    """Return the numbers of layers to try, about evenly spread from a quarter of `layers` to all but one."""
     first, last = max(1, layers // 4), layers - 1
     count = min(most, last - first + 1)
     return sorted({first + round(i * (last - first) / max(1, count - 1)) for i in range(count)} | {last})
 
 
-def keep(exits: Exits) -> None:
-    """Raises Failure where it cannot be written."""
+def store_exits(exits: Exits) -> None:
+    """Store measurements for later starts. Raises Failure if they cannot be written."""
     try:
-        EXITS.put(exits, *_address(exits.key))
+        EXITS.put(exits, *_store_keys(exits.key))
     except OSError as error:
         raise Failure("unwritable.results", folder=EXITS.folder, reason=error.strerror) from error
 
 
-def kept(key: Key) -> Exits | None:
-    """What is kept for this model, machine and library; None if there is nothing usable."""
-    found = EXITS.get(*_address(key))
+def load_exits(key: CalibrationKey) -> Exits | None:
+    """Load the measurements for this model, machine and library; None if there are no usable ones."""
+    found = EXITS.get(*_store_keys(key))
     return found if found and found.key == key and found.found else None
 
 
-def _address(key: Key) -> tuple[str, int, str]:
+def _store_keys(key: CalibrationKey) -> tuple[str, int, str]:
     return key.model, key.threads, key.build.partition(" ")[0]
 
 
-def trained(header: Header) -> tuple[int, ...]:
-    """The number of layers that the file's model was trained to be left after, if it was."""
-    layers = header.metadata.get(KEY)
+def trained_exits(header: Header) -> tuple[int, ...]:
+    """Return the number of layers after which the file's model was trained to exit; empty if it was not."""
+    layers = header.metadata.get(EXIT_LAYER_KEY)
     return (layers,) if isinstance(layers, int) and not isinstance(layers, bool) and layers > 0 else ()
 
 
-def questions() -> list[str]:
-    """What a model is asked, to see what its layers would answer."""
+def exit_questions() -> list[str]:
+    """Return the questions that models answer to measure their exits."""
     return asset("midlayer/questions.txt").read_text("utf-8").splitlines()
 
 
-Guesses = Callable[[Sequence[int], Sequence[int]], NDArray[np.int32]]
+ExitPredictions = Callable[[Sequence[int], Sequence[int]], NDArray[np.int32]]
 
 
 class BestExit:
-    """Measures after how many layers a model drafts best for itself: it answers prompts, and each layer is asked what
-    it would have said, and how long that takes. Every step raises Stopped."""
+    """Measures which exit drafts best for a model.
+
+    The model answers prompts; each exit predicts the answer's tokens, and its looks ahead are timed. Every step raises
+    Stopped.
+    """
 
     def __init__(
         self,
         target: EarlyExitRuntime,
-        guesses: Guesses,
+        predict: ExitPredictions,
         exits: Sequence[Exit],
         c: Callable[[int], float],
         prompts: Iterable[Sequence[int]],
     ) -> None:
-        """`guesses(tokens, layers)`: what each of these layers would say after each token, an array of a row a layer;
-        `exits`: those that are tried; `c`: times of passes of k tokens, in passes of one; `prompts`: as tokens.
+        """Select the prompts that fit the context. Raises Failure if none does.
 
-        Raises Failure where no prompt fits."""
+        `predict(tokens, layers)`: tokens that each exit predicts after each of `tokens`, [layers, tokens]. `exits`:
+        those to try, in rising order. `c`: time of a pass of k tokens in plain steps. `prompts`: as tokens.
+        """
         assert [exit.layers for exit in exits] == sorted({exit.layers for exit in exits}), exits
-        self.target, self.exits, self._guesses, self._c = target, exits, guesses, c
-        room = target.n_ctx - 2 * ANSWER  # for the answer, and passes that are timed behind it
+        self.target, self.exits, self._predict, self._c = target, exits, predict, c
+        room = target.n_ctx - 2 * ANSWER_TOKENS  # leaves room for the answer and for timed passes behind it
         self._prompts = [prompt for prompt in prompts if len(prompt) <= room]
         if not self._prompts:
             raise Failure("bad_data.long_chats", n_ctx=target.n_ctx)
 
-    def measure(self, key: Key, tokens: int) -> Iterator[float | Exits]:
-        """The done part, again and again; at last what was found over so many `tokens` of answers, or a few more."""
-        agreed: list[list[list[bool]]] = [[] for _ in self.exits]
+    def measure(self, key: CalibrationKey, tokens: int) -> Iterator[float | Exits]:
+        """Yield the completed fraction repeatedly, and at last the result.
+
+        It rests on `tokens` tokens of answers or a few more.
+        """
+        agreement: list[list[list[bool]]] = [[] for _ in self.exits]
         seen = 0
         for prompt in cycle(self._prompts):
-            for one, answer in zip(agreed, self._agreed(prompt), strict=True):
+            for one, answer in zip(agreement, self._agreement(prompt), strict=True):
                 one.append(answer)
-            seen += len(agreed[0][-1])
-            yield min(1.0, seen / tokens) * (1 - TIMING)
+            seen += len(agreement[0][-1])
+            yield min(1.0, seen / tokens) * (1 - TIMING_SHARE)
             if seen >= tokens:
                 break
-        looks = self._looks()
+        look_costs = self._look_costs()
         yield 1.0
         laptop = Curve(LAPTOP).at
         found = tuple(
@@ -177,27 +196,27 @@ class BestExit:
                 layers=exit.layers,
                 agreement=sum(map(sum, answers)) / seen,
                 look=look,
-                here=gain(answers, exit, self._c, look),
-                laptop=gain(answers, exit, laptop, exit.look),
+                here=best_gain(answers, exit, self._c, look),
+                laptop=best_gain(answers, exit, laptop, exit.look),
             )
-            for exit, answers, look in zip(self.exits, agreed, looks, strict=True)
+            for exit, answers, look in zip(self.exits, agreement, look_costs, strict=True)
         )
         yield Exits(key, seen, found)
 
-    def _agreed(self, prompt: Sequence[int]) -> list[list[bool]]:
-        """Of each exit: which of the answer's tokens, from the second on, would it have said?"""
+    def _agreement(self, prompt: Sequence[int]) -> list[list[bool]]:
+        """Mark, for each exit, the answer tokens (from the second on) that it would have predicted."""
         answer = self._answer(prompt)
         layers = [exit.layers for exit in self.exits]
-        said = self._guesses([*prompt, *answer[:-1]], layers)
-        return [[bool(a == b) for a, b in zip(row[len(prompt) :], answer[1:], strict=True)] for row in said]
+        predictions = self._predict([*prompt, *answer[:-1]], layers)
+        return [[bool(a == b) for a, b in zip(row[len(prompt) :], answer[1:], strict=True)] for row in predictions]
 
     def _answer(self, prompt: Sequence[int]) -> list[int]:
-        """As the model writes it by itself, greedily, without the token that ends it."""
+        """Return the model's greedy answer without the token that ends it."""
         answer: list[int] = []
         target = self.target
         target.truncate(0)
         *_, logits = prefill(target, prompt)
-        while len(answer) < ANSWER:
+        while len(answer) < ANSWER_TOKENS:
             token = int(logits.row().argmax())
             if answer and target.vocabulary.is_end(token):
                 break
@@ -205,17 +224,17 @@ class BestExit:
             logits = target.forward([token])
         return answer
 
-    def _looks(self) -> list[float]:
-        """Seconds of a look ahead by each exit, over those of a pass of one token at the same depth."""
+    def _look_costs(self) -> list[float]:
+        """Return each exit's seconds of a look ahead, divided by those of a pass of one token at the same depth."""
         target = self.target
-        size, plain, looks = target.size, float("inf"), [float("inf")] * len(self.exits)
-        for _ in range(TIMED):
-            # Another token than the one looked ahead at, whose lower layers would not run again.
+        size, plain, look_costs = target.size, float("inf"), [float("inf")] * len(self.exits)
+        for _ in range(TIMED_PASSES):
+            # A token other than the one looked ahead at below, or its lower layers would not run again.
             plain = min(plain, _seconds(partial(target.forward, [1])))
             target.truncate(size)
             for i, exit in enumerate(self.exits):
-                looks[i] = min(looks[i], _seconds(partial(target.look_ahead, [0], exit.layers)))
-        return [seconds / plain for seconds in looks]
+                look_costs[i] = min(look_costs[i], _seconds(partial(target.look_ahead, [0], exit.layers)))
+        return [seconds / plain for seconds in look_costs]
 
 
 def _seconds(do: Callable[[], object]) -> float:

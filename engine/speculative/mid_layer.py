@@ -1,7 +1,7 @@
-"""Mid-layer decoding: a lower layer of the target itself, with the target's own head behind it, drafts.
+"""Mid-layer decoding: a lower layer of the target itself, followed by the target's own output head, drafts.
 
-As in self-speculative decoding with an early exit (LayerSkip, arXiv:2404.16710; Draft & Verify, arXiv:2309.08168, skips
-layers in between). What the lower layers make of a draft is not computed again by the pass that verifies it, so a draft
+This is self-speculative decoding with an early exit (LayerSkip, arXiv:2404.16710; Draft & Verify, arXiv:2309.08168,
+skips layers in between). The verifying pass does not compute the lower layers again for the draft's tokens, so a draft
 costs less than the time that it takes.
 """
 
@@ -21,15 +21,18 @@ from engine.runtime.interface import EarlyExitRuntime, Runtime
 from engine.speculative.draft import Draft, sureness
 from models.shapes import Shapes
 
-LATELY = 32  # looks ahead whose lower quartile is the time of one: other programs only ever make them slower
-LEAST = 0.02  # of a look ahead's time, that drafting a token costs at least: its head
-USUAL = 0.75  # of the layers, where nobody measured which one is best: below that untrained models agree too seldom
+RECENT_LOOKS = 32  # their lower quartile is the time of a look ahead, because other programs only slow passes down
+MIN_COST_SHARE = 0.02  # least cost of a drafted token, as a share of a look ahead: the output head
+DEFAULT_EXIT_SHARE = 0.75  # of all layers, if no exit was measured; lower exits of untrained models agree too seldom
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """`layers` of the target draft. `lower`: their share of the work of all layers; `look`: share of a one-token pass's
-    work that one look ahead is, the head included."""
+    """An exit after `layers` layers of the target.
+
+    `lower`: share of these layers in the work of all layers. `look`: work of one look ahead, output head included, as a
+    share of a one-token pass.
+    """
 
     layers: int
     lower: float
@@ -41,10 +44,11 @@ class Exit:
 
 
 class MidLayer:
-    """A `Drafter`. `costs()`: what the target's passes cost, None as long as that is not known.
+    """A `Drafter` that exits the target early. `costs()`: the target's cost model, None before passes were timed.
 
-    It drafts at most as many tokens as asked for, and no more once the probability that all so far are right is below
-    what one more costs in plain steps."""
+    It stops drafting at the limit it is given, or once the probability that all tokens so far are right falls below the
+    cost of one more token in plain steps.
+    """
 
     name = "midlayer"
 
@@ -54,92 +58,94 @@ class MidLayer:
         self.exit = exit
         self._costs = costs
         self._chat: list[int] = []
-        self._looks: deque[float] = deque(maxlen=LATELY)
-        self._unpaid = 0.0  # seconds of drafts that came to nothing
+        self._look_times: deque[float] = deque(maxlen=RECENT_LOOKS)
+        self._uncharged_seconds = 0.0  # seconds of attempts without a draft; charged to the next draft
 
     def begin(self, tokens: Sequence[int]) -> None:
-        """A prompt was read."""
         self._chat = list(tokens)
-        self._unpaid = 0.0
+        self._uncharged_seconds = 0.0
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """The target has chosen these tokens."""
         self._chat.extend(tokens)
 
     @property
     def cost(self) -> float:
-        """Beyond what verifying saves, because the lower layers have run then."""
+        """Seconds per drafted token beyond those that verifying saves, because the lower layers have run by then."""
         look = self._look_seconds
-        return max(LEAST * look, look - self._saved(2))
+        return max(MIN_COST_SHARE * look, look - self._saved_seconds(2))
 
     @property
     def _look_seconds(self) -> float:
-        if self._looks:
-            return sorted(self._looks)[len(self._looks) // 4]
+        if self._look_times:
+            return sorted(self._look_times)[len(self._look_times) // 4]
         costs = self._costs()
         return self.exit.look * costs.pass_seconds(1, len(self._chat)) if costs else 0.0
 
-    def _saved(self, inputs: int) -> float:
-        """Seconds by which a pass of so many tokens is faster, all of which but one the lower layers have seen."""
+    def _saved_seconds(self, inputs: int) -> float:
+        """Return the seconds saved by a pass over `inputs` tokens whose lower layers have run for all but one."""
         costs, depth = self._costs(), len(self._chat)
         if costs is None:
             return 0.0
         return self.exit.lower * (costs.pass_seconds(inputs, depth, rows=1) - costs.pass_seconds(1, depth, rows=1))
 
     def propose(self, limit: int) -> list[Draft]:
-        """What this layer would say next, and after that, at most `limit` tokens. Raises Stopped."""
-        unread = self._chat[self.target.size :]  # the newest token, and those before it that are not kept
-        if limit < 1 or not unread:
+        """Return at most `limit` tokens that this layer predicts next. Raises Stopped."""
+        uncached = self._chat[self.target.size :]  # the newest token and pending ones before it
+        if limit < 1 or not uncached:
             return []
         started = time.perf_counter()
-        tokens, confidence = self._write(unread, limit)
-        seconds = self._unpaid + time.perf_counter() - started
+        tokens, confidence = self._write(uncached, limit)
+        seconds = self._uncharged_seconds + time.perf_counter() - started
         if not tokens:
-            self._unpaid = seconds
+            self._uncharged_seconds = seconds
             return []
-        self._unpaid = 0.0
-        cost = max(0.0, seconds - self._saved(len(unread) + len(tokens)))
+        self._uncharged_seconds = 0.0
+        cost = max(0.0, seconds - self._saved_seconds(len(uncached) + len(tokens)))
         return [Draft(tokens, self.name, sureness(confidence[0]), confidence, cost)]
 
-    def _write(self, unread: Sequence[int], most: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """At most so many tokens and their probabilities; none where the lower layers would end the answer."""
+    def _write(self, uncached: Sequence[int], most: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Return at most `most` tokens with their probabilities; none if the lower layers would end the answer."""
         tokens: list[int] = []
         confidence: list[float] = []
-        reach, enough = 1.0, self._one_more
-        for token, probability in self._guesses(unread):
+        reach, min_reach = 1.0, self._token_cost
+        for token, probability in self._predict(uncached):
             tokens.append(token)
             confidence.append(probability)
             reach *= probability
-            if len(tokens) == most or reach < enough:
+            if len(tokens) == most or reach < min_reach:
                 break
         return tuple(tokens), tuple(confidence)
 
     @property
-    def _one_more(self) -> float:
-        """What one more drafted token costs, in plain steps."""
+    def _token_cost(self) -> float:
+        """Cost of one more drafted token in plain steps."""
         costs = self._costs()
         return self.cost / costs.pass_seconds(1, len(self._chat)) if costs else self.exit.look
 
-    def _guesses(self, unread: Sequence[int]) -> Iterator[tuple[int, float]]:
-        """The likeliest next token and its probability, the one after it, and so on: each a pass, when asked for."""
+    def _predict(self, uncached: Sequence[int]) -> Iterator[tuple[int, float]]:
+        """Yield the likeliest next token with its probability, then the one after it, and so on.
+
+        Each token takes one look ahead, which runs when the token is asked for.
+        """
         while True:
             started = time.perf_counter()
-            logits = self.target.look_ahead(unread, self.exit.layers).row()
+            logits = self.target.look_ahead(uncached, self.exit.layers).row()
             token = int(logits.argmax())
             probability = min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
-            if len(unread) == 1:
-                self._looks.append(time.perf_counter() - started)
+            if len(uncached) == 1:
+                self._look_times.append(time.perf_counter() - started)
             if self.target.vocabulary.is_end(token):
                 return
             yield token, probability
-            unread = (token,)
+            uncached = (token,)
 
 
 class EarlyExits:
-    """Which layer of a loaded model drafts for the model itself, and the drafters made of its layers.
+    """The exits of a loaded model, and the drafters made of them.
 
-    `best`: the number of layers that is best for this model, None if it is not known; `pays`: do its drafts pay?
-    `why_not`: why another library computes the model, though our own graph was asked for."""
+    `best`: the best number of layers for this model, None if unknown; `pays`: whether its drafts pay. `why_not`: why
+    another library computes the model although our own graph was asked for.
+    """
 
     def __init__(
         self,
@@ -153,22 +159,25 @@ class EarlyExits:
         self.target, self.shapes, self.why_not = target, shapes, why_not
         self.best, self.pays = best, pays
         self._costs = costs
-        self._made: dict[tuple[int, type[MidLayer]], MidLayer] = {}
+        self._drafters: dict[tuple[int, type[MidLayer]], MidLayer] = {}
 
     def drafter(self, layers: int | None, form: type[MidLayer] = MidLayer) -> MidLayer:
-        """After so many layers, or the best number of them. Raises Failure where they cannot draft."""
-        target = self._can_exit()
-        count = layers or self._usual(target.exits)
+        """Return the drafter that exits after `layers` layers, or after the best number of them.
+
+        Raises Failure if these layers cannot draft.
+        """
+        target = self._require_exits()
+        count = layers or self._default_exit(target.exits)
         most = target.exits[-1]
         if count not in target.exits:
             raise Failure("no_such_layer.of_model", count=count, layers=most + 1, most=most)
         key = count, form
-        if key not in self._made:
-            self._made[key] = form(target, exit_of(self.shapes, count, most + 1), self._costs)
-        return self._made[key]
+        if key not in self._drafters:
+            self._drafters[key] = form(target, exit_of(self.shapes, count, most + 1), self._costs)
+        return self._drafters[key]
 
-    def paying(self) -> tuple[MidLayer, ...]:
-        """The best layer's drafter, if its drafts were measured to pay."""
+    def paying_drafters(self) -> tuple[MidLayer, ...]:
+        """Return the best exit's drafter if its drafts were measured to pay, else an empty tuple."""
         if (
             not self.pays
             or self.best is None
@@ -178,12 +187,12 @@ class EarlyExits:
             return ()
         return (self.drafter(self.best),)
 
-    def _usual(self, exits: range) -> int:
+    def _default_exit(self, exits: range) -> int:
         if self.best is not None and self.best in exits:
             return self.best
-        return max(1, round(USUAL * (len(exits) + 1)))
+        return max(1, round(DEFAULT_EXIT_SHARE * (len(exits) + 1)))
 
-    def _can_exit(self) -> EarlyExitRuntime:
+    def _require_exits(self) -> EarlyExitRuntime:
         if not isinstance(self.target, EarlyExitRuntime):
             how = self.why_not or Sentence.of("no_early_exit.choose_graph")
             raise Failure("no_early_exit.other_library", how=how)
@@ -193,7 +202,7 @@ class EarlyExits:
 
 
 def exit_of(shapes: Shapes | None, layers: int, of: int) -> Exit:
-    """By the weights that a token reads in the first `layers` of so many."""
+    """Return the exit after `layers` of `of` layers; its work is estimated by the weights that a token reads."""
     if shapes is None:
         return Exit(layers, layers / of, layers / of)
     weights = [layer.pass_bytes for layer in shapes.layers]

@@ -1,8 +1,8 @@
-"""Which draft to verify, if any, and how much of it: what saves most, within a budget of what may be lost.
+"""The draft policy: choose the draft and its length that save most, within a budget of what drafting may lose.
 
-At every step, for each draft in each length: gain = (1 + expected accepted tokens) / (c(batch) + drafting's own cost),
-all in plain steps, the time of a pass without a draft. Nothing is drafted if none beats 1. The expected number is that
-of Leviathan et al. (arXiv:2211.17192, equation 1), with a rate for each token in place of one for all.
+In every step, for each draft in each length: gain = (1 + expected accepted tokens) / (c(batch) + drafting's own cost).
+All times are in plain steps, the time of a pass without a draft. Nothing is drafted if no gain exceeds 1. The expected
+number is that of Leviathan et al. (arXiv:2211.17192, equation 1), with a rate for each token in place of one for all.
 """
 
 from __future__ import annotations
@@ -11,58 +11,62 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from engine.speculative.acceptance import ANY, GUESS_WEIGHT, Acceptance
+from engine.speculative.acceptance import ANY_TOKEN, GUESS_WEIGHT, Acceptance
 from engine.speculative.draft import Draft, Drafter
 from engine.tokenization.tokens import common_prefix
 
-SHARE = 0.01  # of the plain time so far that may be lost
-START = 1.25  # plain steps that may be lost before anything was won: from 125 tokens on, 2 % in all
-MOST_SAVED = 12.0  # plain steps that were won in earlier answers and may be staked in this one: one long draft
-MARGIN = 1.05  # expected gain from which a drafter that costs time is asked: below it is within the noise of the costs
-MOST_DRAFTED = 47  # with the newest token the largest pass that is timed
-LENGTHS = (*range(1, 8), 11, 15, 23, 31, 47)  # with the newest token sizes that are timed
-HOPELESS = 0.02  # a token that is accepted less often is not worth a look
-PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
+LOSS_SHARE = 0.01  # share of the plain time so far that may be lost
+INITIAL_LOSS = 1.25  # plain steps that may be lost at first; with LOSS_SHARE 2 % in all from 125 tokens on
+MAX_CARRIED = 12.0  # plain steps won in earlier answers that may be staked in this one: one long draft
+MIN_GAIN = 1.05  # expected gain from which a costly drafter is asked; smaller ones are within the noise of the costs
+MAX_DRAFTED = 47  # together with the newest token, the largest timed pass
+LENGTHS = (*range(1, 8), 11, 15, 23, 31, 47)  # together with the newest token, sizes of timed passes
+HOPELESS = 0.02  # tokens that are less likely to be accepted are not considered
+PROBE_EVERY = 64  # tokens between two requests to a costly drafter that does not pay
 
 
-class Budget:
-    """What drafting may lose: an account of the time won and lost against plain decoding, all in plain steps.
+class DraftBudget:
+    """Limit of what drafting may lose: an account of the time won and lost against plain decoding, all in plain steps.
 
-    A long draft is staked from what drafting has won. Where a pass of 16 tokens costs 9 steps, as it does on two cores
-    with llama.cpp, an answer that is a copy from its first word on would be over before it had won a stake that large
-    itself; so what earlier answers won may be staked too, up to a limit. Over all answers drafting never falls further
-    behind plain decoding than START and SHARE."""
+    A long draft is staked from what drafting has won. Where a pass of 16 tokens costs 9 steps, as on two cores with
+    llama.cpp, an answer that is a copy from its first word on would be over before it had won that stake itself. So the
+    time that earlier answers won may be staked too, up to a limit. Over all answers drafting never falls further behind
+    plain decoding than INITIAL_LOSS and LOSS_SHARE.
+    """
 
-    def __init__(self, before: float = 0.0) -> None:
-        """`before`: what earlier answers won, or lost as a negative number."""
-        self.before = limited(before)
+    def __init__(self, carried: float = 0.0) -> None:
+        """Restore what earlier answers won (`carried`); a negative number is what they lost."""
+        self.carried = limit_carried(carried)
         self._won = self._plain = 0.0
 
     def begin(self) -> None:
-        """A new answer. What was lost has to be earned again."""
-        self.before = limited(self.before + self._won + SHARE * self._plain)
+        """Start a new answer; carry over what was won, or what was lost and has to be won back."""
+        self.carried = limit_carried(self.carried + self._won + LOSS_SHARE * self._plain)
         self._won = self._plain = 0.0
 
     @property
     def left(self) -> float:
-        """How much may be lost now."""
-        return START + SHARE * self._plain + self._won + self.before
+        """Plain steps that may be lost now."""
+        return INITIAL_LOSS + LOSS_SHARE * self._plain + self._won + self.carried
 
-    def book(self, tokens: int, steps: float) -> None:
-        """A step gave `tokens` in the time of `steps` plain ones."""
+    def record_step(self, tokens: int, steps: float) -> None:
+        """Record a step that yielded `tokens` tokens in the time of `steps` plain steps."""
         self._plain += tokens
         self._won += tokens - steps
 
 
-def limited(before: float) -> float:
-    """What is taken over into the next answer."""
-    return min(MOST_SAVED, max(-START, before))
+def limit_carried(steps: float) -> float:
+    """Limit what is carried over into the next answer to -INITIAL_LOSS … MAX_CARRIED."""
+    return min(MAX_CARRIED, max(-INITIAL_LOSS, steps))
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
-    """What passes cost at the present depth. `batch(k)`: seconds of a pass of k tokens with logits for those drafted;
-    `plain()`: of this step without a draft; `base`: tokens that run without a draft: pending ones and the newest."""
+class StepCosts:
+    """StepCosts of passes at the present depth.
+
+    `batch(k)`: seconds of a pass of k tokens with logits for the drafted ones. `plain()`: seconds of this step without
+    a draft. `base`: tokens that run without a draft: the pending ones and the newest.
+    """
 
     batch: Callable[[int], float]
     plain: Callable[[], float]
@@ -74,10 +78,12 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
-    """How much of a draft is best verified. `saved`: plain steps that are expected to be saved, those of later steps
-    along the draft included, more than without a draft now. A draft that the budget forbids in any length has a gain
-    of 0. `pays`: it gains, and it saves."""
+class LengthChoice:
+    """A length in which to verify a draft, with what it is expected to bring.
+
+    `saved`: plain steps expected to be saved compared with no draft now, including later steps along the draft. `pays`:
+    both `gain` and `saved` say so. If the budget forbids every length, the gain is 0.
+    """
 
     length: int = 0
     expected: float = 0.0
@@ -90,17 +96,18 @@ class Length:
 
 
 def best_length(
-    rates: Sequence[float], costs: Costs, budget: Budget, drafting: float = 0.0, spent: float = 0.0
-) -> Length:
-    """The length that saves most among those that the budget allows, those that pay before others.
+    rates: Sequence[float], costs: StepCosts, budget: DraftBudget, drafting: float = 0.0, spent: float = 0.0
+) -> LengthChoice:
+    """Return the length that saves most among those that the budget allows; lengths that pay go before others.
 
-    A short draft leaves the rest of its line for the next step, a long one may be wrong early. So lengths are compared
-    by what they save in all: tokens that are likely accepted, less what the pass costs more than a plain one, and what
-    the best lengths save then if all is right. gain must beat 1 as well.
+    A short draft leaves the rest of its line for the next step; a long one may be wrong early. So lengths are compared
+    by what they save in all: tokens likely accepted, less the extra cost of the pass, plus what the best lengths save
+    afterwards if all is right. The gain must exceed 1 as well.
 
-    `rates`: of each token, given those before it; `drafting`: cost of a drafted token in plain steps; `spent`: what
-    drafting this one has cost already, which is lost without a draft too; the next one will cost it again."""
-    reach = reached(rates)
+    `rates`: of each token, given those before it. `drafting`: cost of a drafted token in plain steps. `spent`: cost of
+    this step's drafting, which is lost without a draft too; the next draft will cost as much again.
+    """
+    reach = reach_probabilities(rates)
     sizes = [n for n in LENGTHS if n < len(reach)]
     if len(reach) - 1 == len(rates) not in LENGTHS:
         sizes.append(len(rates))
@@ -108,21 +115,23 @@ def best_length(
     prices = [costs.batch(costs.base + n) / plain + n * drafting for n in sizes]
     again = spent / max(1, len(rates))
     total = list(accumulate(reach[1:], initial=0.0))  # expected accepted tokens, by length
-    later = savings(reach, total, [(n, price - 1 + n * again) for n, price in zip(sizes, prices, strict=True)])
-    best, needed = Length(), 1 / (1 + spent)  # time that is spent is spent without a draft too
+    later = later_savings(reach, total, [(n, price - 1 + n * again) for n, price in zip(sizes, prices, strict=True)])
+    best, needed = LengthChoice(), 1 / (1 + spent)  # drafting time is lost without a draft too
     for n, price in zip(sizes, prices, strict=True):
         gain, saved = (1 + total[n]) / (price + spent), total[n] - (price - 1) + later[n + 1] - later[1]
         pays = gain > needed and saved > 0
         if ((pays, saved) > (best.pays, best.saved) or not best.length) and price - 1 <= budget.left:
-            best = Length(n, total[n], gain, saved, pays)
+            best = LengthChoice(n, total[n], gain, saved, pays)
     return best
 
 
-def savings(reach: Sequence[float], total: Sequence[float], extra: Sequence[tuple[int, float]]) -> list[float]:
-    """[j]: plain steps that drafts along the line save once its first j tokens came, times the chance that they do.
+def later_savings(reach: Sequence[float], total: Sequence[float], extra: Sequence[tuple[int, float]]) -> list[float]:
+    """Return, for each j, the plain steps that later drafts along the line save, times the chance that j tokens come.
 
-    `extra`: what passes with drafts of some lengths cost more than plain ones. A plain step, or the target's own token
-    after a draft, may follow the line as well. Two more entries than the line has tokens: the last ones are 0."""
+    `extra`: pairs of a draft length and the extra cost of its pass over a plain one. A plain step, or the target's own
+    token after a draft, may follow the line as well. The result has two more entries than the line has tokens; the last
+    ones are 0.
+    """
     end = len(reach) - 1
     found = [0.0] * (end + 2)
     for at in range(end - 1, 0, -1):
@@ -137,8 +146,8 @@ def savings(reach: Sequence[float], total: Sequence[float], extra: Sequence[tupl
     return found
 
 
-def reached(rates: Sequence[float]) -> list[float]:
-    """The chance that at least 0, 1, 2 … tokens of a draft are accepted, as far as it is worth a look."""
+def reach_probabilities(rates: Sequence[float]) -> list[float]:
+    """Return the chance that at least 0, 1, 2 … tokens of a draft are accepted, until it falls below HOPELESS."""
     found = [1.0]
     for rate in rates:
         found.append(found[-1] * rate)
@@ -149,11 +158,12 @@ def reached(rates: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class DraftChoice:
-    """The draft to verify (empty: none) and the numbers it rests on. `gain` is that of the best draft, taken or not.
+    """The draft to verify (empty: none) and the numbers behind the choice.
 
-    `pass_seconds` and `plain_seconds`: of this step as decided, and without a draft, by the cost model.
-    `drafting_seconds`: what all drafters took for this step. `parents`: those of a `Tree`; empty for a line.
-    `proposed`: all drafts that there were."""
+    `gain`: of the best draft, taken or not. `pass_seconds` and `plain_seconds`: of this step as decided and without a
+    draft, by the cost model. `drafting_seconds`: time of all drafters in this step. `parents`: those of a `Tree`; empty
+    for a line. `proposed`: all drafts that were made.
+    """
 
     tokens: tuple[int, ...] = ()
     drafter: str = ""
@@ -168,92 +178,105 @@ class DraftChoice:
 
 
 class DraftPolicy:
-    """One per loaded model. Call `begin` for an answer; in each step `choose`, and `learn` what came."""
+    """The draft policy of a loaded model.
+
+    Callers call `begin` for an answer; in each step `choose`, then `learn` with the tokens that the step produced.
+    """
 
     def __init__(self, state: Mapping[str, object] | None = None) -> None:
-        """`state`: what `state` gave for the same model, or None."""
+        """Restore from what `state` returned for the same model, or start without experience."""
         state = state or {}
-        rates, before = state.get("acceptance"), state.get("budget")
+        rates, carried = state.get("acceptance"), state.get("budget")
         self.acceptance = Acceptance(rates if isinstance(rates, Mapping) else None)
-        self.budget = Budget(before if isinstance(before, float) else 0.0)
-        self.steps = 0  # that were learned from
+        self.budget = DraftBudget(carried if isinstance(carried, float) else 0.0)
+        self.steps = 0  # steps learned from since the state was stored
         self.begin()
 
     def state(self) -> dict[str, object]:
-        """What was learned, for JSON."""
-        return {"acceptance": self.acceptance.state(), "budget": self.budget.before}
+        """Return what was learned, for JSON."""
+        return {"acceptance": self.acceptance.state(), "budget": self.budget.carried}
 
     def begin(self) -> None:
-        """A new answer."""
+        """Start a new answer."""
         self.budget.begin()
-        self._since: dict[str, int] = {}  # tokens since each drafter that costs time was last asked
+        self._tokens_since_request: dict[str, int] = {}  # by costly drafter
 
-    def propose(self, drafters: Iterable[Drafter], costs: Costs, limit: int) -> list[Draft]:
-        """Drafts of all drafters that are worth being asked, of at most `limit` tokens."""
+    def propose(self, drafters: Iterable[Drafter], costs: StepCosts, limit: int) -> list[Draft]:
+        """Return the drafts, of at most `limit` tokens, of all drafters that are worth asking."""
         found = []
         for drafter in drafters:
-            if length := min(limit, self.worth_asking(drafter, costs)):
+            if length := min(limit, self.tokens_to_request(drafter, costs)):
                 found.extend(drafter.propose(length))
         return found
 
-    def worth_asking(self, drafter: Drafter, costs: Costs) -> int:
-        """How many tokens to ask a drafter for: all if asking is free, else as many as paid lately; 0 if none did.
+    def tokens_to_request(self, drafter: Drafter, costs: StepCosts) -> int:
+        """Return how many tokens to ask a drafter for; 0 if it is not worth asking.
 
-        Such a drafter is asked for a token once in PROBE_EVERY tokens, if the budget allows it."""
+        A drafter without cost is asked for MAX_DRAFTED tokens, any other for as many as pay by what was learned. If
+        none pay, it is asked for one token once in PROBE_EVERY tokens, if the budget allows it.
+        """
         if drafter.cost == 0:
-            return MOST_DRAFTED
-        self._since.setdefault(drafter.name, PROBE_EVERY)
-        plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name), GUESS_WEIGHT)
+            return MAX_DRAFTED
+        self._tokens_since_request.setdefault(drafter.name, PROBE_EVERY)
+        plain, rates = costs.plain(), self.acceptance.rates(typical_draft(drafter.name), GUESS_WEIGHT)
         best = best_length(rates, costs, self.budget, drafting=drafter.cost / plain)
-        if best.pays and best.gain > MARGIN:
+        if best.pays and best.gain > MIN_GAIN:
             return best.length
         lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
-        return int(self._since[drafter.name] >= PROBE_EVERY and lost <= self.budget.left)
+        return int(self._tokens_since_request[drafter.name] >= PROBE_EVERY and lost <= self.budget.left)
 
-    def choose(self, drafts: Sequence[Draft], costs: Costs) -> DraftChoice:
-        """The best draft in its best length. What making the drafts took is spent either way."""
+    def choose(self, drafts: Sequence[Draft], costs: StepCosts) -> DraftChoice:
+        """Return the best draft in its best length. The time to make the drafts counts either way."""
         plain = costs.plain()
         spent = sum(draft.cost_seconds for draft in drafts)
         best = DraftChoice(plain_seconds=plain, pass_seconds=plain, drafting_seconds=spent, reason="no draft")
-        so_far = Length()
+        best_so_far = LengthChoice()
         for draft in drafts:
-            found = best_length(self.acceptance.rates(draft), costs, self.budget, spent=spent / plain)
-            if (found.pays, found.saved) <= (so_far.pays, so_far.saved) and so_far.length:
+            candidate = best_length(self.acceptance.rates(draft), costs, self.budget, spent=spent / plain)
+            if (candidate.pays, candidate.saved) <= (best_so_far.pays, best_so_far.saved) and best_so_far.length:
                 continue
-            so_far, what = found, f"{draft.drafter}: {found}"
-            if found.pays:
-                seconds, tokens = costs.batch(costs.base + found.length), draft.tokens[: found.length]
-                best = DraftChoice(tokens, draft.drafter, found.expected, found.gain, plain, seconds, spent, what)
+            best_so_far, reason = candidate, f"{draft.drafter}: {candidate}"
+            if candidate.pays:
+                seconds, tokens = costs.batch(costs.base + candidate.length), draft.tokens[: candidate.length]
+                best = DraftChoice(
+                    tokens, draft.drafter, candidate.expected, candidate.gain, plain, seconds, spent, reason
+                )
             else:
-                best = replace(best, gain=found.gain, reason=f"{what}: too little")
+                best = replace(best, gain=candidate.gain, reason=f"{reason}: too little")
         return replace(best, proposed=tuple(drafts))
 
-    def learn(self, choice: DraftChoice, came: Sequence[int]) -> int:
-        """The step gave the tokens `came`: the accepted draft and the target's own next one. Returns how many were
-        accepted. An answer's end may cut `came` short; a token that ended it belongs to it."""
-        accepted: int = common_prefix(list(choice.tokens), list(came))
+    def learn(self, choice: DraftChoice, step_tokens: Sequence[int]) -> int:
+        """Learn from the tokens of a step, and return how many drafted ones were accepted.
+
+        The step's tokens are the accepted draft and the target's own next token. An answer's end may cut them short; a
+        token that ended the answer belongs to them.
+        """
+        accepted: int = common_prefix(list(choice.tokens), list(step_tokens))
         steps = (choice.pass_seconds + choice.drafting_seconds) / choice.plain_seconds
-        self.budget.book(len(came), steps)
+        self.budget.record_step(len(step_tokens), steps)
         self.steps += 1
-        for drafter in self._since:
-            self._since[drafter] += len(came)
+        for drafter in self._tokens_since_request:
+            self._tokens_since_request[drafter] += len(step_tokens)
         for draft in choice.proposed:
-            self._learn_from(draft, came)
+            self._learn_from(draft, step_tokens)
         return accepted
 
-    def _learn_from(self, draft: Draft, came: Sequence[int]) -> None:
-        """Drafts that were not verified teach as much as verified ones, as far as tokens came that they foretold."""
-        costly = draft.drafter in self._since
+    def _learn_from(self, draft: Draft, step_tokens: Sequence[int]) -> None:
+        """Record which tokens of a draft were right, up to its first wrong one.
+
+        Drafts that were not verified teach as much as verified ones.
+        """
+        costly = draft.drafter in self._tokens_since_request
         if costly:
-            self._since[draft.drafter] = 0
-        for place, (token, real) in enumerate(zip(draft.tokens, came, strict=False)):
+            self._tokens_since_request[draft.drafter] = 0
+        for place, (token, real) in enumerate(zip(draft.tokens, step_tokens, strict=False)):
             self.acceptance.learn(draft, place, token == real)
             if costly:
-                self.acceptance.learn(typical(draft.drafter), place, token == real)
+                self.acceptance.learn(typical_draft(draft.drafter), place, token == real)
             if token != real:
                 break
 
 
-def typical(drafter: str) -> Draft:
-    """Stands for whatever that drafter would propose."""
-    return Draft((ANY,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)
+def typical_draft(drafter: str) -> Draft:
+    """Return a draft that stands for all drafts of that drafter."""
+    return Draft((ANY_TOKEN,) * MAX_DRAFTED, drafter, (-1,), (0.5,) * MAX_DRAFTED)

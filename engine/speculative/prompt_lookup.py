@@ -1,8 +1,8 @@
-"""Prompt lookup: drafts what followed the last tokens when they occurred before in this chat.
+"""Prompt lookup: draft what followed the last tokens when they occurred before in this chat.
 
-The method is Saxena's Prompt Lookup Decoding (2023); its published form here is in `engine.speculative.published`. This
-form looks for the longest match among hashed suffixes, prefers to go on where a copy is under way or was left, and says
-how likely each token is (`engine.speculative.prompt_lookup_prior`).
+The method is Saxena's Prompt Lookup Decoding (2023); its published form is in `engine.speculative.published`. This form
+searches the longest match among hashed suffixes, prefers to continue where a copy is under way or was left, and
+estimates how likely each token is (`engine.speculative.prompt_lookup_prior`).
 """
 
 from __future__ import annotations
@@ -13,21 +13,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.speculative.draft import Draft
-from engine.speculative.prompt_lookup_prior import Foreseen, Grounds, prior
+from engine.speculative.prompt_lookup_prior import LookupEvidence, TokenRecords, acceptance_prior
 from engine.tokenization.tokens import common_prefix
 
-LOOK = 8  # occurrences that are compared
-NEAR = 60  # tokens around the place where a copy was left in which it is likely to be taken up again
+MAX_OCCURRENCES = 8  # earlier occurrences that are compared
+NEAR_TOKENS = 60  # a copy is likely to continue within this many tokens of where it was left
 NEAR_BONUS = 4
-SHORTEST_COPY = 3  # tokens foreseen one after the other, so that the place where that ended is remembered
-LEVELS = (1, 2, 4, 8)  # suffix lengths that are hashed
-MOST_MATCH = 32  # a longer match says no more
+SHORTEST_COPY = 3  # expected tokens in a row from which on the place where the copy ended is remembered
+LEVELS = (1, 2, 4, 8)  # lengths of the hashed suffixes
+MAX_MATCH = 32  # longer matches are no better evidence
 FIRST_SLOTS = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An earlier occurrence: what follows is at `position`, `length` tokens before it equal the last ones."""
+    """An earlier occurrence of the last tokens.
+
+    `length` tokens before `position` equal the chat's last ones, so the token at `position` is expected next. `near`:
+    the position continues a copy, or lies close to where one was left.
+    """
 
     position: int
     length: int
@@ -35,9 +39,9 @@ class Match:
 
 
 class PromptLookup:
-    """A `Drafter`."""
+    """A `Drafter` that copies what followed an earlier occurrence of the last tokens."""
 
-    name = "history"
+    name = "history"  # the value of `--draft` and the name in statistics: an interface, so it stays
     cost = 0.0
 
     def __init__(self) -> None:
@@ -46,78 +50,77 @@ class PromptLookup:
 
     def _begin_answer(self) -> None:
         self._answer_at = len(self._suffixes.tokens)
-        self._followed: int | None = None  # the position whose token is expected next
-        self._left: int | None = None  # where the last copy was left
-        self._run = 0  # tokens that came as expected, one after the other
-        self._foreseen = Foreseen()
-        self._matches: list[Match] | None = None  # of the end of the list, once they were asked for
+        self._expected_position: int | None = None  # the next token is expected to equal the one here
+        self._left_position: int | None = None  # where the answer last departed from what it copied
+        self._run_length = 0  # expected tokens in a row
+        self._records = TokenRecords()
+        self._matches: list[Match] | None = None  # cache of `matches`, valid until the next token
 
     @property
     def tokens(self) -> Sequence[int]:
-        """All of the chat."""
+        """All tokens of the chat."""
         return self._suffixes.tokens
 
     def begin(self, tokens: Sequence[int]) -> None:
-        """A prompt was read: what is common with the last chat stays indexed."""
+        """Start an answer after a prompt; the common prefix with the last chat stays indexed."""
         kept = common_prefix(self._suffixes.tokens, list(tokens))
-        self._suffixes.forget_after(kept)
+        self._suffixes.keep_first(kept)
         self._suffixes.extend(tokens[kept:])
         self._begin_answer()
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """The target has chosen these tokens."""
         for token in tokens:
-            self._follow(token)
+            self._record_token(token)
             self._suffixes.extend((token,))
             self._matches = None
 
-    def _follow(self, token: int) -> None:
-        """Was `token` expected? Keeps the score of that and where a copy is or was left."""
+    def _record_token(self, token: int) -> None:
+        """Record whether `token` was expected, and where a copy is or was left."""
         expected = self.matches()
-        self._followed = expected[0].position if expected else None
+        self._expected_position = expected[0].position if expected else None
         hit = False
-        if self._followed is not None:
-            hit = self._suffixes.tokens[self._followed] == token
-            self._foreseen.add(self._suffixes.tokens[self._followed], hit)
+        if self._expected_position is not None:
+            hit = self._suffixes.tokens[self._expected_position] == token
+            self._records.add(self._suffixes.tokens[self._expected_position], hit)
         if hit:
-            assert self._followed is not None
-            self._run += 1
-            self._followed += 1
+            assert self._expected_position is not None
+            self._run_length += 1
+            self._expected_position += 1
         else:
-            if self._run >= SHORTEST_COPY:
-                self._left = self._followed
-            self._run, self._followed = 0, None
+            if self._run_length >= SHORTEST_COPY:
+                self._left_position = self._expected_position
+            self._run_length, self._expected_position = 0, None
 
     def matches(self) -> list[Match]:
-        """Earlier occurrences of the last tokens, the most promising first."""
+        """Return earlier occurrences of the last tokens, most promising first."""
         if self._matches is None:
-            found = self._suffixes.occurrences(LOOK)
+            found = self._suffixes.occurrences(MAX_OCCURRENCES)
             matches = [Match(p, length, self._is_near(p)) for p, length in found.items()]
-            self._matches = sorted(matches, key=self._promise, reverse=True)
+            self._matches = sorted(matches, key=self._rank, reverse=True)
         return self._matches
 
     def _is_near(self, position: int) -> bool:
-        if self._followed is not None:
-            return position == self._followed
-        return self._left is not None and -2 <= position - self._left <= NEAR
+        if self._expected_position is not None:
+            return position == self._expected_position
+        return self._left_position is not None and -2 <= position - self._left_position <= NEAR_TOKENS
 
-    def _promise(self, match: Match) -> tuple[int, int, int]:
-        """A near match counts as a longer one; the nearest of them goes first, else the most recent."""
-        distance = abs(match.position - self._left) if match.near and self._left is not None else 0
+    def _rank(self, match: Match) -> tuple[int, int, int]:
+        """Return a sort key: a near match counts as a longer one; then the nearest goes first, then the most recent."""
+        distance = abs(match.position - self._left_position) if match.near and self._left_position is not None else 0
         return match.length + NEAR_BONUS * match.near, -distance, match.position
 
     def propose(self, limit: int) -> list[Draft]:
-        """What followed the most promising occurrence, at most `limit` tokens, as far as there is hope."""
+        """Return what followed the most promising occurrence, at most `limit` tokens, as far as it is likely enough."""
         started = time.perf_counter()
-        grounds = self.grounds(limit)
-        if grounds is None:
+        evidence = self.best_evidence(limit)
+        if evidence is None:
             return []
-        confidence = prior(grounds)
-        tokens = tuple(grounds.tokens[: len(confidence)])
+        confidence = acceptance_prior(evidence)
+        tokens = tuple(evidence.tokens[: len(confidence)])
         return [Draft(tokens, self.name, (), confidence, time.perf_counter() - started)]
 
-    def grounds(self, limit: int) -> Grounds | None:
-        """The most promising draft of `limit` tokens and what speaks for it; None if nothing occurred before."""
+    def best_evidence(self, limit: int) -> LookupEvidence | None:
+        """Return the most promising draft of `limit` tokens with its evidence; None if nothing occurred before."""
         if limit < 1 or not self.matches():
             return None
         best, *others = self.matches()
@@ -127,20 +130,21 @@ class PromptLookup:
             agreed = common_prefix(line, self._suffixes.continuation(other.position, limit))
             rivals[agreed] = max(rivals.get(agreed, 0), other.length)
         in_prompt = best.position < self._answer_at
-        return Grounds(line, best.length, in_prompt, rivals, self._foreseen.records)
+        return LookupEvidence(line, best.length, in_prompt, rivals, self._records.records)
 
 
 class Suffixes:
     """A token list with an index of its suffixes. Positions count tokens: the match at p ends before tokens[p].
 
-    Chains of earlier positions with the same hash as in zlib's deflate; every hit is verified, so that a shared slot
-    costs time only. Appending and forgetting a token takes constant time. Measured on 32,768 tokens of chats: 59 bytes
+    Earlier positions with the same hash form chains, as in zlib's deflate; every hit is verified, so that a shared slot
+    costs time only. Appending and dropping a token takes constant time. Measured on 32,768 tokens of chats: 59 bytes
     per token (four links of 4 bytes, four slots of 4 to 8, the list), 38 to 55 ms to build. A suffix automaton of
-    Python dictionaries takes 439 bytes and 33 ms, and knows neither the most recent occurrences nor how to forget."""
+    Python dictionaries takes 439 bytes and 33 ms, and can neither find the most recent occurrences nor drop tokens.
+    """
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
-        self._links = [array("i") for _ in LEVELS]  # of position p at p - 1: the one before with this hash, or 0
+        self._links = [array("i") for _ in LEVELS]  # index p - 1: the position before p with the same hash, or 0
         self._resize(FIRST_SLOTS)
 
     def _resize(self, slots: int) -> None:
@@ -152,7 +156,7 @@ class Suffixes:
         self._append(tokens)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append `tokens`."""
+        """Append `tokens` and index their suffixes."""
         if len(self.tokens) + len(tokens) > self._mask:
             self._resize(1 << (len(self.tokens) + len(tokens)).bit_length())
         self._append(tokens)
@@ -170,8 +174,8 @@ class Suffixes:
                 links.append(slots[slot])
                 slots[slot] = p
 
-    def forget_after(self, size: int) -> None:
-        """Keep the first `size` tokens."""
+    def keep_first(self, size: int) -> None:
+        """Keep the first `size` tokens; drop the others from the list and the index."""
         own, mask = self.tokens, self._mask
         for level, slots, links in zip(LEVELS, self._slots, self._links, strict=True):
             for p in range(len(own), max(size, level - 1), -1):
@@ -179,35 +183,36 @@ class Suffixes:
             del links[size:]
         del own[size:]
 
-    def occurrences(self, look: int) -> dict[int, int]:
-        """Earlier positions after the same tokens as the end's, and how many are the same (at most MOST_MATCH).
+    def occurrences(self, limit: int) -> dict[int, int]:
+        """Return earlier positions that follow the same tokens as the list's end, each with its match length.
 
-        Longer hashed suffixes are searched first, and at most 4 `look` links of each are followed, so that no text
-        makes a step slow. So of matches of 8 tokens and more, of 4 to 7, of 2 to 3 and of 1, the first that exist are
-        found; where there are more than `look` of them, the longest of the most recent ones."""
+        Matches count at most MAX_MATCH tokens. Longer hashed suffixes are searched first, and at most 4 `limit` links
+        of each are followed, so that no text makes a step slow. So matches of 8 and more tokens, of 4 to 7, of 2 to 3
+        and of 1 are tried in this order until `limit` are found; among equals the most recent ones are found first.
+        """
         found: dict[int, int] = {}
         size = len(self.tokens)
         for level, links in zip(reversed(LEVELS), reversed(self._links), strict=True):
             p = links[size - 1] if size >= level else 0
-            left = 4 * look
-            while p and left and len(found) < look:
-                if p not in found and (length := self.matched(p)) >= level:
+            left = 4 * limit
+            while p and left and len(found) < limit:
+                if p not in found and (length := self.match_length(p)) >= level:
                     found[p] = length
                 p = links[p - 1]
                 left -= 1
         return found
 
-    def matched(self, position: int) -> int:
-        """How many tokens before `position` equal the last ones."""
+    def match_length(self, position: int) -> int:
+        """Return how many tokens before `position` equal the last ones."""
         own, size = self.tokens, len(self.tokens)
-        most = min(MOST_MATCH, position)
+        most = min(MAX_MATCH, position)
         length = 0
         while length < most and own[position - 1 - length] == own[size - 1 - length]:
             length += 1
         return length
 
     def continuation(self, position: int, count: int) -> tuple[int, ...]:
-        """`count` tokens from `position` on; beyond the end what is copied goes on with what was copied (a period)."""
+        """Return `count` tokens from `position` on. Beyond the list's end the copy goes on with itself, as a period."""
         tokens = self.tokens[position : position + count]
         period = len(self.tokens) - position
         while len(tokens) < count:

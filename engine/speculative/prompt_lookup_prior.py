@@ -1,4 +1,4 @@
-"""What prompt lookup believes before anything is learned: how likely each token of a draft is, from what speaks for it.
+"""Prior acceptance of prompt lookup: how likely each drafted token is before anything was learned, from the match.
 
 A logistic regression, fitted to the tuning half of the recorded answers by `python -m benchmarks.fit_prior`.
 """
@@ -15,38 +15,42 @@ from numpy.typing import NDArray
 WEIGHTS = {
     "bias": -0.06,
     "single": -1.3,  # the match is a single token
-    "rival": -0.48,  # for each doubling of the match of another occurrence, which agreed so far and goes on otherwise
-    "prompt": 0.51,  # found in what was read, not in the answer itself
-    "prompt_length": 0.68,  # and for each doubling of the match's length, with the draft's tokens before
-    "record": 1.47,  # what became of this token in this answer when it was foreseen (`Foreseen`)
+    "rival": -0.48,  # per doubling of the longest match that agreed so far and continues differently
+    "prompt": 0.51,  # the match lies in the prompt, not in the answer
+    "prompt_length": 0.68,  # in a prompt, per doubling of the match length plus the place in the draft
+    "record": 1.47,  # how often the token was right in this answer (`TokenRecords`)
 }
 
-HOPELESS = 0.01  # a token that is reached less often is not worth being named
+HOPELESS = 0.01  # drafts end at tokens that are less likely to be reached
 
 
-class Foreseen:
-    """Which tokens came in an answer when they were foreseen, and which did not.
+class TokenRecords:
+    """Record, for one answer, of which expected tokens came and which did not.
 
-    Where an edit changes a word it often does so everywhere, and where a text is rewritten, its punctuation stays or
-    goes. `records`: of each token that was foreseen, ln((1 + times it came) / (1 + times it did not))."""
+    An edit that changes a word often changes it everywhere, and a rewritten text drops or keeps its punctuation
+    throughout. `records`: for each token that was expected, ln((1 + times it came) / (1 + times it did not)).
+    """
 
     def __init__(self) -> None:
         self.records: dict[int, float] = {}
         self._counts: dict[int, tuple[int, int]] = {}
 
-    def add(self, token: int, came: bool) -> None:
-        """A token was foreseen, and it came or did not."""
+    def add(self, token: int, right: bool) -> None:
+        """Record that a token was expected, and whether it came."""
         yes, no = self._counts.get(token, (1, 1))
-        yes, no = yes + came, no + (not came)
+        yes, no = yes + right, no + (not right)
         self._counts[token] = yes, no
         self.records[token] = math.log(yes / no)
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
-    """What speaks for a draft of these `tokens`, until the next token comes. `prompt`: it is from what was read.
+class LookupEvidence:
+    """Evidence for a draft of these `tokens`, valid until the next token comes.
 
-    `rivals`: from which of the draft's tokens on other occurrences go on otherwise, and the longest match of those."""
+    `length`: of the match; `prompt`: whether the match lies in the prompt, not in the answer. `rivals`: for a place in
+    the draft, the longest match of the other occurrences that go on differently from there. `records`: those of
+    `TokenRecords`.
+    """
 
     tokens: Sequence[int]
     length: int
@@ -55,33 +59,35 @@ class Grounds:
     records: Mapping[int, float]
 
 
-def features(grounds: Grounds) -> NDArray[np.float64]:
-    """Shape [tokens of the draft, WEIGHTS], in their order."""
-    places = np.arange(len(grounds.tokens))
+def features(evidence: LookupEvidence) -> NDArray[np.float64]:
+    """Return the regression's features, [tokens of the draft, WEIGHTS], in the order of WEIGHTS."""
+    places = np.arange(len(evidence.tokens))
     found = np.empty((len(places), len(WEIGHTS)))
     found[:, 0] = 1
-    found[:, 1] = grounds.length + places == 1
-    found[:, 2] = [math.log2(1 + grounds.rivals.get(place, 0)) for place in range(len(places))]
-    found[:, 3] = grounds.prompt
-    found[:, 4] = grounds.prompt * np.log2(grounds.length + places)
-    found[:, 5] = [grounds.records.get(token, 0) for token in grounds.tokens]
+    found[:, 1] = evidence.length + places == 1
+    found[:, 2] = [math.log2(1 + evidence.rivals.get(place, 0)) for place in range(len(places))]
+    found[:, 3] = evidence.prompt
+    found[:, 4] = evidence.prompt * np.log2(evidence.length + places)
+    found[:, 5] = [evidence.records.get(token, 0) for token in evidence.tokens]
     return found
 
 
-def prior(grounds: Grounds) -> tuple[float, ...]:
-    """The probability of each token of the draft, given that those before it are right, as far as there is hope.
+def acceptance_prior(evidence: LookupEvidence) -> tuple[float, ...]:
+    """Return the probability of each token of the draft, given that those before it are right.
 
-    What `features` and the weights say, token by token: most drafts are hopeless after a few, and between two passes,
-    with nothing in the processor's caches, one call of numpy takes longer than ten tokens do here."""
-    whole = BIAS + PROMPT * grounds.prompt
+    The result ends when HOPELESS is reached. It equals what `features` and the weights give, but is computed token by
+    token: most drafts are hopeless after a few tokens, and between two passes, with cold caches, one call of numpy
+    takes longer than ten tokens do here.
+    """
+    whole = BIAS + PROMPT * evidence.prompt
     found, reach = [], 1.0
-    for place, token in enumerate(grounds.tokens):
-        odds = whole + RECORD * grounds.records.get(token, 0)
-        if grounds.prompt:
-            odds += PROMPT_LENGTH * math.log2(grounds.length + place)
-        odds += SINGLE * (grounds.length + place == 1)
-        if place in grounds.rivals:
-            odds += RIVAL * math.log2(1 + grounds.rivals[place])
+    for place, token in enumerate(evidence.tokens):
+        odds = whole + RECORD * evidence.records.get(token, 0)
+        if evidence.prompt:
+            odds += PROMPT_LENGTH * math.log2(evidence.length + place)
+        odds += SINGLE * (evidence.length + place == 1)
+        if place in evidence.rivals:
+            odds += RIVAL * math.log2(1 + evidence.rivals[place])
         chance = 1 / (1 + math.exp(-odds))
         found.append(chance)
         reach *= chance

@@ -1,4 +1,4 @@
-"""Chats in a file, one a line as JSON: to learn from, or to ask again what was asked there."""
+"""Chats in a file, one per line as JSON: training data, or prompts for a benchmark."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from common.failures import CommandFailure
 from engine.protocol import Message
 
 
-class Chat(msgspec.Struct, frozen=True):
-    """A line of the file. `whole`: where its last answer ends, the answer ends, and not the room for it."""
+class ChatLine(msgspec.Struct, frozen=True):
+    """One line of the file. `whole`: the last answer was not cut off by a length limit."""
 
     messages: tuple[Message, ...]
     whole: bool = True
 
     @property
-    def asked(self) -> tuple[Message, ...]:
-        """What that answered."""
+    def prompt(self) -> tuple[Message, ...]:
+        """Messages before the last answer: the prompt that it answers."""
         return self.messages[:-1]
 
 
-def read_chats(path: Path) -> list[Chat]:
-    """Each with an answer at its end. Raises Failure with the number of a line that is no such chat."""
+def read_chats(path: Path) -> list[ChatLine]:
+    """Load the chats, each of which ends with an answer.
+
+    Raises CommandFailure if the file cannot be read, and with the line's number if a line is invalid.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -33,7 +36,7 @@ def read_chats(path: Path) -> list[Chat]:
         if not line.strip():
             continue
         try:
-            chat = msgspec.json.decode(line, type=Chat)
+            chat = msgspec.json.decode(line, type=ChatLine)
         except msgspec.MsgspecError as error:
             sentence = f"Line {number} of {path.name} is no chat: {error}."
             raise CommandFailure(

@@ -1,9 +1,10 @@
-"""Renders chat templates as Hugging Face's Transformers do, for whom they are written. Knows no chat and no model.
+"""Rendering of chat templates as in Hugging Face's Transformers, for which they are written.
 
-A template is a program from a stranger: it runs in Jinja's sandbox and gets nothing but what it is rendered with. The
-sandbox does not keep it from computing for ever or filling the memory, and compiling it computes too (Jinja works out
-constant expressions). So this file is a program of its own (`serve`), which `engine.tokenization.renderer` starts and
-ends. It imports nothing of ours: what it has loaded is what it costs, 10 MB.
+A template is a stranger's program. It runs in Jinja's sandbox and gets only the values that it is rendered with. The
+sandbox does not stop a template from computing for ever or filling the memory, and even compiling may compute, because
+Jinja evaluates constant expressions. So this file is a program of its own (`serve`), which
+`engine.tokenization.renderer` starts and ends. It imports no other module of ours, so that the process takes only
+10 MB.
 """
 
 from __future__ import annotations
@@ -26,31 +27,32 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 STATM = Path("/proc/self/statm")
-RENDER = "render"  # how a packaged engine is asked to be this process
-IDLE = 60.0  # seconds without a question, after which the process ends: starting it again takes 0.1 s
-ROOM = 128 << 20  # bytes a template may need beyond what Python has, and PER_BYTE for each of a question's
-PER_BYTE = 24
-MOST_TEXT = 4 << 20  # characters a template may write, and TIMES as many as the question's bytes
-TIMES = 4
-LARGE = 2 << 20  # bytes of a question
-LONGEST_REASON = 300  # characters
-FOREIGN = re.compile("[^\x00-\x7f\ue000-\uf8ff]")  # private characters stand for others (`engine.tokenization.marks`)
+RENDER = "render"  # argument with which a packaged engine becomes this process
+IDLE_SECONDS = 60.0  # without a request the process ends then; starting it again takes 0.1 s
+# Bytes that rendering may take in addition to Python with Jinja: a constant, and a number for each byte of the request.
+SPARE_BYTES, BYTES_PER_REQUEST_BYTE = 128 << 20, 24
+# Characters that a template may write: a constant, and a number for each byte of the request.
+MAX_TEXT, TEXT_PER_REQUEST_BYTE = 4 << 20, 4
+LARGE_REQUEST = 2 << 20  # bytes of a request, after which the process ends to free its memory
+MAX_REASON = 300  # characters
+# Private-use characters are escapes of `engine.tokenization.escaping`; they stay.
+NON_ASCII = re.compile("[^\x00-\x7f\ue000-\uf8ff]")
 
 
 class GenerationTag(jinja2.ext.Extension):
-    """`{% generation %}…{% endgeneration %}` marks what a training counts; it prints its content."""
+    """The tag `{% generation %}…{% endgeneration %}`, which marks text for training; rendering prints its content."""
 
     tags = {"generation"}  # noqa: RUF012  jinja2's own declaration
 
     def parse(self, parser: Parser) -> list[Node]:
-        """What stands between the tags."""
+        """Return the nodes between the tags."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 @lru_cache(maxsize=4)
-def compiled(source: str) -> jinja2.Template:
-    """Raises for a damaged template whatever Jinja and Python's compiler raise."""
+def compile_template(source: str) -> jinja2.Template:
+    """Compile a template. Raises whatever Jinja and Python's compiler raise for a damaged one."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, jinja2.ext.loopcontrols]
     )
@@ -61,12 +63,12 @@ def compiled(source: str) -> jinja2.Template:
 
 
 def raise_exception(message: str) -> None:
-    """For templates: raises ValueError with their message."""
+    """Raise ValueError with a template's message; templates call this function."""
     raise ValueError(message)
 
 
 def strftime_now(form: str) -> str:
-    """For templates: the time here and now."""
+    """Return the local time in the given format; templates call this function."""
     return datetime.now().strftime(form)
 
 
@@ -77,108 +79,124 @@ def to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Jinja's own filter escapes HTML, which a prompt is not."""
+    """Return a value as JSON without HTML escapes, which Jinja's own `tojson` adds and a prompt must not have."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
-    return FOREIGN.sub(lambda found: json.dumps(found[0])[1:-1], text) if ensure_ascii else text
+    return NON_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text) if ensure_ascii else text
 
 
-class TooMuch(Exception):
-    """The template writes without end."""
+class TextTooLong(Exception):
+    """The template writes more text than allowed."""
 
 
-def written(template: jinja2.Template, values: dict[str, Any], most: int) -> str:
-    """What it makes of `values`. Raises whatever a template can raise, and TooMuch beyond `most` characters."""
+def render_limited(template: jinja2.Template, values: dict[str, Any], max_chars: int) -> str:
+    """Render the template with `values`.
+
+    Raises whatever a template can raise, and TextTooLong beyond `max_chars` characters.
+    """
     parts, length = [], 0
     for part in template.generate(values):
         parts.append(part)
         length += len(part)
-        if length > most:
-            raise TooMuch
+        if length > max_chars:
+            raise TextTooLong
     return "".join(parts)
 
 
-USUAL = (jinja2.TemplateError, ValueError, TypeError)  # what templates raise that say they cannot render a chat
+USUAL = (jinja2.TemplateError, ValueError, TypeError)  # exceptions of templates that refuse a chat
 
 
-class Answerer:
-    """Answers questions. `sound` until Python ran out of memory or stack, after which it does odd things, or keeps the
-    memory of a large chat."""
+class RequestHandler:
+    """Handler of render requests in the template's process.
+
+    `healthy` turns False when the process must end: Python ran out of memory or stack and may misbehave, or it keeps
+    the memory of a large chat.
+    """
 
     def __init__(self) -> None:
-        self.sound = True
+        self.healthy = True
 
-    def answer(self, question: bytes) -> bytes:
-        """A question has a template's `source` and the `values` to render it with, or null: compile it, no more.
+    def reply_to(self, request: bytes) -> bytes:
+        """Render a template; request and reply are JSON.
 
-        The answer is a `text`, or a `problem` (the template is "damaged", "refuses", is "endless") and a `reason`."""
+        A request has the template's `source` and the `values` to render it with; null only compiles it. A reply has
+        either a `text`, or a `problem` (the template is "damaged", "refuses", or is "endless") and a `reason`.
+        """
         problem = "damaged"
         try:
-            asked = json.loads(question)
-            template = compiled(asked["source"])
+            fields = json.loads(request)
+            template = compile_template(fields["source"])
             problem = "refuses"
-            values = asked["values"]
-            text = "" if values is None else written(template, values, MOST_TEXT + TIMES * len(question))
-            self.sound = len(question) < LARGE
+            values = fields["values"]
+            text = (
+                ""
+                if values is None
+                else render_limited(template, values, MAX_TEXT + TEXT_PER_REQUEST_BYTE * len(request))
+            )
+            self.healthy = len(request) < LARGE_REQUEST
             return json.dumps({"text": text}).encode()
-        except (MemoryError, TooMuch):
-            self.sound = False
+        except (MemoryError, TextTooLong):
+            self.healthy = False
             return json.dumps({"problem": "endless"}).encode()
         except Exception as error:  # noqa: BLE001  # a stranger's program raises anything
-            self.sound = isinstance(error, USUAL)
-            return json.dumps({"problem": problem, "reason": reason(error)}).encode()
+            self.healthy = isinstance(error, USUAL)
+            return json.dumps({"problem": problem, "reason": error_reason(error)}).encode()
 
 
-def reason(error: Exception) -> str:
-    """What the user reads of an error in a template."""
+def error_reason(error: Exception) -> str:
+    """Return the text that the user reads about an error in a template."""
     plain = isinstance(error, jinja2.TemplateError | ValueError) and str(error)
-    return (plain or f"{type(error).__name__}: {error}")[:LONGEST_REASON]
+    return (plain or f"{type(error).__name__}: {error}")[:MAX_REASON]
 
 
 def serve(seconds: float) -> int:
-    """An empty line once all is loaded, then an answer to each question on stdin, a line of JSON each.
+    """Write an empty line when all is loaded, then one line of JSON for each request on stdin; return the exit code.
 
-    A process that nobody asks, or that takes longer than `seconds` for an answer, ends itself, even if whoever started
-    it is gone: faulthandler's watch is C code, which does not wait for a template to let Python go on."""
-    questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what is printed is no answer
-    answerer = Answerer()
+    The process ends itself when it gets no request for IDLE_SECONDS or needs more than `seconds` for a reply, even if
+    its parent is gone. faulthandler's timer is C code, which works while a template blocks Python.
+    """
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # printed text must not become a reply
+    handler = RequestHandler()
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         line = b""
         while True:
-            answers.write(line + b"\n")
-            answers.flush()
-            if not answerer.sound:
+            replies.write(line + b"\n")
+            replies.flush()
+            if not handler.healthy:
                 return 0
-            faulthandler.dump_traceback_later(IDLE, exit=True, file=nowhere)
-            if not (question := questions.readline()):
+            faulthandler.dump_traceback_later(IDLE_SECONDS, exit=True, file=nowhere)
+            if not (request := requests.readline()):
                 return 0
             faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-            addresses = own_addresses()  # now, with what the watch's thread has reserved
-            limit_addresses(addresses and addresses + allowance(question))
-            line = answerer.answer(question)
-            limit_addresses(None)
+            used = used_address_space()  # includes what faulthandler's timer thread has reserved
+            limit_address_space(used and used + memory_allowance(request))
+            line = handler.reply_to(request)
+            limit_address_space(None)
 
 
-def allowance(question: bytes) -> int:
-    """Bytes that answering may take beyond what Python with Jinja has."""
-    return ROOM + PER_BYTE * len(question)
+def memory_allowance(request: bytes) -> int:
+    """Return the bytes that rendering may take beyond those of Python with Jinja."""
+    return SPARE_BYTES + BYTES_PER_REQUEST_BYTE * len(request)
 
 
-def own_addresses() -> int | None:
-    """Bytes of addresses in use; None where the system does not say, or does not limit them."""
+def used_address_space() -> int | None:
+    """Return the bytes of address space in use, or None if the system does not report or limit them."""
     try:
         return int(STATM.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
 
 
-def limit_addresses(most: int | None) -> None:
-    """Where the system can, a single huge allocation fails before it is used; elsewhere the process is watched."""
+def limit_address_space(max_bytes: int | None) -> None:
+    """Limit this process's address space to `max_bytes` bytes (None: no limit), where the system can.
+
+    A single huge allocation then fails before any of it is used. Elsewhere the parent watches the process's memory.
+    """
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         _, hardest = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (hardest if most is None else most, hardest))
+        resource.setrlimit(resource.RLIMIT_AS, (hardest if max_bytes is None else max_bytes, hardest))
 
 
 if __name__ == "__main__":

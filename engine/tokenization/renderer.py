@@ -1,9 +1,9 @@
-"""Renders chat templates in a process of its own (`engine.tokenization.jinja`), with limits on time, memory and text.
+"""Renderer: renders chat templates in a process of its own, with limits on time and memory.
 
-Measured on 2 busy cores: 0.4 ms a prompt more than in this process, 0.7 s for the first one, and 10.6 MiB as long as
-the process lives, which is until nobody has asked for a minute. The alternative was a sandbox in this process that
-counts operations, calls and loops: it costs no memory, but misses what nobody thought of, and what Jinja's compiler
-works out before anything runs. A process can be killed whatever it does.
+The process runs `engine.tokenization.jinja`. Measured on 2 busy cores: 0.4 ms per prompt more than in this process, 0.7
+s for the first one, and 10.6 MiB while the process lives; it ends after a minute without a request. The alternative was
+a sandbox in this process that counts operations, calls and loops. That costs no memory, but misses unforeseen
+constructs and what Jinja's compiler evaluates before anything runs. A process can be killed whatever it does.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from engine.run_subprocess import TUNABLES
 from engine.stop import Stopped
 from engine.tokenization import jinja
 
-SECONDS = 5.0  # of processor time for one prompt: what other programs take is not the template's fault
-PATIENCE = 12  # times as much may pass by the clock, on the busiest machine
-STARTING = 30.0  # for the process: a busy machine, a slow disk
-GRACE = 5.0  # so much later than it is killed the process ends itself
-WATCHED = 0.02  # seconds between looks at a process that takes its time
-RESIDENT = 48 << 20  # bytes of Python with Jinja, generously
+CPU_SECONDS = 5.0  # processor time for one prompt: the template is not to blame for what other programs take
+WALL_FACTOR = 12  # how many times as long may pass by the clock, on a busy machine
+START_SECONDS = 30.0  # for starting the process, on a busy machine with a slow disk
+GRACE = 5.0  # seconds after the last limit, when the process ends itself if it was not killed
+POLL_SECONDS = 0.02  # between checks of the limits
+BASE_BYTES = 48 << 20  # generous size of Python with Jinja
 
 
-class Trouble(Exception):
-    """Why there is no text: the template is "damaged", it "refuses" what it is to render, or it is "endless".
+class RenderError(Exception):
+    """Error of a template, which gives no text: `problem` is "damaged", "refuses" or "endless".
 
-    `str()` is what Jinja or Python says of it, "" where the limits ended it."""
+    `str()` is the message of Jinja or Python, or "" if a limit ended the rendering.
+    """
 
     def __init__(self, problem: str, reason: str = "") -> None:
         super().__init__(reason)
@@ -43,137 +44,146 @@ class Trouble(Exception):
 
 
 def environment() -> dict[str, str]:
-    """Ours, without huge pages, which are for weights: here they would be most of the process's memory.
+    """Return this process's environment without huge pages and with one malloc arena.
 
-    And with one heap for all threads: at times glibc reserves 64 MiB of addresses for another one when the thread that
-    watches for the end of the time starts, and the limit on addresses would count them as the template's."""
+    Huge pages are meant for weights; they would be most of the template process's memory. A second arena is reserved at
+    times when faulthandler's timer thread starts: its 64 MiB of addresses would count towards the template's limit.
+    """
     return {name: value for name, value in os.environ.items() if name != TUNABLES} | {"MALLOC_ARENA_MAX": "1"}
 
 
 class Renderer:
-    """Starts the process when it is needed. May be used from several threads: one at a time is answered."""
+    """The template process, started when it is needed.
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    Several threads may use it; their requests are processed one by one.
+    """
+
+    def __init__(self, seconds: float = CPU_SECONDS) -> None:
         self._seconds = seconds
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def check(self, source: str, stopped: Callable[[], bool]) -> None:
-        """Compiles a template. Raises as `render` does."""
-        self._ask(source, None, stopped)
+        """Compile a template without rendering it. Raises the same as `render`."""
+        self._request(source, None, stopped)
 
     def render(self, source: str, values: dict[str, Any], stopped: Callable[[], bool]) -> str:
-        """What the template `source` makes of `values`, which are what JSON can say. Raises Trouble, and Stopped soon
-        after `stopped` says so."""
-        return self._ask(source, values, stopped)
+        """Render the template `source` with `values`, which are JSON types.
+
+        Raises RenderError, and Stopped soon after `stopped` returns True.
+        """
+        return self._request(source, values, stopped)
 
     def close(self) -> None:
-        """Ends the process; it starts again when it is needed."""
-        with self._turn:
-            self._end()
+        """End the process; the next request starts it again."""
+        with self._lock:
+            self._kill_process()
 
-    def _ask(self, source: str, values: dict[str, Any] | None, stopped: Callable[[], bool]) -> str:
-        question = json.dumps({"source": source, "values": values}).encode() + b"\n"
-        while not self._turn.acquire(timeout=WATCHED):
+    def _request(self, source: str, values: dict[str, Any] | None, stopped: Callable[[], bool]) -> str:
+        request = json.dumps({"source": source, "values": values}).encode() + b"\n"
+        while not self._lock.acquire(timeout=POLL_SECONDS):
             if stopped():
                 raise Stopped
         try:
-            # One that ended by itself may have done so for lack of questions, just when this one came.
-            line = self._answer(question, stopped) or self._answer(question, stopped)
+            # A second try: the process may have ended for lack of requests just when this request came.
+            line = self._send(request, stopped) or self._send(request, stopped)
         finally:
-            self._turn.release()
-        answer = json.loads(line) if line else {"problem": "endless"}
-        if "text" in answer:
-            return str(answer["text"])
-        raise Trouble(answer["problem"], answer.get("reason", ""))
+            self._lock.release()
+        reply = json.loads(line) if line else {"problem": "endless"}
+        if "text" in reply:
+            return str(reply["text"])
+        raise RenderError(reply["problem"], reply.get("reason", ""))
 
-    def _answer(self, question: bytes, stopped: Callable[[], bool]) -> bytes:
-        """Empty when the process ended by itself."""
+    def _send(self, request: bytes, stopped: Callable[[], bool]) -> bytes:
+        """Send a request to the process and return its reply; empty if the process ended by itself."""
         if self._process is None or self._process.poll() is not None:
             self._start()
-            self._exchange(b"", STARTING, stopped)
-        return self._exchange(question, self._seconds, stopped) if self._process else b""
+            self._exchange(b"", START_SECONDS, stopped)
+        return self._exchange(request, self._seconds, stopped) if self._process else b""
 
-    def _exchange(self, question: bytes, seconds: float, stopped: Callable[[], bool]) -> bytes:
+    def _exchange(self, request: bytes, seconds: float, stopped: Callable[[], bool]) -> bytes:
         assert self._process
-        exchange = Exchange(self._process, question)
+        exchange = Exchange(self._process, request)
         try:
-            exchange.wait(seconds, RESIDENT + jinja.allowance(question), stopped)
+            exchange.wait(seconds, BASE_BYTES + jinja.memory_allowance(request), stopped)
         finally:
-            if not exchange.answer:
-                self._end()
-        return exchange.answer
+            if not exchange.reply:
+                self._kill_process()
+        return exchange.reply
 
     def _start(self) -> None:
-        self._end()
+        self._kill_process()
         program = [jinja.RENDER] if getattr(sys, "frozen", False) else ["-I", jinja.__file__]
         self._process = subprocess.Popen(
-            [sys.executable, *program, str(PATIENCE * self._seconds + GRACE)],
+            [sys.executable, *program, str(WALL_FACTOR * self._seconds + GRACE)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment(),
-            # Ctrl-C in the terminal is for whoever waits for the prompt.
+            # Ctrl-C in the terminal must reach only the process that waits for the prompt.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
 
-    def _end(self) -> None:
+    def _kill_process(self) -> None:
         process, self._process = self._process, None
         if process:
             process.kill()
-            with suppress(OSError), process:  # which closes its pipes, a question half read in one of them
+            with suppress(OSError), process:  # closes the pipes, even if a request was only half read
                 pass
 
 
 class Exchange(threading.Thread):
-    """One question and its answer: a thread, because on no system can one wait for a pipe and for other things too."""
+    """One request and its reply, in a thread: no system can wait for a pipe and for other events at the same time."""
 
-    def __init__(self, process: subprocess.Popen[bytes], question: bytes) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         super().__init__(name="template", daemon=True)
         self._process = process
-        self._question = question
-        self.answer = b""
+        self._request = request
+        self.reply = b""
         self.start()
 
     def run(self) -> None:
-        """In the thread: ask, and wait for the answer."""
-        asked, answered = self._process.stdin, self._process.stdout
-        assert asked
-        assert answered
-        with suppress(OSError):  # it ended
-            asked.write(self._question)
-            asked.flush()
-            line = answered.readline()
-            self.answer = line if line.endswith(b"\n") else b""
+        """Write the request and read the reply; runs in the thread."""
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests
+        assert replies
+        with suppress(OSError):  # the process ended
+            requests.write(self._request)
+            requests.flush()
+            line = replies.readline()
+            self.reply = line if line.endswith(b"\n") else b""
 
-    def wait(self, seconds: float, most: int, stopped: Callable[[], bool]) -> None:
-        """Returns when there is an answer, or the process ended. Raises Trouble at a limit (`seconds` of processor
-        time, PATIENCE times as many by the clock, `most` bytes), Stopped when stopped; the process is killed then."""
-        until, enough = time.monotonic() + PATIENCE * seconds, self._used() + seconds
-        self.join(WATCHED)
+    def wait(self, seconds: float, max_bytes: int, stopped: Callable[[], bool]) -> None:
+        """Wait until the reply came or the process ended; kill the process at a limit or when stopped.
+
+        Raises RenderError at a limit: `seconds` of processor time, WALL_FACTOR times as many by the clock, or
+        `max_bytes` of memory. Raises Stopped when `stopped` returns True.
+        """
+        deadline, max_cpu = time.monotonic() + WALL_FACTOR * seconds, self._cpu_seconds() + seconds
+        self.join(POLL_SECONDS)
         while self.is_alive():
             if stopped():
                 self._kill()
                 raise Stopped
-            if time.monotonic() > until or self._used() > enough or self._resident() > most:
+            if time.monotonic() > deadline or self._cpu_seconds() > max_cpu or self._resident_bytes() > max_bytes:
                 self._kill()
-                raise Trouble("endless")
-            self.join(WATCHED)
+                raise RenderError("endless")
+            self.join(POLL_SECONDS)
 
-    def _used(self) -> float:
-        """Seconds of processor time so far."""
-        with suppress(psutil.Error):  # it ended
+    def _cpu_seconds(self) -> float:
+        """Return the process's processor time so far in seconds."""
+        with suppress(psutil.Error):  # the process ended
             times = psutil.Process(self._process.pid).cpu_times()
             return times.user + times.system
         return 0.0
 
-    def _resident(self) -> int:
-        with suppress(psutil.Error):  # it ended
+    def _resident_bytes(self) -> int:
+        with suppress(psutil.Error):  # the process ended
             return psutil.Process(self._process.pid).memory_info().rss
         return 0
 
     def _kill(self) -> None:
         self._process.kill()
         self.join()
-        self.answer = b""
+        self.reply = b""

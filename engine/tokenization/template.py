@@ -1,6 +1,7 @@
-"""Messages to prompt tokens by the model's own chat template, or ChatML for a model without one.
+"""Chat template: turns messages into prompt tokens, by the model's own template, or by ChatML if the model has none.
 
-A model's own template is rendered in another process (`engine.tokenization.renderer`); ChatML, which is ours, here.
+A model's own template is rendered in another process (`engine.tokenization.renderer`); ChatML, which is ours, in this
+one.
 """
 
 from __future__ import annotations
@@ -14,35 +15,40 @@ from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol import Message
 from engine.stop import Stopped
-from engine.tokenization.jinja import compiled
-from engine.tokenization.marks import Marks, runs, tags
-from engine.tokenization.renderer import Renderer, Trouble
-from engine.tokenization.tokens import ModelVocabulary, common_prefix, spelling
+from engine.tokenization.escaping import ControlTextEscaper, find_tags, split_by_origin
+from engine.tokenization.jinja import compile_template
+from engine.tokenization.renderer import Renderer, RenderError
+from engine.tokenization.tokens import ModelVocabulary, common_prefix, tokens_that_spell
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# What opens a model's reasoning. Some templates write it at the end of the prompt: the answer begins inside it then.
+# Markers that open a model's reasoning. Some templates write one at the end of the prompt, so that the answer begins
+# inside the reasoning.
 OPENINGS = (
     "<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]", "◁think▷", "<|START_THINKING|>",
     "<|channel|>analysis<|message|>", "<|channel>thought",
 )  # fmt: skip
-LAST_TOKENS = 16  # of a prompt, among which an opening is looked for
+LAST_TOKENS = 16  # end of a prompt that is searched for an opening
 CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
-MOST_TAGS = 200  # what a hostile template would have more of
+MAX_TAGS = 200  # a hostile template may contain any number
 
 
-def never() -> bool:
-    """Whether to stop, for who never does."""
+def never_stopped() -> bool:
+    """Return False: a `stopped` callback that never stops."""
     return False
 
 
 class ChatTemplate:
-    """`kind` says whose template it is, `stops` what ends an answer besides the vocabulary's end tokens."""
+    """A model's chat template with its vocabulary.
 
-    def __init__(self, source: str, vocabulary: ModelVocabulary, stopped: Callable[[], bool] = never) -> None:
-        """Raises Stopped if it was stopped while the template is compiled."""
+    `kind`: whose template it is. `stops`: strings that end an answer besides the vocabulary's end tokens. `notes`: what
+    the user should know about the template.
+    """
+
+    def __init__(self, source: str, vocabulary: ModelVocabulary, stopped: Callable[[], bool] = never_stopped) -> None:
+        """Compile the template `source` (empty: use ChatML). Raises Stopped if `stopped` returns True meanwhile."""
         self.vocabulary = vocabulary
         self.kind: Literal["model", "chatml"] = "chatml"
         self.notes: tuple[Sentence, ...] = ()
@@ -57,71 +63,78 @@ class ChatTemplate:
         try:
             self._renderer.check(source, stopped)
             self.kind, self.stops, self._source = "model", (), source
-            found = sorted(tags(source))[:MOST_TAGS]
+            found = sorted(find_tags(source))[:MAX_TAGS]
             self._visible = frozenset(
-                tag for tag in found if not self._controls(vocabulary.tokenize(tag, special=True))
+                tag for tag in found if not self._control_texts(vocabulary.tokenize(tag, special=True))
             )
-        except Trouble as trouble:
-            self.notes = (Sentence.of("template.damaged", reason=str(trouble) or Sentence.of("template.limits")),)
+        except RenderError as error:
+            self.notes = (Sentence.of("template.damaged", reason=str(error) or Sentence.of("template.limits")),)
 
     def close(self) -> None:
-        """What the template's process holds is given back; it starts again when it is needed."""
+        """End the template's process and free its memory; the next use starts it again."""
         self._renderer.close()
 
     def tokens(
         self,
         messages: Sequence[Message],
-        open_end: bool = False,
-        most: int | None = None,
-        stopped: Callable[[], bool] = never,
+        continue_last: bool = False,
+        max_tokens: int | None = None,
+        stopped: Callable[[], bool] = never_stopped,
     ) -> list[int]:
-        """The prompt that asks for the answer to the last message; with `open_end` the last message is the beginning
-        of that answer. A prompt of more than `most` tokens may end anywhere beyond them.
+        """Return the prompt that requests the answer to the last message.
 
-        Raises Failure if the template refuses, and Stopped soon after `stopped` says so."""
-        odd: set[str] = set()
+        `continue_last`: the last message is the beginning of that answer. `max_tokens`: a longer prompt may be cut
+        anywhere beyond this number. Raises Failure if the template refuses the messages, and Stopped soon after
+        `stopped` returns True.
+        """
+        unusual: set[str] = set()
         while True:
-            marks = Marks([self._source, *(m.content for m in messages)], self._visible, odd)
-            marked = [Message(m.role, marks.mark(m.content)) for m in messages]
-            asked = marked[:-1] if open_end else marked
-            prompt = self._render(asked, stopped) + (marked[-1].content if open_end else "")
-            tokens, controls = self._tokenized(prompt, marks, most, stopped)
-            unmarked = {text for text in controls if any(text in message.content for message in marked)}
-            if unmarked <= odd:
+            escaper = ControlTextEscaper([self._source, *(m.content for m in messages)], self._visible, unusual)
+            escaped = [Message(m.role, escaper.escape(m.content)) for m in messages]
+            answered = escaped[:-1] if continue_last else escaped
+            prompt = self._render(answered, stopped) + (escaped[-1].content if continue_last else "")
+            tokens, control_texts = self._tokenize_escaped(prompt, escaper, max_tokens, stopped)
+            unescaped = {text for text in control_texts if any(text in message.content for message in escaped)}
+            if unescaped <= unusual:
                 return tokens
-            odd |= unmarked
+            unusual |= unescaped
 
-    def _tokenized(
-        self, marked: str, marks: Marks, most: int | None, stopped: Callable[[], bool]
+    def _tokenize_escaped(
+        self, escaped: str, escaper: ControlTextEscaper, max_tokens: int | None, stopped: Callable[[], bool]
     ) -> tuple[list[int], set[str]]:
-        """Tokens, and the texts of the control tokens among them, none of which has a character of a message in it."""
-        if self.vocabulary.adds_bos and self.vocabulary.bos_text:
-            marked = marked.removeprefix(self.vocabulary.bos_text)
-        plain, known = marks.unmark(marked), set[str]()
-        while True:
-            parts = runs(marked, plain, known)
-            tokens = self._usable(self._tokens_of(parts, most, stopped))
-            known |= self._controls(tokens)
-            if runs(marked, plain, known) == parts:
-                return tokens, known
+        """Return the tokens of an escaped prompt, and the texts of the control tokens among them.
 
-    def _tokens_of(self, parts: Iterable[tuple[str, bool]], most: int | None, stopped: Callable[[], bool]) -> list[int]:
+        None of these control tokens contains a character of a message.
+        """
+        if self.vocabulary.adds_bos and self.vocabulary.bos_text:
+            escaped = escaped.removeprefix(self.vocabulary.bos_text)
+        plain, control_texts = escaper.unescape(escaped), set[str]()
+        while True:
+            parts = split_by_origin(escaped, plain, control_texts)
+            tokens = self._checked(self._tokens_of(parts, max_tokens, stopped))
+            control_texts |= self._control_texts(tokens)
+            if split_by_origin(escaped, plain, control_texts) == parts:
+                return tokens, control_texts
+
+    def _tokens_of(
+        self, parts: Iterable[tuple[str, bool]], max_tokens: int | None, stopped: Callable[[], bool]
+    ) -> list[int]:
         tokens: list[int] = []
         for part, special in parts:
-            for some in self.vocabulary.tokenized(part, special, self.vocabulary.adds_bos and not tokens):
+            for piece_tokens in self.vocabulary.tokenize_pieces(part, special, self.vocabulary.adds_bos and not tokens):
                 if stopped():
                     raise Stopped
-                tokens += some
-                if most is not None and len(tokens) > most:
+                tokens += piece_tokens
+                if max_tokens is not None and len(tokens) > max_tokens:
                     return tokens
         return tokens
 
-    def _controls(self, tokens: Iterable[int]) -> set[str]:
+    def _control_texts(self, tokens: Iterable[int]) -> set[str]:
         texts = {self.vocabulary.text(token) for token in set(tokens) if self.vocabulary.is_control(token)}
         return texts - {""}
 
-    def _usable(self, tokens: list[int]) -> list[int]:
-        """Raises Failure for what no model can read."""
+    def _checked(self, tokens: list[int]) -> list[int]:
+        """Return `tokens`, or raise Failure if there are none or the model has no such tokens."""
         if len(tokens) <= self.vocabulary.adds_bos:
             raise Failure("template.empty")
         if min(tokens) < 0 or max(tokens) >= self.vocabulary.n_tokens:
@@ -129,29 +142,33 @@ class ChatTemplate:
         return tokens
 
     def certain_tokens(
-        self, messages: Sequence[Message], most: int | None = None, stopped: Callable[[], bool] = never
+        self, messages: Sequence[Message], max_tokens: int | None = None, stopped: Callable[[], bool] = never_stopped
     ) -> list[int]:
-        """The prompt's beginning that does not depend on what the user will write next; `most` and `stopped` as for
-        `tokens`, and so are the exceptions."""
+        """Return the beginning of the next prompt that does not depend on what the user will write.
+
+        `max_tokens`, `stopped` and exceptions are those of `tokens`.
+        """
         *before, last = messages or [Message("user", "")]
-        kept = before if last.role == "user" else [*before, last]
-        begun = last.content if last.role == "user" else ""
-        a, b = (self.tokens([*kept, Message("user", begun + end)], False, most, stopped) for end in ("a", "0"))
+        stable = before if last.role == "user" else [*before, last]
+        typed_text = last.content if last.role == "user" else ""
+        a, b = (
+            self.tokens([*stable, Message("user", typed_text + end)], False, max_tokens, stopped) for end in ("a", "0")
+        )
         certain = a[: common_prefix(a, b)]
         while certain and self.vocabulary.text(certain[-1])[-1:].isspace():
-            certain.pop()  # it may merge with blanks of the user's into another token
+            certain.pop()  # blanks may merge with the user's blanks into another token
         return certain
 
     def _render(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
         try:
             return self._format(messages, stopped)
-        except Trouble as first:
-            if first.problem == "endless":
-                raise Failure("template.endless") from first
-            # Some templates know no system role, or want the roles to alternate.
-            with suppress(Trouble):
-                return self._format(alternating(messages), stopped)
-            raise Failure("template.refuses", reason=first) from first
+        except RenderError as error:
+            if error.problem == "endless":
+                raise Failure("template.endless") from error
+            # Some templates have no system role, or require alternating roles.
+            with suppress(RenderError):
+                return self._format(with_alternating_roles(messages), stopped)
+            raise Failure("template.refuses", reason=error) from error
 
     def _format(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
         values: dict[str, Any] = {
@@ -161,12 +178,15 @@ class ChatTemplate:
             "add_generation_prompt": True,
         }
         if self.kind == "chatml":
-            return compiled(CHATML).render(values)
+            return compile_template(CHATML).render(values)
         return self._renderer.render(self._source, values, stopped)
 
 
-def alternating(messages: Sequence[Message]) -> list[Message]:
-    """The same chat for a strict template: system text opens the first question, neighbours of one role are joined."""
+def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:
+    """Return the chat for a strict template: no system role, and no two messages of one role in a row.
+
+    System text becomes part of the first question, and neighbouring messages of one role are joined.
+    """
     joined: list[Message] = []
     for message in messages:
         role = "user" if message.role == "system" else message.role
@@ -178,7 +198,7 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
 
 
 def opened_reasoning(prompt: Sequence[int], text: Callable[[int], str]) -> str:
-    """The mark at the prompt's end that opens the model's reasoning, with the blanks behind it; "" if there is none."""
+    """Return the marker at the prompt's end that opens the model's reasoning, with the blanks behind it, or ""."""
     end = "".join(map(text, prompt[-LAST_TOKENS:]))
     stripped = end.rstrip()
     opening = next((mark for mark in OPENINGS if stripped.endswith(mark)), "")
@@ -188,27 +208,28 @@ def opened_reasoning(prompt: Sequence[int], text: Callable[[int], str]) -> str:
 def continued_prompt(
     template: ChatTemplate,
     messages: Sequence[Message],
-    known: Sequence[int],
-    most: int | None = None,
-    stopped: Callable[[], bool] = never,
+    known_tokens: Sequence[int],
+    max_tokens: int | None = None,
+    stopped: Callable[[], bool] = never_stopped,
 ) -> list[int]:
-    """Tokens of `messages` with the last one, an answer, left open, so that it goes on as if it had not stopped.
+    """Return the tokens of `messages` with the last one, an answer, left open, so that the model continues it.
 
-    A text has many spellings in tokens, and a model answers differently to another spelling of its own words. So where
-    the tokens that are `known`, of the last prompt and its answer, spell the text to continue, they are what it is
-    continued from, and all of their keys and values are still cached. Elsewhere (another model, after a restart) the
-    text is tokenized anew. `most` and `stopped` as for `ChatTemplate.tokens`.
+    Several token sequences spell the same text, and a model continues each differently. So if the `known_tokens`, those
+    of the last prompt and its answer, spell the text to continue, they are used; their keys and values are also still
+    cached. Otherwise (another model, after a restart) the text is tokenized again. `max_tokens` and `stopped` are those
+    of `ChatTemplate.tokens`.
 
-    Raises Failure if the last message is no answer, and what `tokens` raises."""
+    Raises Failure if the last message is no answer, and what `ChatTemplate.tokens` raises.
+    """
     if len(messages) < 2 or messages[-1].role != "assistant":
         raise Failure("nothing_to_continue.no_answer")
-    asked = template.tokens(messages[:-1], False, most, stopped)
-    opening = opened_reasoning(asked, template.vocabulary.text)
+    prompt = template.tokens(messages[:-1], False, max_tokens, stopped)
+    opening = opened_reasoning(prompt, template.vocabulary.text)
     text = messages[-1].content.removeprefix(opening)
-    if list(known[: len(asked)]) == asked:
-        spelled = spelling(known[len(asked) :], text.encode(), template.vocabulary.piece)
+    if list(known_tokens[: len(prompt)]) == prompt:
+        spelled = tokens_that_spell(known_tokens[len(prompt) :], text.encode(), template.vocabulary.piece)
         if spelled:
-            return asked + spelled
-    if opening:  # the template would take the reasoning out again, or open it twice
-        return asked + template.vocabulary.tokenize(text, special=False)
-    return template.tokens(messages, True, most, stopped)
+            return prompt + spelled
+    if opening:  # the template would remove the reasoning, or open it twice
+        return prompt + template.vocabulary.tokenize(text, special=False)
+    return template.tokens(messages, True, max_tokens, stopped)

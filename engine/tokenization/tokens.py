@@ -1,4 +1,4 @@
-"""Tokens: what the engine asks of a model's vocabulary, and small functions on lists of token ids."""
+"""Tokens: the protocol of a model's vocabulary, and small functions on lists of token ids."""
 
 from __future__ import annotations
 
@@ -7,71 +7,76 @@ from typing import Protocol
 
 from engine.stop import Stopped
 
-# Control tokens around a model's reasoning: no text to other models, shown all the same, so that it can be told apart
-# from the answer. Not <|start|> and <|end|>: elsewhere these end an answer.
-SHOWN = frozenset((
+# Control tokens around a model's reasoning. Unlike other control tokens they are shown, to separate the reasoning
+# from the answer. <|start|> and <|end|> are missing, because in other models they end an answer.
+SHOWN_CONTROLS = frozenset((
     "<think>", "</think>", "[THINK]", "[/THINK]", "◁think▷", "◁/think▷", "<|START_THINKING|>", "<|END_THINKING|>",
     "<|channel|>", "<|message|>", "<|channel>", "<channel|>",
 ))  # fmt: skip
 
 
 class Vocabulary(Protocol):
-    """Text to token ids and back."""
+    """Conversion between text and token ids."""
 
     def tokenize(self, text: str, special: bool) -> list[int]:
-        """Token ids of `text`; with `special` the texts of control tokens become those tokens."""
+        """Return the token ids of `text`; with `special`, the texts of control tokens become those tokens."""
 
     def piece(self, token: int) -> bytes:
-        """UTF-8 bytes of one token, which may hold part of a character; control tokens have none, except `SHOWN`."""
+        """Return the UTF-8 bytes of one token, possibly part of a character.
+
+        Control tokens have no bytes, except for `SHOWN_CONTROLS`.
+        """
 
     def is_end(self, token: int) -> bool:
-        """Does this token end the generation?"""
+        """Return whether this token ends the answer."""
 
 
 class ModelVocabulary(Vocabulary, Protocol):
-    """A real model's vocabulary, with what its chat template needs to know. Valid as long as the model is loaded."""
+    """A real model's vocabulary, with what its chat template needs. Valid while the model is loaded."""
 
     @property
     def n_tokens(self) -> int:
-        """Token ids are below it."""
+        """Number of tokens; every token id is below it."""
 
     @property
     def adds_bos(self) -> bool:
-        """Does every text begin with the token for the beginning of a sequence?"""
+        """Whether every text begins with the beginning-of-sequence token."""
 
     @property
     def bos_text(self) -> str:
-        """That token as text, empty where there is none."""
+        """Text of the beginning-of-sequence token; empty if there is none."""
 
     @property
     def eos_text(self) -> str:
-        """The token that ends a sequence, as text; empty where there is none."""
+        """Text of the end-of-sequence token; empty if there is none."""
 
-    def tokenized(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
-        """What `tokenize` gives, in pieces, so that reading a book can be stopped between two of them.
+    def tokenize_pieces(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
+        """Yield the token ids of `tokenize` in pieces, so that a caller can stop between two pieces of a long text.
 
-        Raises Failure where the vocabulary has no token for a part of the text, not even an unknown one."""
+        Raises Failure if the vocabulary has no token for a part of the text, not even an unknown one.
+        """
 
-    def counted(self, text: str) -> Iterator[int]:
-        """How many tokens each piece of a plain text has."""
+    def token_counts(self, text: str) -> Iterator[int]:
+        """Yield the number of tokens of each piece of `text`; the texts of control tokens count as plain text."""
 
     def text(self, token: int) -> str:
-        """The token as text, control tokens too; empty for a token the vocabulary lacks."""
+        """Return the token's text, also of control tokens; empty for an id outside the vocabulary."""
 
     def is_control(self, token: int) -> bool:
-        """Is it a token that no text stands for?"""
+        """Return whether this is a control token, which plain text never becomes."""
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """Length of the longest common beginning."""
+    """Return the length of the longest common prefix."""
     limit = min(len(a), len(b))
     if a[:limit] == b[:limit]:
         return limit
-    return next((i for i in range(limit) if a[i] != b[i]), limit)  # a list and a tuple are never equal as wholes
+    # The default is needed for a list and a tuple, which never compare equal.
+    return next((i for i in range(limit) if a[i] != b[i]), limit)
 
 
-def spelling(tokens: Sequence[int], text: bytes, piece: Callable[[int], bytes]) -> list[int] | None:
-    """The first of `tokens` that are exactly `text` together; None if there are no such."""
+def tokens_that_spell(tokens: Sequence[int], text: bytes, piece: Callable[[int], bytes]) -> list[int] | None:
+    """Return the first of `tokens` that together spell exactly `text`, or None if they spell something else."""
     written = b""
     for count, token in enumerate(tokens, start=1):
         written += piece(token)
@@ -82,11 +87,11 @@ def spelling(tokens: Sequence[int], text: bytes, piece: Callable[[int], bytes]) 
     return None
 
 
-def counted(pieces: Iterable[int], stopped: Callable[[], bool]) -> int:
-    """The sum of what pieces of a text come to. Raises Stopped between two of them when `stopped` says so."""
+def sum_token_counts(token_counts: Iterable[int], stopped: Callable[[], bool]) -> int:
+    """Return the sum of the pieces' token counts. Raises Stopped between two pieces when `stopped` returns True."""
     total = 0
-    for tokens in pieces:
+    for count in token_counts:
         if stopped():
             raise Stopped
-        total += tokens
+        total += count
     return total

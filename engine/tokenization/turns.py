@@ -1,4 +1,4 @@
-"""The turns of a chat, and which of them to forget when the context is full. Knows no tokens but their number."""
+"""The turns of a chat, and which of them to forget when the context is full. Knows only the number of tokens."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from common.sentences import Sentence
 from engine.protocol import Message, ModelInfo, Remedy
 
 
-class TooLong(Failure):
-    """The chat does not fit the context; `remedies` are what the user may choose from."""
+class ChatTooLong(Failure):
+    """The chat does not fit the context; `remedies` are the user's choices."""
 
     def __init__(self, sentence: Sentence, remedies: tuple[Remedy, ...]) -> None:
         super().__init__(sentence)
         self.remedies = remedies
 
 
-ANSWER_SHARE = 4  # a quarter of the context is kept free for answers, so that not every turn forgets another one
+ANSWER_SHARE = 4  # a quarter of the context is freed for answers, so that not every new turn forgets an old one
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Indices at which turns begin: a user's message that does not follow another one of his."""
+    """Return the indices at which turns begin: user messages that do not follow another user message."""
     return [
         i for i, m in enumerate(messages) if m.role == "user" and (i == 0 or messages[i - 1].role != "user")
     ]  # fmt: skip
 
 
-def without_oldest(messages: Sequence[Message], turns: int) -> tuple[Message, ...]:
-    """The chat without its `turns` oldest turns; system messages stay, and so does the last turn."""
+def drop_oldest_turns(messages: Sequence[Message], turns: int) -> tuple[Message, ...]:
+    """Return the chat without its `turns` oldest turns; system messages and the last turn always stay."""
     starts = turn_starts(messages)
     if turns <= 0 or len(starts) < 2:
         return tuple(messages)
@@ -38,40 +38,45 @@ def without_oldest(messages: Sequence[Message], turns: int) -> tuple[Message, ..
 
 
 def turns_to_forget(messages: Sequence[Message], n_ctx: int, count: Callable[[Sequence[Message]], int]) -> int | None:
-    """How many of the oldest turns must go for the rest to leave room for an answer; None if the last is too long.
+    """Return how many of the oldest turns must go to leave room for an answer, or None if no number suffices.
 
-    `count` gives the prompt tokens of messages; it is asked about log2(turns) times."""
+    `count` returns the prompt tokens of messages and is called about log2(turns) times.
+    """
     low, high = 1, len(turn_starts(messages)) - 1
-    if high < 1 or count(without_oldest(messages, high)) >= n_ctx:
+    if high < 1 or count(drop_oldest_turns(messages, high)) >= n_ctx:
         return None
     room = n_ctx - n_ctx // ANSWER_SHARE
     while low < high:
         middle = (low + high) // 2
-        if count(without_oldest(messages, middle)) <= room:
+        if count(drop_oldest_turns(messages, middle)) <= room:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def most_counted(info: ModelInfo) -> int:
-    """Tokens of a chat that are counted; more would fit no context of this model."""
+def max_counted_tokens(info: ModelInfo) -> int:
+    """Return the number of tokens up to which a chat is counted; a longer chat fits no context of this model."""
     return max(info.n_ctx, info.n_ctx_train)
 
 
-def too_long(
+def chat_too_long(
     messages: Sequence[Message],
     tokens: int,
     info: ModelInfo,
     count: Callable[[Sequence[Message]], int],
     larger: Remedy | None,
-) -> TooLong:
-    """What to say and to offer when `messages` need more tokens than the context holds.
+) -> ChatTooLong:
+    """Return the failure, with remedies, for `messages` that need more tokens than the context holds.
 
-    `count` as for `turns_to_forget`; `larger`: how to load the model with a context that holds them, if that can be."""
-    most = most_counted(info)
+    `tokens`: the prompt's length. `count`: as for `turns_to_forget`. `larger`: how to load the model with a context
+    that holds the messages, if that is possible.
+    """
+    max_tokens = max_counted_tokens(info)
     needed = (
-        Sentence.of("turns.more_than", tokens=most) if tokens > most else Sentence.of("turns.tokens", tokens=tokens)
+        Sentence.of("turns.more_than", tokens=max_tokens)
+        if tokens > max_tokens
+        else Sentence.of("turns.tokens", tokens=tokens)
     )
     turns = turns_to_forget(messages, info.n_ctx, count)
     remedies = [Remedy("forget_turns", turns=turns)] if turns else []
@@ -82,5 +87,5 @@ def too_long(
         other = Sentence.of("turns.larger_8_bit" if quantised else "turns.larger_context", n_ctx=larger.n_ctx)
     else:
         other = Sentence.of("turns.no_memory" if info.n_ctx < info.n_ctx_train else "turns.not_trained")
-    said = Sentence.of("prompt_too_long.chat", needed=needed, n_ctx=info.n_ctx, first=first, other=other)
-    return TooLong(said, tuple(remedies))
+    sentence = Sentence.of("prompt_too_long.chat", needed=needed, n_ctx=info.n_ctx, first=first, other=other)
+    return ChatTooLong(sentence, tuple(remedies))

@@ -18,14 +18,14 @@ CONTROL = ("<|im_start|>", "<|im_end|>")
 
 
 class Value(NamedTuple):
-    """As the file holds it; a list is an array."""
+    """A value of the header with its GGUF type; a list becomes an array."""
 
     value: Any
     type: gguf.GGUFValueType
 
 
 def texts() -> list[str]:
-    """As many tokens as `Shape` has: GPT-2's 256 bytes, control tokens, and the rest of two letters each."""
+    """Return as many tokens as `Shape` has: GPT-2's 256 bytes, control tokens, and the rest of two letters each."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in shown]
     letters = [*map(chr, shown), *(chr(256 + i) for i in range(len(others)))]
@@ -34,7 +34,10 @@ def texts() -> list[str]:
 
 
 def rwkv_values() -> dict[str, Value | None]:
-    """The changes that make it a vocabulary of RWKV's: each byte but the first, as Python writes it, and pairs."""
+    """Return the changes that make the vocabulary one of RWKV's.
+
+    It has each byte but the first, in Python's notation, and pairs of letters.
+    """
     tokens = [repr(bytes((byte,)))[2:-1] for byte in range(1, 256)]
     pairs = [token for token in texts() if len(token) == 2]
     return {
@@ -45,7 +48,7 @@ def rwkv_values() -> dict[str, Value | None]:
 
 
 def usual_values() -> dict[str, Value]:
-    """Of a header that every library accepts."""
+    """Return the values of a header that every library accepts."""
     shape, tokens = Shape(), texts()
     kinds = [3 if token in CONTROL else 1 for token in tokens]
     merges = [f"{token[0]} {token[1]}" for token in tokens if len(token) == 2]
@@ -71,7 +74,7 @@ def usual_values() -> dict[str, Value]:
 
 
 def write_altered(path: Path, changes: Mapping[str, Value | None] | None = None) -> Path:
-    """The usual values but for `changes`; None takes one away."""
+    """Write the model with the usual values and `changes`; None removes a value."""
     writer = gguf.GGUFWriter(path, "llama")
     for key, found in (usual_values() | dict(changes or {})).items():
         if found is None:

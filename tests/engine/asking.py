@@ -1,4 +1,4 @@
-"""Questions to the real engine, and what it means that two greedy answers are the same."""
+"""Functions that ask the real engine, and compare greedy answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.engine import Engine
-from engine.loading.libraries import held
+from engine.loading.libraries import imported_library
 from engine.protocol import WRITTEN, BackendName, Finished, Generate, Load, Message, Sampling
 from engine.runtime.ik import needs
 from engine.stop import Stopped
@@ -24,25 +24,28 @@ QUESTION = Message("user", "Write one sentence about a small bird.")
 
 
 def some_and_all(cases: Sequence[object], some: int) -> list[Any]:
-    """The first of the cases for every run of the tests, and all of them for `make test-slow`."""
+    """Return parameters: the first `some` cases for every run of the tests, and all of them for `make test-slow`."""
     return [pytest.param(cases[:some], id="some"), pytest.param(cases, id="all", marks=pytest.mark.slow)]
 
 
 def library() -> BackendName:
-    """The one that these tests run with: llama.cpp, but for those in processes of their own."""
-    return held() or "llama"
+    """Return the library that this test process holds; llama.cpp if it holds none yet.
+
+    Tests use another library only in subprocesses.
+    """
+    return imported_library() or "llama"
 
 
 @contextmanager
 def loaded_from(model: Path, backend: BackendName) -> Iterator[Engine]:
-    """In one thread: as many processes test at once as there are cores."""
+    """Yield an engine with the model loaded, computing in one thread, because as many test processes run as cores."""
     with closing(Engine()) as engine:
         engine.load(Load(0, str(model), n_ctx=1024, threads=1, backend=backend))
         yield engine
 
 
 def emptied(engine: Engine) -> Engine:
-    """With an empty session, and not asked to stop."""
+    """Clear the engine's stop flag and empty its session; return the engine."""
     engine.stop.clear()
     engine.forget()
     return engine
@@ -56,7 +59,7 @@ def ask(engine: Engine, *messages: Message, sampling: Sampling = GREEDY, max_tok
 
 
 def save_in_idle_time(engine: Engine) -> None:
-    """What comes first then; the half minute of measurements after it is called off as it begins."""
+    """Let the engine save its chat in idle time, and stop it before it begins half a minute of measurements."""
     engine.stop.set()
     with pytest.raises(Stopped):
         engine.idle()
@@ -64,13 +67,16 @@ def save_in_idle_time(engine: Engine) -> None:
 
 
 def assert_same_but_for_near_ties(engine: Engine, messages, a, b) -> None:
-    """Large and small passes run different kernels, whose last bits differ: greedy answers may part at a near-tie."""
+    """Assert that two greedy answers are equal up to a near-tie.
+
+    Large and small passes run different kernels, whose last bits differ, so that answers may part at a near-tie.
+    """
     i = common_prefix(a, b)
     if i == min(len(a), len(b)):
         assert len(a) == len(b)
         return
     chat = engine._loaded()
-    list(chat.session.read([*chat.template.tokens(messages), *a[:i]]))
+    list(chat.session.prefill([*chat.template.tokens(messages), *a[:i]]))
     assert chat.session.logits
     row = chat.session.logits.row()
     assert abs(row[a[i]] - row[b[i]]) < 1e-2 * (row.max() - row.min()), (i, a[i], b[i])

@@ -1,6 +1,6 @@
 """Models that are loaded once for all tests of a process, and GGUF files that are no chat models.
 
-They compute in one thread; in several for the tests of the runtimes, and in the processes that tests start.
+The models compute in one thread; tests of the runtimes, and processes that tests start, use several.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tests.engine.shallow import shallow_model
 
 @pytest.fixture(autouse=True)
 def llama_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `auto` too, on any processor: a process holds one library, and the one that tests holds llama.cpp."""
-    monkeypatch.setattr(library_choice, "prior", lambda *_: None)
+    """Make llama.cpp compute with `auto` on any processor, because the test process holds llama.cpp."""
+    monkeypatch.setattr(library_choice, "prior_timings", lambda *_: None)
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +33,7 @@ def loaded() -> Iterator[Engine]:
 
 @pytest.fixture
 def engine(loaded: Engine) -> Engine:
-    """The loaded shallow model with an empty session."""
+    """Return the loaded shallow model with an empty session."""
     return emptied(loaded)
 
 
@@ -45,12 +45,12 @@ def loaded_whole() -> Iterator[Engine]:
 
 @pytest.fixture
 def whole(loaded_whole: Engine) -> Engine:
-    """The default model with an empty session: for tests that need text with some sense in it."""
+    """Return the default model with an empty session, for tests that need text with some sense in it."""
     return emptied(loaded_whole)
 
 
 def write_gguf(path: Path, architecture: str, **metadata: object) -> Path:
-    """A small well-formed GGUF file of some architecture, with one tensor."""
+    """Write a small well-formed GGUF file of some architecture, with one tensor."""
     writer = gguf.GGUFWriter(path, architecture)
     for key, value in metadata.items():
         name = key.replace("__", ".")

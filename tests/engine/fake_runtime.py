@@ -10,15 +10,15 @@ import numpy as np
 from common.failures import Failure
 from engine.generation.sampling import Sampler
 from engine.protocol import HeadGroup, Sampling
-from engine.runtime.interface import NOTHING, Row, RowLogits, Tree
+from engine.runtime.interface import EMPTY_TREE, Row, RowLogits, Tree
 from engine.stop import StopFlag, Stopped
 
 END = 256  # tokens 0 to 255 are bytes
-MOST_DRAFTED = 48
+MAX_DRAFTED = 48
 
 
 def letters(tokens: Sequence[int]) -> int:
-    """A lower-case letter that depends on every token before it and on their order."""
+    """Return a lower-case letter that depends on every token before it and on their order."""
     value = 7
     for token in tokens:
         value = (value * 31 + token + 1) % 1_000_003
@@ -26,12 +26,12 @@ def letters(tokens: Sequence[int]) -> int:
 
 
 def script(text: bytes, after: int) -> Callable[[Sequence[int]], int]:
-    """A model that says `text` after a prompt of `after` tokens, and then ends."""
+    """Return a model's choices that spell `text` after a prompt of `after` tokens, and then end the answer."""
     return lambda tokens: text[len(tokens) - after] if 0 <= len(tokens) - after < len(text) else END
 
 
 def greedy() -> Sampler:
-    """Chooses what the model says."""
+    """Return a sampler that takes the model's likeliest token."""
     return Sampler(Sampling(temperature=0, repeat_penalty=1))
 
 
@@ -47,7 +47,7 @@ class FakeVocabulary:
 
 
 class FakeRuntime:
-    """Its rows are zeros but for the token that comes."""
+    """A runtime whose rows of logits are zero except for the next token."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int] = letters, n_ctx: int = 512, max_batch: int = 64) -> None:
         self.choose = choose
@@ -58,12 +58,12 @@ class FakeRuntime:
         self.stop = StopFlag()
         self.can_truncate = True
         self.max_batch = max_batch
-        self.max_logits = 1 + MOST_DRAFTED
-        self.tree, self.inputs_at = NOTHING, 0
+        self.max_logits = 1 + MAX_DRAFTED
+        self.tree, self.inputs_at = EMPTY_TREE, 0
 
     @property
     def sure(self) -> float:
-        """The logit of the token that comes."""
+        """Logit of the next token."""
         return 1.0
 
     @property
@@ -75,21 +75,21 @@ class FakeRuntime:
         return self.logits_of(self._run(tokens)[-n_logits:])
 
     def _run(self, tokens: Sequence[int]) -> list[int]:
-        """What is said after each of the tokens."""
+        """Append the tokens to the cache and return the next token after each of them."""
         if self.stop.is_set():
             raise Stopped
         assert 0 < len(tokens) <= self.max_batch
         assert len(self.cache) + len(tokens) <= self.n_ctx
         self.passes.append(len(tokens))
-        said = []
+        next_tokens = []
         for token in tokens:
             self.cache.append(token)
-            said.append(self.choose(self.cache))
-        return said
+            next_tokens.append(self.choose(self.cache))
+        return next_tokens
 
-    def logits_of(self, said: Sequence[int]) -> RowLogits:
-        rows: list[Row] = [np.zeros(END + 1, np.float32) for _ in said]
-        for row, token in zip(rows, said, strict=True):
+    def logits_of(self, next_tokens: Sequence[int]) -> RowLogits:
+        rows: list[Row] = [np.zeros(END + 1, np.float32) for _ in next_tokens]
+        for row, token in zip(rows, next_tokens, strict=True):
             row[token] = self.sure
         return RowLogits(rows)
 
@@ -98,13 +98,13 @@ class FakeRuntime:
         assert self.can_truncate
         self.tree, self.inputs_at = tree, self.size
         assert self.size + len(inputs) + tree.size <= self.n_ctx
-        said = self._run(inputs)[-1:]
+        next_tokens = self._run(inputs)[-1:]
         self.passes[-1] += tree.size
         for i in range(tree.size):
-            said.append(self.choose([*self.cache, *(tree.tokens[j] for j in tree.path(i))]))
-        return self.logits_of(said)
+            next_tokens.append(self.choose([*self.cache, *(tree.tokens[j] for j in tree.path(i))]))
+        return self.logits_of(next_tokens)
 
-    def keep(self, count: int, path: Sequence[int] = ()) -> None:
+    def keep_path(self, count: int, path: Sequence[int] = ()) -> None:
         del self.cache[self.inputs_at + count :]
         self.cache.extend(self.tree.tokens[i] for i in path)
 
@@ -120,10 +120,10 @@ class FakeRuntime:
     def snapshot(self) -> Callable[[], None]:
         copy = list(self.cache)
 
-        def put_back() -> None:
+        def restore() -> None:
             self.cache = copy
 
-        return put_back
+        return restore
 
     @property
     def state_bytes(self) -> int:

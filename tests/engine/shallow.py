@@ -1,7 +1,7 @@
 """The default model with 8 of its 30 layers: real weights and words, passes and loads of a fraction of the time.
 
-What it writes makes no sense, but does not repeat itself, as it does with other layers. It is for tests that compare:
-one library with another, a kept chat with one that was read again.
+Its text makes no sense, but does not repeat itself, as it does with other layers. The model is for tests that compare:
+one library with another, or a saved chat with a chat that was read again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "tests"
 
 
 def shallow_model() -> Path:
-    """Written once and kept in `build`, for all processes that test."""
+    """Return the model's path; the file is written once into `build` for all test processes."""
     whole = default_model()
     path = FOLDER / f"shallow-{len(LAYERS)}-{whole.stat().st_size}-Q4_1.gguf"
     if not path.exists():

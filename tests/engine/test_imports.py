@@ -1,4 +1,4 @@
-"""No import has an effect: libraries are opened, and the environment is set, when a program starts."""
+"""Imports have no effect: libraries are opened, and the environment is set, only when a program starts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def native_threads():
     tasks = Path("/proc/self/task")
     return len(list(tasks.iterdir())) if tasks.exists() else threading.active_count()
 
-import numpy, psutil, jinja2  # others' modules, whose imports are theirs to mend
-before, threads, surroundings = mapped(), native_threads(), dict(os.environ)
+import numpy, psutil, jinja2  # third-party modules may have effects when imported
+before, threads, environment = mapped(), native_threads(), dict(os.environ)
 import engine
 for module in pkgutil.walk_packages(engine.__path__, "engine."):
     __import__(module.name)
 print(len([name for name in sys.modules if name.startswith("engine.")]), "modules")
-changed = set(surroundings.items()) ^ set(os.environ.items())
+changed = set(environment.items()) ^ set(os.environ.items())
 libraries = [name for name in mapped() - before if any(part in name for part in ("llama", "ggml", "gomp", "/kernels/"))]
 packages = {"llama_cpp", "ik_llama_cpp", "torch"} & set(sys.modules)
 for what in (changed, libraries, packages):
@@ -36,23 +36,23 @@ print(native_threads() - threads, "threads")
 
 
 @pytest.fixture(scope="module")
-def told() -> list[str]:
+def findings() -> list[str]:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def test_every_module_can_be_imported_beside_all_others(told):
-    assert int(told[0].split()[0]) > 80
+def test_every_module_can_be_imported_beside_all_others(findings):
+    assert int(findings[0].split()[0]) > 80
 
 
-def test_the_environment_is_left_as_it_was(told):
-    assert told[1] == "[]"
+def test_the_environment_is_left_as_it_was(findings):
+    assert findings[1] == "[]"
 
 
-def test_no_library_is_opened(told):
-    assert told[2:4] == ["[]", "[]"]
+def test_no_library_is_opened(findings):
+    assert findings[2:4] == ["[]", "[]"]
 
 
-def test_no_thread_is_started(told):
-    assert told[4] == "0 threads"
+def test_no_thread_is_started(findings):
+    assert findings[4] == "0 threads"

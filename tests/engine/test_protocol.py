@@ -1,4 +1,4 @@
-"""Every message survives its line; no line is too bad."""
+"""Protocol: every message survives its line, and a bad line raises ProtocolError."""
 
 from __future__ import annotations
 

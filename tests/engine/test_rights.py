@@ -1,4 +1,4 @@
-"""The engine's rights: what it is refused when it tries, and that all it has to do still works without them."""
+"""The engine's rights: what it is refused when it tries, and that all its work still succeeds without them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from common.paths import path_text
 from engine.protocol import Finished, Generate, Hello, Load, Loaded, Restart, Sampling, Welcome
 from models.default import default_model
-from models.reach import reach
-from tests.common.trying import linux, needs_landlock, private_file, tried
+from models.readable_files import readable_files
+from tests.common.confined_program import linux, needs_landlock, private_file, run_attempts
 from tests.engine.test_serve import MESSAGES, Pipe
 
 CONFINED = """
@@ -27,7 +27,7 @@ confine_engine(sys.argv[1:])
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """The default model under a name that is in no model folder."""
+    """Return the default model under a path that is in no model folder."""
     path = tmp_path / "Downloads" / "model.gguf"
     path.parent.mkdir()
     try:
@@ -39,7 +39,7 @@ def elsewhere(tmp_path: Path) -> Path:
 
 @linux
 def test_the_engine_tries_the_network_and_fails():
-    """As it begins: `python -m engine` calls the same function with its command line."""
+    """`python -m engine` calls the same function with its command line when it starts."""
     attempts = {
         "connection": "socket.create_connection(('127.0.0.1', int(sys.argv[1])))",
         "name": "socket.getaddrinfo('huggingface.co', 443)",
@@ -51,7 +51,7 @@ def test_the_engine_tries_the_network_and_fails():
     }
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
-        outcomes = tried(CONFINED, attempts, str(server.getsockname()[1]))
+        outcomes = run_attempts(CONFINED, attempts, str(server.getsockname()[1]))
         with pytest.raises(BlockingIOError):
             server.accept()
     assert outcomes.pop("numpy") == "done"
@@ -59,7 +59,7 @@ def test_the_engine_tries_the_network_and_fails():
 
 
 def test_nothing_starts_threads_before_the_engine_is_confined():
-    """They would stay free: numpy's do, as soon as it is imported."""
+    """Such threads would stay unconfined: numpy starts some as soon as it is imported."""
     code = "import engine.__main__, sys; print(*{'numpy', 'llama_cpp', 'ik_llama_cpp'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.split() == []
@@ -91,32 +91,34 @@ def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeyp
     }
     arguments = ["chat", "--model", str(parts[0]), f"--prompt-file={paths['question']}"]
     arguments += ["--prompt", str(secret), "--trace", str(tmp_path / "trace.jsonl")]
-    outcomes = tried(CONFINED, attempts, *arguments)
+    outcomes = run_attempts(CONFINED, attempts, *arguments)
     wanted = ("part", "found", "question", "cache", "temporary file", "trace")
     assert outcomes == {name: "done" if name in wanted else "PermissionError" for name in attempts}
 
 
 @needs_landlock
 def test_a_file_is_out_of_reach_only_where_a_new_process_would_help(tmp_path):
-    told, other, gone = (tmp_path / name for name in ("told.gguf", "other.gguf", "gone.gguf"))
-    told.write_text("GGUF")
+    named, other, gone = (tmp_path / name for name in ("named.gguf", "other.gguf", "gone.gguf"))
+    named.write_text("GGUF")
     other.write_text("GGUF")
-    asked = f"[out_of_reach(Path(name)) for name in {[str(path) for path in (told, other, gone, tmp_path)]}]"
+    answers = f"[out_of_reach(Path(name)) for name in {[str(path) for path in (named, other, gone, tmp_path)]}]"
     expected = [False, True, False, False]
-    assert tried(CONFINED, {"asked": f"{asked} == {expected} or 1 / 0"}, "--read", str(told)) == {"asked": "done"}
+    assert run_attempts(CONFINED, {"answers": f"{answers} == {expected} or 1 / 0"}, "--read", str(named)) == {
+        "answers": "done"
+    }
 
 
 @needs_landlock
 def test_a_file_whose_name_is_no_text_can_be_told_of(tmp_path):
     path = tmp_path / os.fsdecode(b"m\xff.gguf")
     path.write_text("GGUF")
-    for told in (path, path_text(path)):
-        of = reach([told])
-        assert of.covers(told)
+    for named in (path, path_text(path)):
+        of = readable_files([named])
+        assert of.covers(named)
         assert not of.covers(tmp_path / "other.gguf")
         assert [argument.encode("utf-8", "replace").decode() for argument in of.arguments] == of.arguments
-        attempts = {"told": "__import__('common.paths').paths.path_of(sys.argv[2]).read_text()"}
-        assert tried(CONFINED, attempts, *of.arguments) == {"told": "done"}
+        attempts = {"named": "__import__('common.paths').paths.path_of(sys.argv[2]).read_text()"}
+        assert run_attempts(CONFINED, attempts, *of.arguments) == {"named": "done"}
 
 
 @needs_landlock
@@ -131,7 +133,7 @@ def test_a_model_that_lies_elsewhere_takes_a_process_that_is_told_of_it(elsewher
     pipe.send(Generate(4, MESSAGES, Sampling(temperature=0), max_tokens=2))
     assert isinstance(pipe.end(4), Finished)  # what was loaded still is
     assert pipe.close() == 0
-    pipe = Pipe(*reach([elsewhere]).arguments)
+    pipe = Pipe(*readable_files([elsewhere]).arguments)
     pipe.send(Hello(1), Load(2, str(elsewhere), n_ctx=512, threads=1, backend="llama"))
     welcome = pipe.end(1)
     assert isinstance(welcome, Welcome)
@@ -144,11 +146,10 @@ def test_a_model_that_lies_elsewhere_takes_a_process_that_is_told_of_it(elsewher
 
 @linux
 def test_the_engine_still_does_all_that_it_has_to():
-    """It loads, answers, saves the chat, watches for crashes, times the disk, asks what the machine has and starts
-    a command of its own."""
+    """It loads, answers, saves, watches for crashes, times the disk, describes the machine and starts a command."""
     work = """
 from common.confinement import limits
-from engine.run_subprocess import run_apart
+from engine.run_subprocess import run_engine_command
 from engine.loading.crash_mark import CrashMark, CrashWatch, folder
 from engine.engine import Engine
 from common.folders import cache_folder
@@ -159,7 +160,7 @@ from engine.protocol import Generate, Load, Message, Sampling
 from engine.stop import Stopped
 from models.default import default_model
 
-session.SHORTEST = saved.SHORTEST = 32  # tokens of a chat that is saved: so few are soon read
+session.MIN_SAVED_TOKENS = saved.MIN_SAVED_TOKENS = 32  # tokens of a chat that is saved: so few are soon read
 
 def save():
     engine.stop.set()
@@ -187,7 +188,7 @@ question = (Message("user", "Tell me of birds. " * 10),)
         "crash mark": "crash()",
         "disk": "speeds.disk_speeds(cache_folder(), 0.01, 1 << 20)",
         "machine": "(machine.memory(), machine.fingerprint(), machine.last_level_cache(), machine.resident_bytes())",
-        "command apart": "list(run_apart('cache', 'list'))[-1] and 1 / 0",
+        "command apart": "list(run_engine_command('cache', 'list'))[-1] and 1 / 0",
         "close": "engine.close()",
     }
-    assert tried(CONFINED + work, attempts) == dict.fromkeys(attempts, "done")
+    assert run_attempts(CONFINED + work, attempts) == dict.fromkeys(attempts, "done")

@@ -48,13 +48,13 @@ from engine.protocol import (
 )
 from engine.serve import NICE
 from models.default import default_model
-from models.places import own_folder
+from models.locations import own_folder
 from tests.engine.asking import needs_ik
 from tests.engine.tokenization.hostile import ENDLESS, default_model_with
 
 
 class Pipe:
-    """A running engine: requests in, events out."""
+    """A running engine process: `send` writes requests, `event` reads events."""
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, "-m", "engine", "serve", *arguments]
@@ -73,7 +73,7 @@ class Pipe:
         return decode_event(self.process.stdout.readline())
 
     def end(self, id: int) -> Event:
-        """The event that ends request `id`."""
+        """Return the event that ends request `id`; skip all events before it."""
         while not (isinstance(event := self.event(), ENDS) and event.id == id):
             pass
         return event
@@ -213,7 +213,7 @@ def test_a_failing_load_is_a_sentence(pipe, tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no pipe of that kind, and names are letters")
 def test_paths_of_all_kinds(pipe, tmp_path):
-    """Of a pipe, with a zero byte, too long, and one that is a model although its name is not UTF-8."""
+    """The paths are: a pipe, one with a zero byte, one too long, and a model whose name is not UTF-8."""
     os.mkfifo(tmp_path / "pipe.gguf")
     bad = {"pipe.gguf": "is not a file", "a\0b.gguf": "There is no file", "a" * 100_000: "There is no file"}
     for id, (name, sentence) in enumerate(bad.items(), 1):

@@ -1,4 +1,4 @@
-"""Before llama.cpp is compiled: ik_llama.cpp answers with the models that it knows, and the others are told apart."""
+"""The engine before llama.cpp is compiled: ik_llama.cpp answers with the models that it knows, others are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ pytestmark = needs_ik
 
 @pytest.fixture
 def hidden(tmp_path, monkeypatch) -> Run:
-    """Runs a command of the engine's where llama.cpp is not installed."""
+    """Return a function that runs an engine command in a process where llama.cpp is not installed."""
     folder = tmp_path / "first"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(HIDING)
@@ -64,9 +64,9 @@ def hybrid(tmp_path) -> Path:
     return write_gguf(tmp_path / "hybrid.gguf", "lfm2", lfm2__block_count=1, lfm2__embedding_length=32)
 
 
-@pytest.mark.parametrize("wish", [("--backend", "llama"), pytest.param((), marks=pytest.mark.slow)])
-def test_ik_answers_in_the_terminal(hidden: Run, wish):
-    done = hidden("chat", "--prompt", "Name a bird.", "--json", "--threads", "1", *wish, "--ctx", "512")
+@pytest.mark.parametrize("options", [("--backend", "llama"), pytest.param((), marks=pytest.mark.slow)])
+def test_ik_answers_in_the_terminal(hidden: Run, options):
+    done = hidden("chat", "--prompt", "Name a bird.", "--json", "--threads", "1", *options, "--ctx", "512")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["backend"] == "ik"

@@ -1,1 +1,5 @@
-"""What llama.cpp and ik_llama.cpp have in common: the C API."""
+"""The C API that llama.cpp and ik_llama.cpp share.
+
+May import `engine.runtime.interface` and `contexts`, but none of the two libraries: its classes receive the library as
+an argument.
+"""

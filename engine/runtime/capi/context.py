@@ -1,9 +1,9 @@
-"""A llama_context and what runs in it: the KV cache and compute buffers of one loaded model, and the batch of a pass.
+"""A llama_context and what runs in it: KV cache and compute buffers of one loaded model, and the batch of a pass.
 
-Threads that compute one graph meet at a barrier after each of its nodes, hundreds of times a token. Where one of them
-shares its core with another program, all wait there for whole time slices: two threads on two cores that others keep
-busy write 2.5 tokens a second where a single thread writes 30 (SmolLM2-135M). So no more threads are used than there
-are cores for (`FreeCores`).
+Threads that compute one graph meet at a barrier after each of its nodes, hundreds of times a token. If one of them
+shares its core with another program, all wait at the barrier for whole time slices: two threads on two cores that other
+programs keep busy write 2.5 tokens a second where a single thread writes 30 (SmolLM2-135M). So a pass uses no more
+threads than there are free cores (`FreeCores`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,21 @@ from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Tree
 from engine.stop import StopFlag, Stopped
 
-EVERY_SECONDS = 0.25
-ENOUGH = 0.65  # of a core that is free for one more thread; the window and the desktop take some all the time
+EVERY_SECONDS = 0.25  # between two measurements
+FREE_CORE_SHARE = 0.65  # free share of a core that is worth a thread; the window and the desktop always take some
 
 
 def idle_seconds() -> float:
-    """Processor time that nobody used since the computer started, all cores together."""
+    """Return the seconds for which cores were idle since the computer started, summed over all cores."""
     times = psutil.cpu_times()
     return float(times.idle + getattr(times, "iowait", 0.0))
 
 
 class FreeCores:
-    """Cores that are idle or used by this process, since the last look. Clocks give seconds; all can be replaced."""
+    """Meter of the cores that are idle or used by this process since the last measurement.
+
+    The clocks return seconds; tests replace them.
+    """
 
     def __init__(
         self,
@@ -47,27 +50,27 @@ class FreeCores:
         self._free = float("inf")
 
     def threads(self, most: int) -> int:
-        """How many of `most` threads to use for the next pass: one at least."""
+        """Return how many of `most` threads the next pass should use, at least one."""
         clock, own_clock, idle_clock = self._clocks
         now = clock()
         if now - self._at >= EVERY_SECONDS:
             own, idle = own_clock(), idle_clock()
             self._free = (own - self._own + idle - self._idle) / (now - self._at)
             self._at, self._own, self._idle = now, own, idle
-        return most if self._free >= most else max(1, min(most, int(self._free + 1 - ENOUGH)))
+        return most if self._free >= most else max(1, min(most, int(self._free + 1 - FREE_CORE_SHARE)))
 
 
 @cache
 def free_cores() -> FreeCores:
-    """This process's; it looks for the first time when it is first asked for."""
+    """Return this process's `FreeCores`, which begins to measure at the first call."""
     return FreeCores()
 
 
-SEQUENCE = 0  # the chat's
+SEQUENCE = 0  # id of the chat's sequence
 
 
 class Batch:
-    """Room for `capacity` tokens, each in up to `sequences` sequences; filled anew for each pass."""
+    """Arrays for a pass of up to `capacity` tokens, each in up to `sequences` sequences; refilled for each pass."""
 
     def __init__(self, lib: CLibrary, capacity: int, sequences: int = 1) -> None:
         self.lib = lib
@@ -76,34 +79,37 @@ class Batch:
         self.raw = lib.llama_batch_init(capacity, 0, sequences)
 
     def fill(self, tokens: Sequence[int], position: int, rows: int) -> None:
-        """Tokens of the chat at `position`, `position` + 1, …; logits for the last `rows` of them."""
+        """Fill in tokens of the chat at `position`, `position` + 1, …, with logits for the last `rows` of them."""
         chat = (SEQUENCE,)
-        self.begin(len(tokens))
+        self.start(len(tokens))
         for i, token in enumerate(tokens):
-            self.put(i, token, position + i, chat, i >= len(tokens) - rows)
+            self.set_token(i, token, position + i, chat, i >= len(tokens) - rows)
 
     def fill_tree(self, inputs: Sequence[int], tree: Tree, position: int) -> None:
-        """Inputs from `position` on and a tree behind the last one; branch i is sequence i. Logits for all these."""
-        branches = tree.branches
-        through = [[s for s, branch in enumerate(branches) if i in branch] for i in range(tree.size)]
-        self.begin(len(inputs) + tree.size)
-        every, count = range(len(branches)), len(inputs)
-        for i, token in enumerate(inputs):
-            self.put(i, token, position + i, every, i == count - 1)
-        for i, depth in enumerate(tree.depths):
-            self.put(count + i, tree.tokens[i], position + count + depth, through[i], True)
+        """Fill in inputs from `position` on and a tree behind the last input, with branch i as sequence i.
 
-    def begin(self, count: int) -> None:
-        """A pass of `count` tokens, which `put` fills in."""
+        The last input and all tokens of the tree get logits.
+        """
+        branches = tree.branches
+        sequences = [[s for s, branch in enumerate(branches) if i in branch] for i in range(tree.size)]
+        self.start(len(inputs) + tree.size)
+        all_sequences, count = range(len(branches)), len(inputs)
+        for i, token in enumerate(inputs):
+            self.set_token(i, token, position + i, all_sequences, i == count - 1)
+        for i, depth in enumerate(tree.depths):
+            self.set_token(count + i, tree.tokens[i], position + count + depth, sequences[i], True)
+
+    def start(self, count: int) -> None:
+        """Begin a pass of `count` tokens; `set_token` must then fill in each of them."""
         assert 0 < count <= self.capacity, (count, self.capacity)
         self.raw.n_tokens = count
 
-    def put(self, i: int, token: int, position: int, sequences: Sequence[int], wanted: bool) -> None:
-        """The i-th token of the pass; `wanted`: with logits."""
+    def set_token(self, i: int, token: int, position: int, sequences: Sequence[int], with_logits: bool) -> None:
+        """Fill in the i-th token of the pass; it gets a row of logits if `with_logits`."""
         raw = self.raw
         raw.token[i] = token
         raw.pos[i] = position
-        raw.logits[i] = wanted
+        raw.logits[i] = with_logits
         raw.n_seq_id[i] = len(sequences)
         for j, sequence in enumerate(sequences):
             raw.seq_id[i][j] = sequence
@@ -116,12 +122,11 @@ class Batch:
 
 
 GGML_TYPES: dict[KVType, int] = {"f16": 1, "q4_0": 2, "q8_0": 8}
-ABORTED, NO_MEMORY = 2, -2  # llama_decode's results
+ABORTED, NO_MEMORY = 2, -2  # results of llama_decode
 
 
 class CContext:
-    """`decode` runs one pass and raises Stopped when `stop` is set before it, or where the library can be interrupted,
-    meanwhile. `params`: the library's for `options`."""
+    """A llama_context; `params` are the library's parameters for `options`. Raises Failure where memory is short."""
 
     def __init__(
         self, lib: CLibrary, log: LibraryLog, model: CModel, options: ContextOptions, params: Any, stop: StopFlag
@@ -135,12 +140,16 @@ class CContext:
             raise Failure("out_of_memory.context", "\n".join(errors), n_ctx=options.n_ctx)
         self.memory = lib.llama_get_memory(self.pointer)
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
-        self.n_batch: int = lib.llama_n_batch(self.pointer)  # no more than the n_ctx that was asked for
+        self.n_batch: int = lib.llama_n_batch(self.pointer)  # at most the n_ctx that was asked for
         self.threads = options.threads  # of the next pass
-        self.logits: object | None = None  # of the last pass
+        self.logits: object | None = None  # the logits of the last pass, which the next one invalidates
 
     def decode(self, batch: Batch) -> None:
-        """Run the tokens of `batch` in one pass. Raises Stopped, MemoryError, and RuntimeError where it is refused."""
+        """Run the tokens of `batch` in one pass.
+
+        Raises Stopped if `stop` is set before the pass, or during the pass where the library can be interrupted;
+        MemoryError; and RuntimeError if the library refuses the batch.
+        """
         self.logits = None
         if self.stop.is_set():
             raise Stopped
@@ -156,12 +165,12 @@ class CContext:
 
     @property
     def is_open(self) -> bool:
-        """Does the library still hold it?"""
+        """Whether the library still holds the context."""
         return bool(self.pointer)
 
     @property
-    def held(self) -> int:
-        """How many tokens of the chat the library says it holds."""
+    def cached_tokens(self) -> int:
+        """Number of the chat's tokens that the library's cache holds."""
         return int(self.lib.llama_memory_seq_pos_max(self.memory, SEQUENCE)) + 1
 
     def _use_threads(self, threads: int) -> None:
@@ -170,7 +179,7 @@ class CContext:
             self.lib.llama_set_n_threads(self.pointer, threads, threads)
 
     def close(self) -> None:
-        """Free it; what it had computed is then of no use."""
+        """Free the context and invalidate the logits of its last pass."""
         self.logits = None
         if self.pointer:
             self.lib.llama_free(self.pointer)

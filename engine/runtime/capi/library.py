@@ -1,4 +1,4 @@
-"""A C library with llama.cpp's API: its functions as we call them, and its log."""
+"""A C library with llama.cpp's API: the functions that we call, and its log."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, cast
 
 LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}  # ggml_log_level
-ERROR, CONTINUED = 4, 5  # CONTINUED: the line goes on in the next call
+ERROR, CONTINUED = 4, 5  # CONTINUED: the text goes on with the line of the call before
 
-Pointer = Any  # an address, or what ctypes takes for one
-Struct = Any  # one of the library's own, made by itself
+Pointer = Any  # an address, or any value that ctypes accepts as one
+Struct = Any  # a struct of the library, made by the library
 
 AbortCallback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
 
 class CLibrary(Protocol):
-    """The functions of llama.h that both libraries have for us; what they do stands there.
+    """The functions of llama.h that both libraries offer to us; llama.h documents them.
 
-    Pointers are None where there is nothing; a negative count says how much room is missing."""
+    A pointer is None where there is nothing to point to; a negative count is the room that was missing.
+    """
 
     llama_token: type[ctypes.c_int32]
 
@@ -98,24 +99,25 @@ class CLibrary(Protocol):
 
 
 class _OnDemand:
-    def __init__(self, opened: Callable[[], Any]) -> None:
-        self._opened = opened
+    def __init__(self, open_library: Callable[[], Any]) -> None:
+        self._open_library = open_library
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._opened(), name)
-        setattr(self, name, found)  # found at once from now on
+        found = getattr(self._open_library(), name)
+        setattr(self, name, found)  # later uses find the function without __getattr__
         return found
 
 
-def on_demand(opened: Callable[[], Any]) -> CLibrary:
-    """The functions of the library that `opened` opens when the first of them is asked for."""
-    return cast(CLibrary, _OnDemand(opened))
+def on_demand(open_library: Callable[[], Any]) -> CLibrary:
+    """Return a library whose functions are found when first used; `open_library` runs at the first use of any."""
+    return cast(CLibrary, _OnDemand(open_library))
 
 
 class LibraryLog:
-    """What a library logs, handed to Python's logging, and to whoever wants to know why a call failed or what it took.
+    """Log of a library, passed on to Python's logging and to callers that read why a call failed or what it allocated.
 
-    `write` is the library's log callback."""
+    `write` is the library's log callback.
+    """
 
     def __init__(self, name: str) -> None:
         self._log = logging.getLogger(name)
@@ -123,7 +125,7 @@ class LibraryLog:
         self._listeners: list[list[str]] = []
 
     def write(self, level: int, text: bytes, _user_data: Any) -> None:
-        """Take a line as the library gives it: bytes of UTF-8, by its own level."""
+        """Log one line from the library: UTF-8 bytes at the library's own level."""
         line = text.decode(errors="replace").rstrip()
         if line and level != CONTINUED:
             if level >= ERROR:
@@ -134,13 +136,19 @@ class LibraryLog:
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[deque[str]]:
-        """Within the block, the yielded list collects what is logged as errors: a C library's only way to say why."""
+        """Yield a list that collects the errors logged within the block.
+
+        A C library has no other way to say why a call failed.
+        """
         self._recent.clear()
         yield self._recent
 
     @contextlib.contextmanager
     def lines(self) -> Iterator[list[str]]:
-        """Within the block, the yielded list collects all that is logged: a C library's only way to tell some sizes."""
+        """Yield a list that collects all lines logged within the block.
+
+        A C library has no other way to tell some sizes.
+        """
         lines: list[str] = []
         self._listeners.append(lines)
         try:

@@ -1,4 +1,4 @@
-"""A model file loaded through the C API: weights and vocabulary, no KV cache. Owns and frees the llama_model."""
+"""A model file loaded through the C API: weights and vocabulary, without a KV cache. Owns and frees the llama_model."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from pathlib import Path
 from typing import Any, Self
 
 from common.failures import Failure
-from common.paths import shown
+from common.paths import display_name
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
 from models.header import Header
 from models.split import model_headers
-from models.validation import validate
+from models.validation import validate_header
 
-# What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
+# A causal language model does not pool: see `[arch].attention.causal` and `[arch].pooling_type` in ggml's docs/gguf.md.
 NO_POOLING = 0
 ModelFile = Path | tuple[Header, ...]
 MOST_CTX = 1 << 24  # tokens; the longest that models are trained for is 10 million
 
 
 class CModel:
-    """Loads a model with the library's `params`; `name` is how users know the library.
+    """A model loaded with the library's `params`; `name` is how users know the library.
 
-    `file`: its path, or the headers of all its files where they were read already.
-
-    `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped)."""
+    `file` is the model's path, or the headers of all its files if they were read already. `progress` gets the loaded
+    fraction and returns False to stop loading, which raises Stopped. Raises Failure for a file that cannot be loaded or
+    is no chat model.
+    """
 
     def __init__(
         self, lib: CLibrary, log: LibraryLog, name: str, file: ModelFile, params: Any, progress: Callable[[float], bool]
@@ -38,9 +39,9 @@ class CModel:
         self.parts = model_headers(file)
         self.header = self.parts[0]
         self.path = self.header.path
-        self.adapt(params)
+        self.adjust_params(params)
         refuse_other_kinds(self.header)
-        validate(self.header)
+        validate_header(self.header)
         stopped = False
 
         @lib.llama_progress_callback
@@ -62,17 +63,20 @@ class CModel:
             self.close()
             raise Failure("not_a_chat_model.encoder", name=self.path.name)
 
-    def adapt(self, params: Any) -> None:
-        """Change `params` where the file, whose `parts` are known, cannot be loaded with them."""
+    def adjust_params(self, params: Any) -> None:
+        """Change `params` if the file cannot be loaded with them; called before loading, when `parts` are known."""
 
     @property
     def n_ctx_train(self) -> int:
-        """Tokens; of what a file claims beyond MOST_CTX nothing is believed, for a plan tries such a context."""
+        """Tokens of context that the model was trained for.
+
+        At most MOST_CTX, whatever the file claims, because a memory plan tries a context of this size.
+        """
         return min(MOST_CTX, int(self.lib.llama_model_n_ctx_train(self.pointer)))
 
     @property
     def n_params(self) -> int:
-        """Weights, in numbers."""
+        """Number of weights."""
         return int(self.lib.llama_model_n_params(self.pointer))
 
     @property
@@ -82,7 +86,7 @@ class CModel:
 
     @property
     def can_truncate(self) -> bool:
-        """Can single tokens be taken out of its memory? Recurrent layers keep one state for all tokens."""
+        """Whether single tokens can be removed from the cache; recurrent layers keep one state for all tokens."""
         return not (self.lib.llama_model_is_recurrent(self.pointer) or self.lib.llama_model_is_hybrid(self.pointer))
 
     @property
@@ -92,15 +96,15 @@ class CModel:
         return raw.decode(errors="replace") if raw else ""
 
     def close(self) -> None:
-        """Contexts made from this model must be closed before."""
+        """Free the model; contexts made from it must be closed before."""
         if self.pointer:
             self.lib.llama_model_free(self.pointer)
             self.pointer = None
 
 
 def refuse_other_kinds(header: Header) -> None:
-    """Raises Failure for GGUF files that hold something else than a language model."""
-    name, metadata = shown(header.path), header.metadata
+    """Raise Failure if a GGUF file holds something other than a language model."""
+    name, metadata = display_name(header.path), header.metadata
     if metadata.get("general.type") == "adapter":
         raise Failure("not_a_chat_model.adapter", name=name)
     if metadata.get("general.type") == "mmproj" or header.architecture == "clip":
@@ -112,7 +116,10 @@ def refuse_other_kinds(header: Header) -> None:
 
 
 def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
-    """The library says why in its log only; the known reasons become a sentence of ours."""
+    """Return the failure for a model that did not load, worded from the library's log where the reason is known.
+
+    The library gives the reason only in its log.
+    """
     detail = "\n".join(errors)
     if "unknown model architecture" in detail:
         arch = detail.split("unknown model architecture: '", 1)[-1].split("'", 1)[0]
@@ -124,36 +131,32 @@ def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
     return Failure("bad_model.not_accepted", detail, name=path.name, library=name)
 
 
-# --- open for its sizes alone ---
+# --- a model opened only for its sizes ---
 
 
 MIB = 1 << 20
 
 
 class CDryModel:
-    """The part of `engine.runtime.contexts.DrySizes` that the model without its weights answers."""
+    """The part of `engine.runtime.contexts.DrySizes` that a model without its weights can answer."""
 
     def __init__(self, model: CModel) -> None:
         self.model = model
 
     @property
     def header(self) -> Header:
-        """The file's."""
         return self.model.header
 
     @property
     def can_truncate(self) -> bool:
-        """See `CModel`."""
         return self.model.can_truncate
 
     @property
     def n_ctx_train(self) -> int:
-        """See `CModel`."""
         return self.model.n_ctx_train
 
     @property
     def n_vocab(self) -> int:
-        """Tokens of its vocabulary."""
         return self.model.vocabulary.n_tokens
 
     def close(self) -> None:
@@ -167,6 +170,6 @@ class CDryModel:
         self.close()
 
 
-def logged(pattern: re.Pattern[str], text: str) -> int:
-    """Bytes: the sum of all sizes in MiB that a pattern finds in a log."""
+def logged_bytes(pattern: re.Pattern[str], text: str) -> int:
+    """Return the sum in bytes of all sizes in MiB that a pattern finds in a log."""
     return round(sum(float(size) for size in pattern.findall(text)) * MIB)

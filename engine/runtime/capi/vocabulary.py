@@ -10,18 +10,19 @@ from itertools import chain
 
 from common.failures import Failure
 from engine.runtime.capi.library import CLibrary, Pointer
-from engine.tokenization.tokens import SHOWN
+from engine.tokenization.tokens import SHOWN_CONTROLS
 
 PIECE = 32_768  # characters that are tokenized at once: 20 to 50 ms
-NEAR = 2_048  # characters before the end of a piece, among which a place to cut is looked for first
-# Where every tokenizer begins anew: it makes words of letters, with the blank before them and nothing behind.
+SEARCHED = 2_048  # characters at the end of a piece that are searched for a place to cut first
+# A text may be cut where every tokenizer begins a new word: a word is made of letters and the blank before them, with
+# nothing behind them.
 LETTER = r"[^\W\d_]"
 CUTS = re.compile(f"(?<={LETTER})(?=[ ，。、]{LETTER})|(?<=\\S\n)(?={LETTER})")
 BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
 
 
 class CVocabulary:
-    """Implements `engine.tokenization.tokens.ModelVocabulary`; valid as long as its model is loaded."""
+    """`engine.tokenization.tokens.ModelVocabulary` of a loaded model; valid as long as the model is loaded."""
 
     def __init__(self, lib: CLibrary, pointer: Pointer) -> None:
         self.lib = lib
@@ -32,33 +33,36 @@ class CVocabulary:
         self._controls = lru_cache(maxsize=65_536)(self._is_control)
 
     def tokenize(self, text: str, special: bool, add_bos: bool = False) -> list[int]:
-        """Raises Failure where the vocabulary has no token for a part of the text, not even an unknown one."""
-        return list(chain.from_iterable(self.tokenized(text, special, add_bos)))
+        """Return the token ids of a text.
 
-    def tokenized(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
-        """What `tokenize` gives, piece by piece, so that whoever reads a book can be stopped."""
+        Raises Failure if the vocabulary has no token for a part of the text, not even an unknown one.
+        """
+        return list(chain.from_iterable(self.tokenize_pieces(text, special, add_bos)))
+
+    def tokenize_pieces(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
         for piece in self._cut(text):
             yield self._tokenize(piece, special, add_bos)
             add_bos = False
 
     def _cut(self, text: str) -> Iterator[str]:
-        """The text in pieces whose tokens are together those of the text.
+        """Yield the text in pieces whose token ids, put together, are those of the whole text.
 
-        They begin with a blank before a word (or a mark or a new line, where a word ends or begins too), which no token
-        reaches across. A vocabulary that puts a blank before every text does so before each piece: it is left out then.
+        A piece begins with the blank before a word, with a punctuation mark, or after a line break. Words end or begin
+        there, so no token reaches across. A vocabulary that puts a blank before every text also puts one before each
+        piece, so the piece's own blank is left out.
         """
-        begun = 0
-        while len(text) - begun > PIECE:
-            near = begun + PIECE - NEAR
-            cut = max((found.start() for found in self._cuts.finditer(text, near, near + NEAR)), default=0)
+        start = 0
+        while len(text) - start > PIECE:
+            searched = start + PIECE - SEARCHED
+            cut = max((found.start() for found in self._cuts.finditer(text, searched, searched + SEARCHED)), default=0)
             if not cut:
-                later = self._cuts.search(text, near)
+                later = self._cuts.search(text, searched)
                 if later is None:
                     break
                 cut = later.start()
-            yield text[begun:cut]
-            begun = cut + self._puts_blank
-        yield text[begun:]
+            yield text[start:cut]
+            start = cut + self._puts_blank
+        yield text[start:]
 
     @cached_property
     def _puts_blank(self) -> bool:
@@ -76,30 +80,27 @@ class CVocabulary:
             tokens = (self.lib.llama_token * size)()
             count = self.lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_bos, special)
             if count >= 0:
-                found = list(tokens[:count])
-                if min(found, default=0) < 0:
+                ids = list(tokens[:count])
+                if min(ids, default=0) < 0:
                     raise Failure("bad_model.missing_tokens")
-                return found
+                return ids
             size = -count
 
-    def counted(self, text: str) -> Iterator[int]:
-        """How many tokens `tokenized` makes of plain text, piece by piece, without making them."""
+    def token_counts(self, text: str) -> Iterator[int]:
         for piece in self._cut(text):
             raw = piece.encode("utf-8", errors="replace")
             yield abs(int(self.lib.llama_tokenize(self.pointer, raw, len(raw), None, 0, False, False)))
 
     def piece(self, token: int) -> bytes:
-        """UTF-8 bytes of one token; none of control tokens that are not `SHOWN`."""
         return self._pieces(token)
 
     def _piece(self, token: int) -> bytes:
         piece = self._render(token, special=False)
-        if not piece and self.is_control(token) and not self.is_end(token) and self.text(token) in SHOWN:
+        if not piece and self.is_control(token) and not self.is_end(token) and self.text(token) in SHOWN_CONTROLS:
             return self.text(token).encode()
         return piece
 
     def text(self, token: int) -> str:
-        """The token as text, control tokens too; empty for a token the vocabulary lacks (-1)."""
         return self._render(token, special=True).decode(errors="replace") if token >= 0 else ""
 
     def _render(self, token: int, special: bool) -> bytes:
@@ -112,11 +113,9 @@ class CVocabulary:
             size = -count
 
     def is_end(self, token: int) -> bool:
-        """Does this token end the generation?"""
         return bool(self.lib.llama_vocab_is_eog(self.pointer, token))
 
     def is_control(self, token: int) -> bool:
-        """Is it a token that no text stands for?"""
         return self._controls(token)
 
     def _is_control(self, token: int) -> bool:
@@ -124,10 +123,8 @@ class CVocabulary:
 
     @property
     def bos_text(self) -> str:
-        """The token that begins a sequence, as text."""
         return self.text(self.lib.llama_vocab_bos(self.pointer))
 
     @property
     def eos_text(self) -> str:
-        """The token that ends a sequence, as text."""
         return self.text(self.lib.llama_vocab_eos(self.pointer))

@@ -1,6 +1,6 @@
-"""Can our own graph compute a model, and the numbers that a forward pass needs of it. Asked of its header alone.
+"""Check from a model file's header whether our own graph can compute the model, and read the sizes of a forward pass.
 
-Read as llama.cpp reads them (src/llama-model.cpp). No library is loaded.
+The header is read as llama.cpp reads it (src/llama-model.cpp). No library is loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from models.header import Header, Scalar
 
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
 
-# ggml_type: those that the CPU multiplies with. Q8_1 and Q8_K (9, 15) are for activations only.
+# Numbers of ggml_type that the CPU can multiply with. Q8_1 and Q8_K (9, 15) are for activations only.
 TYPES = {0, 1, 2, 3, 6, 7, 8, *range(10, 15), *range(16, 24), 29, 30, 34, 35, 39}
 F32 = 0
 
@@ -30,7 +30,7 @@ SCALINGS = ("none", "linear")
 
 
 def refusal(header: Header) -> Sentence | None:
-    """Why not; None if it can."""
+    """Return why our graph cannot compute the model; None if it can."""
     reason = _reason(header)
     return Sentence.of("graph.cannot_run", reason=reason) if reason else None
 
@@ -52,13 +52,16 @@ def _reason(header: Header) -> Sentence | None:
     return None
 
 
-NORMAL, NEOX = 0, 2  # which numbers of a head are rotated together: neighbours, or those half a head apart
+NORMAL, NEOX = 0, 2  # numbers of a head that are rotated together: neighbours, or those half a head apart
 ROPE_KINDS = {"llama": NORMAL, "qwen2": NEOX, "qwen3": NEOX}
 
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """`head`: numbers in a key, a value or a query of one head; `kv_heads` are shared by `heads` queries."""
+    """Sizes and constants of a model's forward pass.
+
+    `head`: numbers in one head's key, value or query; `heads` query heads share `kv_heads` key-value heads.
+    """
 
     layers: int
     embedding: int
@@ -73,24 +76,24 @@ class Dimensions:
     n_ctx_train: int
 
     def __post_init__(self) -> None:
-        """What ggml would abort the process for."""
+        """Raise Failure for sizes that would make ggml abort the process."""
         fine = self.layers > 0 and self.kv_heads > 0 and self.heads % self.kv_heads == 0
         if not fine or self.head < 2 or self.head % 2 or not math.isfinite(self.rope_scale):
             raise Failure("bad_model.contradiction", str(self))
 
     @property
     def queries(self) -> int:
-        """Queries that share a key."""
+        """Number of query heads that share one kv-head."""
         return self.heads // self.kv_heads
 
     @property
     def scale(self) -> float:
-        """Of attention scores; worked out in 32 bits, as llama.cpp does."""
+        """Factor of the attention scores, 1 / √head, computed in 32 bits as llama.cpp does."""
         return float(np.float32(1) / np.sqrt(np.float32(self.head)))
 
 
 def dimensions_of(header: Header) -> Dimensions:
-    """Raises Failure where the header lacks or contradicts something."""
+    """Read a model's dimensions from its header. Raises Failure if the header lacks or contradicts a value."""
     find = _Finder(header)
     heads, embedding = find.count("attention.head_count"), find.count("embedding_length")
     head = find.count("attention.key_length", embedding // heads)
@@ -115,7 +118,7 @@ def dimensions_of(header: Header) -> Dimensions:
 
 
 class _Finder:
-    """Scalars of the architecture's own metadata."""
+    """Reader of numbers from the architecture's own metadata; raises Failure for missing or impossible ones."""
 
     def __init__(self, header: Header) -> None:
         self.header = header

@@ -1,7 +1,7 @@
-"""A model file loaded by our own code: its weights as ggml tensors, mapped or read, and in the processor's order.
+"""A model file loaded by our own code: its weights as ggml tensors, mapped or read, and repacked for this processor.
 
-llama.cpp reads its vocabulary and its template and checks its shapes. What is repacked is copied out of the file once;
-its pages in the mapping are given back at once, so that a mapped file takes no memory twice.
+llama.cpp reads the vocabulary and the chat template and checks the shapes. Repacked weights are copied out of the file
+once; their pages in the mapping are released right afterwards, so that a mapped file takes no memory twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from common.files import open_file
 from engine.runtime.capi.model import ModelFile
 from engine.runtime.graph.dimensions import dimensions_of, refusal
 from engine.runtime.graph.ggml import ALIGNMENT, Buffer, Context, MappedBuffer, data_bytes, plain_memory, set_data
-from engine.runtime.llama.repack import EMBEDDING, HEAD, extra_buffer_type, multiplied
+from engine.runtime.llama.repack import EMBEDDING, HEAD, extra_buffer_type, multiplied_weights
 from engine.runtime.llama.runtime import Model
 from engine.stop import Stopped
 from models.header import Header
@@ -25,19 +25,25 @@ from models.tensors import TensorInfo
 
 
 class Weights:
-    """`find(name)` is a tensor's address. Owns mapping, buffers and descriptions; a tied head is `output.weight`."""
+    """A model's weights as tensors, with the mapping, buffers and contexts that they live in.
+
+    A model with tied embeddings gets its output head under the name `output.weight` too.
+    """
 
     def __init__(self, header: Header, repack: bool, mmap: bool, progress: Callable[[float], bool]) -> None:
-        """Raises Failure, and Stopped when `progress`, which gets the loaded fraction, returns False."""
+        """Load all weights; `progress` gets the loaded fraction.
+
+        Raises Failure, and Stopped when `progress` returns False.
+        """
         self._header = header
         self._tensors: dict[str, Any] = {}
         self._contexts: list[Context] = []
         self._buffers: list[Buffer] = []
         self._source = _Source(header)
-        self._sources: list[tuple[Any, TensorInfo]] = []  # to be copied
+        self._to_copy: list[tuple[Any, TensorInfo]] = []  # (tensor, its place in the file)
         try:
-            self._make(repack, mmap)
-            self._copy(progress)
+            self._create_tensors(repack, mmap)
+            self._copy_data(progress)
         except MemoryError as error:
             self.close()
             raise Failure("out_of_memory.weights", name=header.path.name) from error
@@ -48,62 +54,62 @@ class Weights:
             self._source.close()
 
     def find(self, name: str) -> Any:
-        """None if the model has no such weights."""
+        """Return the tensor of that name; None if the model has none."""
         return self._tensors.get(name)
 
-    def _make(self, repack: bool, mapped: bool) -> None:
-        kinds = self._kinds() if repack else {}
+    def _create_tensors(self, repack: bool, mapped: bool) -> None:
+        kinds = self._repack_types() if repack else {}
         groups: dict[Any, list[tuple[str, TensorInfo]]] = {}
         for tensor in self._header.tensors:
             kind = kinds.get(tensor.name)
             if kind is None:
-                kind = None if mapped and self._source.aligned(tensor) else plain_memory()
+                kind = None if mapped and self._source.is_aligned(tensor) else plain_memory()
             groups.setdefault(kind, []).append((tensor.name, tensor))
         if HEAD in kinds and HEAD not in {tensor.name for tensor in self._header.tensors}:
             embedding = next(tensor for tensor in self._header.tensors if tensor.name == EMBEDDING)
             groups.setdefault(kinds[HEAD], []).append((HEAD, embedding))
         for kind, members in groups.items():
-            self._group(kind, members)
+            self._create_buffer(kind, members)
         self._tensors.setdefault(HEAD, self._tensors[EMBEDDING])
 
-    def _kinds(self) -> dict[str, Any]:
-        """The buffer types of the weights that are repacked."""
+    def _repack_types(self) -> dict[str, Any]:
+        """Return the buffer types of the weights that this processor wants repacked, by tensor name."""
         known: dict[tuple[int, tuple[int, ...]], Any] = {}
-        for tensor in multiplied(self._header).values():
+        for tensor in multiplied_weights(self._header).values():
             key = (tensor.type, tensor.shape)
             if key not in known:
                 known[key] = extra_buffer_type(tensor)
-        kinds = {name: known[tensor.type, tensor.shape] for name, tensor in multiplied(self._header).items()}
+        kinds = {name: known[tensor.type, tensor.shape] for name, tensor in multiplied_weights(self._header).items()}
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
-    def _group(self, kind: Any, members: list[tuple[str, TensorInfo]]) -> None:
-        """Tensors in one buffer: of a type, or, for None, the file's own mapping."""
+    def _create_buffer(self, kind: Any, members: list[tuple[str, TensorInfo]]) -> None:
+        """Create tensors in one buffer of type `kind`; None stands for the file's own mapping."""
         context = Context(len(members))
         self._contexts.append(context)
         made = [(name, tensor, context.new(tensor.type, *tensor.shape)) for name, tensor in members]
         if kind is None:
             buffer = MappedBuffer(self._source.address, self._source.size)
             for _, tensor, pointer in made:
-                self._source.check(tensor, data_bytes(pointer))
-                buffer.put(pointer, self._source.at(tensor))
+                self._source.check_complete(tensor, data_bytes(pointer))
+                buffer.put(pointer, self._source.address_of(tensor))
             self._buffers.append(buffer)
         else:
             self._buffers.append(Buffer(context, kind))
-            self._sources += [(pointer, tensor) for _, tensor, pointer in made]
+            self._to_copy += [(pointer, tensor) for _, tensor, pointer in made]
         self._buffers[-1].holds_weights()
         self._tensors.update((name, pointer) for name, _, pointer in made)
 
-    def _copy(self, progress: Callable[[float], bool]) -> None:
-        total = sum(data_bytes(pointer) for pointer, _ in self._sources)
+    def _copy_data(self, progress: Callable[[float], bool]) -> None:
+        total = sum(data_bytes(pointer) for pointer, _ in self._to_copy)
         done = 0
-        for pointer, tensor in self._sources:
+        for pointer, tensor in self._to_copy:
             if not progress(done / total):
                 raise Stopped
             size = data_bytes(pointer)
-            self._source.check(tensor, size)
-            set_data(pointer, self._source.at(tensor), size)
+            self._source.check_complete(tensor, size)
+            set_data(pointer, self._source.address_of(tensor), size)
             if tensor.name != EMBEDDING:
-                self._source.give_back(tensor, size)
+                self._source.release_pages(tensor, size)
             done += size
         if not progress(1.0):
             raise Stopped
@@ -119,7 +125,7 @@ class Weights:
 
 
 class _Source:
-    """The mapped file."""
+    """The memory-mapped model file."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -129,20 +135,20 @@ class _Source:
         self.address: int = self.bytes.ctypes.data
         self.size = len(self.bytes)
 
-    def at(self, tensor: TensorInfo) -> int:
+    def address_of(self, tensor: TensorInfo) -> int:
         return self.address + self.header.data_offset + tensor.offset
 
-    def aligned(self, tensor: TensorInfo) -> bool:
-        """Some files keep their weights closer together than ggml computes with."""
-        return self.at(tensor) % ALIGNMENT == 0
+    def is_aligned(self, tensor: TensorInfo) -> bool:
+        """Return whether ggml can compute with the tensor in place; some files pack their weights closer together."""
+        return self.address_of(tensor) % ALIGNMENT == 0
 
-    def check(self, tensor: TensorInfo, size: int) -> None:
+    def check_complete(self, tensor: TensorInfo, size: int) -> None:
         if self.header.data_offset + tensor.offset + size > self.size:
             name = self.header.path.name
             raise Failure("bad_model.incomplete", name=name)
 
-    def give_back(self, tensor: TensorInfo, size: int) -> None:
-        """Whole pages that only this tensor lies in are no longer resident."""
+    def release_pages(self, tensor: TensorInfo, size: int) -> None:
+        """Release the file pages that hold only this tensor's data from resident memory."""
         if not hasattr(mmap, "MADV_DONTNEED"):
             return
         begin = self.header.data_offset + tensor.offset
@@ -157,7 +163,10 @@ class _Source:
 
 
 class GraphModel(Model):
-    """Loads `file` as `engine.runtime.llama.runtime.Model` does; its llama_model has no weights, `weights` has them."""
+    """A model for our own graph: `weights` holds our tensors, llama.cpp's model has the vocabulary only.
+
+    It is loaded from `file` like `engine.runtime.llama.runtime.Model`.
+    """
 
     def __init__(
         self,
@@ -178,7 +187,6 @@ class GraphModel(Model):
             raise
 
     def close(self) -> None:
-        """Free the weights and the vocabulary."""
         if self.pointer:
             self.weights.close()
         super().close()

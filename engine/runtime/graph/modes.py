@@ -1,7 +1,7 @@
-"""How the keys and values of a model are kept: in full, or a share of its heads compressed in one of three ways.
+"""KV modes of our own graph: keys and values in full, or a share of the heads compressed in one of three ways.
 
-Which heads are compressed first `python -m engine rank-heads` has found (`engine.runtime.graph.ranker`). What a cache
-takes is told without room for it: llama.cpp's sizes, whose layouts of weights, cache and buffers our graph shares.
+`python -m engine rank-heads` finds out which heads to compress first (`engine.runtime.graph.ranker`). The memory needed
+is computed without allocating it, from llama.cpp's sizes: our graph lays out weights, cache and buffers the same way.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from engine.runtime.contexts import EXACT, MAX_LOGITS, ContextSizes, KVMode, siz
 from engine.runtime.graph.dimensions import Dimensions, dimensions_of, refusal
 from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.ggml import array
-from engine.runtime.graph.layout import HALF, Layout
+from engine.runtime.graph.head_split import FIRST_SLOTS, MAX_PASS_TOKENS, HeadSplitKV
+from engine.runtime.graph.kv_layout import F16_BYTES, KVLayout
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.published import PublishedKV, PublishedSlots
-from engine.runtime.graph.slots import BLOCK, MergedSlots, Rotation, WindowSlots, window
-from engine.runtime.graph.split import FIRST, MOST_AT_ONCE, SplitKV
+from engine.runtime.graph.slots import MERGE_BLOCK, MergedSlots, Rotation, WindowSlots, window_size
 from engine.runtime.llama.library import build as library_build
 from engine.runtime.llama.runtime import DryModel
 from models.identity import file_identity
@@ -34,7 +34,10 @@ Head = tuple[int, int]  # layer, kv-head
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Perplexity beside the plain model's, and the share of a plain cache's entries, with a share of the heads."""
+    """The cost of compressing a `share` of the heads.
+
+    `ratio`: perplexity divided by the plain model's; `entries`: share of a plain cache's entries that is still kept.
+    """
 
     share: float
     ratio: float
@@ -42,7 +45,11 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """`heads`: the least harmful first; `damage`: of each compressed alone, in nats per token (Kullback-Leibler)."""
+    """The order in which a model's heads are compressed, least harmful first.
+
+    `damage`: Kullback-Leibler divergence in nats per token when the head of the same index in `heads` is compressed
+    alone.
+    """
 
     model: str
     mode: KVModeName
@@ -51,80 +58,80 @@ class Ranking(msgspec.Struct, frozen=True):
     damage: tuple[float, ...]
     prices: tuple[Price, ...] = ()
 
-    def chosen(self, share: float) -> tuple[Head, ...]:
-        """The heads that are compressed first, so large a share of them."""
-        return self.heads[: count_of(share, len(self.heads))]
+    def least_harmful(self, share: float) -> tuple[Head, ...]:
+        """Return the given share of all heads, least harmful first."""
+        return self.heads[: head_count(share, len(self.heads))]
 
     def price(self, share: float) -> Price | None:
-        """What that share costs, if it was measured."""
+        """Return the measured cost of compressing that share; None if it was not measured."""
         return next((price for price in self.prices if abs(price.share - share) < 1e-6), None)
 
 
 RANKINGS = Store("rankings", 3, Ranking)
 
 
-def count_of(share: float, heads: int) -> int:
-    """How many heads a share of them is."""
+def head_count(share: float, heads: int) -> int:
+    """Return how many heads a share of them is, at least 1."""
     return max(1, round(share * heads))
 
 
 def identity_of(model: GraphModel) -> str:
-    """Of the model's file."""
+    """Return the identity of the model's file."""
     return file_identity(model.path, model.header.data_offset)
 
 
-def keep(ranking: Ranking) -> None:
-    """Raises Failure where it cannot be written."""
+def store_ranking(ranking: Ranking) -> None:
+    """Store a ranking for later starts. Raises Failure if it cannot be written."""
     try:
         RANKINGS.put(ranking, ranking.model, ranking.mode)
     except OSError as error:
         raise Failure("ranking_unwritable.folder", folder=RANKINGS.folder, reason=error.strerror) from error
 
 
-def read(identity: str, mode: str) -> Ranking | None:
-    """What is kept for this model and mode; None if there is none, or it is of another or damaged."""
+def load_ranking(identity: str, mode: str) -> Ranking | None:
+    """Load the ranking of this model and mode; None if none is stored or the stored one is damaged."""
     return RANKINGS.get(identity, mode)
 
 
-def heads_for(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
-    """The heads that `mode` compresses; raises Failure where they are not known."""
-    found = read(identity_of(model), mode.name)
-    if found is None or not fits(found, model.dimensions):
+def ranked_heads(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
+    """Return the heads that `mode` compresses. Raises Failure if this model was not ranked for the mode."""
+    found = load_ranking(identity_of(model), mode.name)
+    if found is None or not names_all_heads(found, model.dimensions):
         raise Failure("no_ranking.of_model", name=model.path.name, mode=mode.name, path=model.path)
-    return found.chosen(mode.share)
+    return found.least_harmful(mode.share)
 
 
-def fits(ranking: Ranking, d: Dimensions) -> bool:
-    """Are they all this model's heads, each once?"""
+def names_all_heads(ranking: Ranking, d: Dimensions) -> bool:
+    """Return whether the ranking names each of the model's heads exactly once."""
     return sorted(ranking.heads) == [(layer, head) for layer in range(d.layers) for head in range(d.kv_heads)]
 
 
-# --- caches by mode ---
+# --- KV caches by mode ---
 
 
-def make_kv(model: GraphModel, n_ctx: int, mode: KVMode) -> Layout:
-    """Raises Failure where the model's heads were not ranked for this mode, or there is no memory."""
+def make_kv(model: GraphModel, n_ctx: int, mode: KVMode) -> KVLayout:
+    """Open a KV cache of the given mode. Raises Failure if the heads were not ranked or memory is short."""
     if mode == EXACT:
         return ExactKV(model.dimensions, n_ctx)
-    heads = heads_for(model, mode)
-    return split_kv(model, n_ctx, mode.name, heads)
+    heads = ranked_heads(model, mode)
+    return make_head_split_kv(model, n_ctx, mode.name, heads)
 
 
-def split_kv(model: GraphModel, n_ctx: int, name: KVModeName, heads: Sequence[Head]) -> SplitKV:
-    """With these heads compressed."""
+def make_head_split_kv(model: GraphModel, n_ctx: int, name: KVModeName, heads: Sequence[Head]) -> HeadSplitKV:
+    """Open a KV cache of the named lossy mode with the given heads compressed. Raises Failure if memory is short."""
     d, rotation = model.dimensions, rotation_of(model)
     if name == "published":
-        return PublishedKV(d, rotation, n_ctx, name, PublishedSlots(FIRST), heads)
-    slots = MergedSlots(FIRST) if name == "merged" else WindowSlots(FIRST)
-    return SplitKV(d, rotation, n_ctx, name, slots, heads)
+        return PublishedKV(d, rotation, n_ctx, name, PublishedSlots(FIRST_SLOTS), heads)
+    slots = MergedSlots(FIRST_SLOTS) if name == "merged" else WindowSlots(FIRST_SLOTS)
+    return HeadSplitKV(d, rotation, n_ctx, name, slots, heads)
 
 
 def lossy_note(model: CModel, mode: KVMode) -> Sentence | None:
-    """What a lossy mode costs this very model; None for exact keys and values."""
+    """Return a note that says what a lossy mode costs with this model; None for exact keys and values."""
     if mode == EXACT:
         return None
     assert isinstance(model, GraphModel)
-    found = read(identity_of(model), mode.name)
+    found = load_ranking(identity_of(model), mode.name)
     price = found.price(mode.share) if found else None
     if price is None:
         return Sentence.of("lossy.unmeasured", share=mode.share, mode=mode.name)
@@ -132,20 +139,23 @@ def lossy_note(model: CModel, mode: KVMode) -> Sentence | None:
 
 
 def rotation_of(model: GraphModel) -> Rotation:
-    """Of the model's keys."""
+    """Return the position rotation of the model's keys."""
     factors = model.weights.find("rope_freqs.weight")
     return Rotation(model.dimensions, array(factors, np.float32, model.dimensions.head // 2) if factors else None)
 
 
-# --- sizes without room for them ---
+# --- sizes computed without allocating memory ---
 
 
-MARGIN = 1.25
-VERSION = 3  # of what our graph computes and how fast; what was saved or timed with another is of no use
+MARGIN = 1.25  # merged heads may hold this many times the usual number of entries
+VERSION = 3  # rises when our graph computes other numbers or at another speed: saved chats and timings then expire
 
 
 class DryGraph(DryModel):
-    """Implements `engine.runtime.contexts.DrySizes`. Raises Failure for a file that the graph cannot compute."""
+    """A model without weights, to plan the memory that our graph would need.
+
+    Implements `engine.runtime.contexts.DrySizes`. Raises Failure for a file that the graph cannot compute.
+    """
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
         if flash_attention == "off":
@@ -160,17 +170,20 @@ class DryGraph(DryModel):
     def context(
         self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
     ) -> ContextSizes | None:
-        """Keys and values are F16. How many entries merging leaves depends on the text: some more than usual."""
+        """Return the sizes of a context; None for keys and values other than F16.
+
+        How many entries merging leaves depends on the text, so the sizes assume MARGIN times the usual number.
+        """
         sizes = super().context(n_ctx, kv_type, n_batch, max_logits) if kv_type == "f16" else None
         if sizes is None or self.kv_mode == EXACT:
             return sizes
-        slots = min(n_ctx, size_class(int(MARGIN * window(n_ctx)) + BLOCK + MOST_AT_ONCE, 1 << 40))
+        slots = min(n_ctx, size_class(int(MARGIN * window_size(n_ctx)) + MERGE_BLOCK + MAX_PASS_TOKENS, 1 << 40))
         d = self.dimensions
-        heads, entry = d.layers * d.kv_heads, 2 * d.head * HALF
-        compressed = count_of(self.kv_mode.share, heads)
+        heads, entry = d.layers * d.kv_heads, 2 * d.head * F16_BYTES
+        compressed = head_count(self.kv_mode.share, heads)
         return replace(sizes, kv=entry * (heads - compressed) * n_ctx, kv_compressed=entry * compressed * slots)
 
 
-def build() -> str:
-    """What tells passes of our graph from others, and of one llama.cpp from those of another."""
+def graph_build() -> str:
+    """Return the version of our graph with llama.cpp's; saved chats and timings of another build are not used."""
     return f"chickadee-graph {VERSION}; {library_build()}"

@@ -1,7 +1,7 @@
-"""The forward pass of a Llama, Qwen2 or Qwen3 model as a ggml graph, and such passes ready to run.
+"""The forward pass of a Llama, Qwen2 or Qwen3 model as a ggml graph, and a cache of such graphs ready to run.
 
-A graph for each number of tokens, of logits rows and of cells is built once and used again. All share one block of
-memory for what they compute, made for the largest of them: a pass is valid until the next runs.
+One graph is built for each combination of tokens, logits rows and cells, and is then reused. All graphs share one block
+of memory for intermediate results, sized for the largest pass: a pass's results are valid until the next pass runs.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from engine.runtime.capi.context import free_cores
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
-from engine.runtime.graph.layout import Layout, Projected, Rotate, Seen
+from engine.runtime.graph.kv_layout import KVLayout, Projected, Rotate, Seen
 from engine.runtime.graph.model import GraphModel, Weights
 from engine.runtime.llama.library import ggml
 from engine.runtime.llama.repack import SIZE, P, cpu_device
 from engine.runtime.llama.runtime import Interrupt
 from engine.stop import StopFlag, Stopped
 
-Attention = Callable[[int, Projected, Rotate], Any]  # of a layer → values by head
+Attention = Callable[[int, Projected, Rotate], Any]  # (layer, projections, rotation of keys) → [head, heads, n]
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Of n tokens at `positions` [n]. `attention` keeps each layer's keys and values and attends to those of before.
+    """Builder of a forward pass's operations for n tokens at `positions` [n].
 
-    `layers` may begin and end anywhere: what goes through them, the hidden state, is [embedding, n]."""
+    `attention` stores a layer's new keys and values and attends to the cached ones. A pass may begin and end at any
+    layer; between layers runs the hidden state, [embedding, n].
+    """
 
     g: Graph
     d: Dimensions
@@ -44,11 +46,11 @@ class Forward:
     attention: Attention
 
     def embed(self, tokens: Any) -> Any:
-        """Hidden states of token ids, [embedding, n]."""
+        """Look up the hidden states of token ids, [embedding, n]."""
         return self.g.get_rows(self.weights.find("token_embd.weight"), tokens)
 
     def layer(self, layer: int, x: Any, rows: Any = None) -> Any:
-        """`rows`: the only tokens that are wanted of its result."""
+        """Compute one layer; `rows` limits its result to the tokens at these indices."""
         g, name = self.g, f"blk.{layer}."
         h = self._norm(f"{name}attn_norm", x)
         q = self._rotate(self._heads(f"{name}attn_q", h, self.d.heads))
@@ -64,19 +66,22 @@ class Forward:
         h = g.swiglu_split(self._linear(f"{name}ffn_gate", h), up)
         return g.add(self._linear(f"{name}ffn_down", h), x)
 
-    def through(self, x: Any, first: int, end: int) -> Any:
-        """Layers from `first` up to `end`."""
+    def run_layers(self, x: Any, first: int, end: int) -> Any:
+        """Compute the layers from `first` up to, not including, `end`."""
         for layer in range(first, end):
             x = self.layer(layer, x)
         return x
 
-    def rest(self, x: Any, first: int, rows: Any) -> Any:
-        """Layers from `first` on and the head; what no logits are wanted of ends in the last layer."""
+    def finish(self, x: Any, first: int, rows: Any) -> Any:
+        """Compute the layers from `first` on and the output head.
+
+        Tokens outside `rows`, which need no logits, are dropped in the last layer.
+        """
         last = self.d.layers - 1
-        return self.logits(self.layer(last, self.through(x, first, last), rows))
+        return self.logits(self.layer(last, self.run_layers(x, first, last), rows))
 
     def logits(self, x: Any) -> Any:
-        """Of hidden states: final norm and output head, [n_vocab, n]."""
+        """Apply the final norm and the output head to hidden states; return [n_vocab, n]."""
         return self._linear("output", self._norm("output_norm", x))
 
     def _linear(self, name: str, x: Any) -> Any:
@@ -87,7 +92,7 @@ class Forward:
         return self.g.mul(self.g.rms_norm(x, self.d.epsilon), self.weights.find(f"{name}.weight"))
 
     def _heads(self, name: str, x: Any, count: int) -> Any:
-        """[head, count, n]; Qwen3 norms queries and keys."""
+        """Project hidden states to heads, [head, count, n]; Qwen3 also norms queries and keys."""
         y = self.g.reshape_3d(self._linear(name, x), self.d.head, count, self.n)
         return self._norm(f"{name}_norm", y) if self.weights.find(f"{name}_norm.weight") else y
 
@@ -97,12 +102,15 @@ class Forward:
         return self.g.rope_ext(y, self.positions, factors, d.head, d.rope_kind, d.n_ctx_train, *scaling)
 
 
-Inputs = Sequence[int] | NDArray[np.float32]  # of a pass: token ids, or hidden states [n, embedding]
-MOST_KEPT = 32  # passes: a graph's description takes half a megabyte
+Inputs = Sequence[int] | NDArray[np.float32]  # inputs of a pass: token ids, or hidden states [n, embedding]
+MAX_CACHED_PASSES = 32  # the description of each graph takes half a megabyte
 
 
 class Processor:
-    """ggml's CPU backend with its threads, fewer if it `gives_way`; `stop` stops it within a pass."""
+    """ggml's CPU backend with its threads; `stop` interrupts a running pass.
+
+    If it `gives_way`, passes use fewer threads while other programs keep cores busy.
+    """
 
     def __init__(self, threads: int, gives_way: bool, stop: StopFlag) -> None:
         self._threads, self._gives_way, self._used = threads, gives_way, 0
@@ -127,7 +135,7 @@ class Processor:
 
     @property
     def gave_way(self) -> bool:
-        """Did the last pass run with fewer threads than usual?"""
+        """Whether the last pass ran with fewer threads than usual."""
         return self._used < self._threads
 
     def _use(self, threads: int) -> None:
@@ -136,30 +144,33 @@ class Processor:
             self._used = threads
 
     def close(self) -> None:
-        """End its threads."""
+        """End the backend's threads."""
         if self.pointer:
             ggml("ggml_backend_free", None, P)(self.pointer)
             self.pointer = self._interrupt = None
 
 
 def device_function(name: str, *arguments: Any) -> Any:
-    """Of the CPU device, asked of it by name: its library may be one of many, loaded for this very processor."""
+    """Return a function of the CPU backend, looked up by name in its registry.
+
+    The CPU backend's library is chosen at run time for this processor, so its symbols cannot be linked directly.
+    """
     registry = ggml("ggml_backend_dev_backend_reg", P, P)(cpu_device())
     address = ggml("ggml_backend_reg_get_proc_address", P, P, ctypes.c_char_p)(registry, name.encode())
     return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
-class Pass:
-    """The graph of a pass of `n` tokens with logits for `rows` of them."""
+class GraphPass:
+    """The graph of a pass of `n` tokens that computes logits for the last `rows` of them."""
 
-    def __init__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> None:
+    def __init__(self, model: GraphModel, kv: KVLayout, n: int, rows: int, bucket: Hashable) -> None:
         d = model.dimensions
         self.n, self._first = n, n - rows
         self.g = Graph(d.layers)
         start, positions, wanted = self._start(self.g, d), self.g.input(I32, n), self.g.input(I32, rows)
-        own = kv.inputs(self.g, n, bucket)
-        self._inputs = (start, positions, wanted, *own)
-        forward = Forward(self.g, d, model.weights, positions, n, partial(kv.attend, self.g, own))
+        kv_inputs = kv.create_inputs(self.g, n, bucket)
+        self._inputs = (start, positions, wanted, *kv_inputs)
+        forward = Forward(self.g, d, model.weights, positions, n, partial(kv.attend, self.g, kv_inputs))
         self._result = self.g.output(self._compute(forward, start, wanted))
         self.logits: NDArray[np.float32]
 
@@ -167,96 +178,107 @@ class Pass:
         return g.input(I32, self.n)
 
     def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
-        return forward.rest(forward.embed(start), 0, rows)
+        return forward.finish(forward.embed(start), 0, rows)
 
     def bind(self) -> None:
-        """After its tensors were given their places."""
+        """Create arrays over the inputs and the logits; called once the tensors' memory is assigned."""
         self.logits = rows_of(self._result)
-        self.tokens, self.positions, self.rows, *self.own = (self.g.array(pointer) for pointer in self._inputs)
+        self.tokens, self.positions, self.rows, *self.kv_inputs = (self.g.array(pointer) for pointer in self._inputs)
 
-    def fill(self, tokens: Inputs, positions: Sequence[int]) -> None:
-        """Before a run: its inputs."""
+    def fill_inputs(self, tokens: Inputs, positions: Sequence[int]) -> None:
+        """Fill the pass's own inputs before a run; the KV cache fills the others."""
         self.tokens[:] = tokens
         self.positions[:] = positions
         self.rows[:] = np.arange(self._first, self._first + len(self.rows))
 
-    def row(self, i: int) -> NDArray[np.float32]:
-        """The logits that follow the i-th token of the pass, or, with i below 0, of the last ones."""
-        row: NDArray[np.float32] = self.logits[i - self._first if i >= 0 else i]
-        return row
+
+AnyPass = TypeVar("AnyPass", bound=GraphPass)
+PassFactory = Callable[[GraphModel, KVLayout, int, int, Hashable], AnyPass]
 
 
-Kind = TypeVar("Kind", bound=Pass)
-Make = Callable[[GraphModel, Layout, int, int, Hashable], Kind]
+class PassRunner:
+    """Cache of built passes for one model and one KV cache, in shared memory for intermediate results.
 
-
-class Passes:
-    """Of one model on one KV cache; to be made anew when the cache moves. `most` and `most_rows`: of the largest pass,
-    which `make` makes."""
+    It must be replaced when the KV cache is reallocated, because graphs hold addresses.
+    """
 
     def __init__(
-        self, model: GraphModel, kv: Layout, processor: Processor, most: int, most_rows: int, make: Make[Pass]
+        self,
+        model: GraphModel,
+        kv: KVLayout,
+        processor: Processor,
+        most: int,
+        most_rows: int,
+        make: PassFactory[GraphPass],
     ) -> None:
+        """Reserve memory for the largest pass, which `make` builds: `most` tokens with `most_rows` logits rows.
+
+        Raises MemoryError.
+        """
         self.model, self.kv, self.processor = model, kv, processor
-        self._kept: OrderedDict[Hashable, Pass] = OrderedDict()
-        self._places = ggml("ggml_gallocr_new", P, P)(plain_memory())
+        self._cached: OrderedDict[Hashable, GraphPass] = OrderedDict()
+        self._allocator = ggml("ggml_gallocr_new", P, P)(plain_memory())
         largest = make(model, kv, most, min(most, most_rows), kv.largest_bucket)
-        fits = ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._places, largest.g.graph)
+        fits = ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._allocator, largest.g.graph)
         largest.g.free()
         if not fits:
             self.close()
             raise MemoryError
-        self._size = self.reserved
+        self._size = self.reserved_bytes
 
-    def run(self, make: Make[Kind], tokens: Inputs, positions: Sequence[int], seen: Seen, rows: int, size: int) -> Kind:
-        """A pass as `make` makes it, of tokens behind `size` others, each seeing those and what `seen` says. Raises
-        Stopped."""
+    def run(
+        self, make: PassFactory[AnyPass], tokens: Inputs, positions: Sequence[int], seen: Seen, rows: int, size: int
+    ) -> AnyPass:
+        """Run a pass that `make` builds over tokens behind `size` cached ones; return the pass with its results.
+
+        Each token sees all cached ones, and those of the new ones that `seen` marks. Raises Stopped.
+        """
         n = len(tokens)
         bucket = self.kv.bucket(size + n)
-        ready = self._find(make, n, rows, bucket)
-        ready.fill(tokens, positions)
-        self.kv.fill(ready.own, size, seen)
+        ready = self._cached_pass(make, n, rows, bucket)
+        ready.fill_inputs(tokens, positions)
+        self.kv.fill_inputs(ready.kv_inputs, size, seen)
         self.processor.run(ready.g.graph)
         return ready
 
-    def _find(self, make: Make[Kind], n: int, rows: int, bucket: Hashable) -> Kind:
+    def _cached_pass(self, make: PassFactory[AnyPass], n: int, rows: int, bucket: Hashable) -> AnyPass:
         key = (make, n, rows, bucket)
-        found = cast("Kind | None", self._kept.get(key))
+        found = cast("AnyPass | None", self._cached.get(key))
         if found is None:
             found = make(self.model, self.kv, n, rows, bucket)
-            self._place(found)
-            self._kept[key] = found
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)[1].g.free()
-        self._kept.move_to_end(key)
+            self._assign_memory(found)
+            self._cached[key] = found
+            if len(self._cached) > MAX_CACHED_PASSES:
+                self._cached.popitem(last=False)[1].g.free()
+        self._cached.move_to_end(key)
         return found
 
-    def _place(self, made: Pass) -> None:
-        if not ggml("ggml_gallocr_alloc_graph", ctypes.c_bool, P, P)(self._places, made.g.graph):
+    def _assign_memory(self, new: GraphPass) -> None:
+        if not ggml("ggml_gallocr_alloc_graph", ctypes.c_bool, P, P)(self._allocator, new.g.graph):
             raise MemoryError
-        if self.reserved != self._size:  # the block has moved: other passes point to where it was
-            self._forget()
-            self._size = self.reserved
-        made.bind()
+        if self.reserved_bytes != self._size:  # the block has moved, and other passes hold its old address
+            self._free_passes()
+            self._size = self.reserved_bytes
+        new.bind()
 
     @property
-    def reserved(self) -> int:
-        """Bytes for what passes compute."""
-        return int(ggml("ggml_gallocr_get_buffer_size", SIZE, P, INT)(self._places, 0))
+    def reserved_bytes(self) -> int:
+        """Bytes reserved for intermediate results."""
+        return int(ggml("ggml_gallocr_get_buffer_size", SIZE, P, INT)(self._allocator, 0))
 
-    def _forget(self) -> None:
-        for kept in self._kept.values():
-            kept.g.free()
-        self._kept.clear()
+    def _free_passes(self) -> None:
+        for cached in self._cached.values():
+            cached.g.free()
+        self._cached.clear()
 
     def close(self) -> None:
-        """Free the graphs and their memory."""
-        self._forget()
+        """Free the graphs and their shared memory."""
+        self._free_passes()
         if self.is_open:
-            ggml("ggml_gallocr_free", None, P)(self._places)
-            self._places = None
+            ggml("ggml_gallocr_free", None, P)(self._allocator)
+            self._allocator = None
 
     @property
     def is_open(self) -> bool:
-        """Is there memory to run passes in?"""
-        return self._places is not None
+        """Whether there is memory to run passes in."""
+        return self._allocator is not None

@@ -1,7 +1,8 @@
-"""Head-split merging as it was published: keys of the merged heads without position, merged as soon as they come.
+"""Head-split KV as published: merged heads store keys without position and merge a token as soon as it is read.
 
-A token that occurred before is averaged into its entry in the pass itself, which holds it alone: later tokens of a
-longer pass would be seen too early. Nothing can be taken back. For comparison: `engine.runtime.graph.slots` is better.
+A token that occurred before is averaged into its entry within the pass. A pass therefore has one token: in a longer
+one, tokens would see entries that later tokens have changed already. Merging cannot be undone. This form is for
+comparison; `engine.runtime.graph.slots` is better.
 """
 
 from __future__ import annotations
@@ -13,41 +14,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.graph.ggml import F32, I32, Graph
-from engine.runtime.graph.layout import HALF, Projected, Rotate, Seen
+from engine.runtime.graph.head_split import F32_BYTES, HeadSplitKV
+from engine.runtime.graph.kv_layout import F16_BYTES, Projected, Rotate, Seen
 from engine.runtime.graph.slots import Merge, Slots
-from engine.runtime.graph.split import FLOAT, SplitKV
 
 
 class PublishedSlots(Slots):
-    """One entry per distinct token, from its first occurrence on."""
+    """Slots with one entry per distinct token, created at its first occurrence."""
 
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
         self.entries: dict[int, int] = {}  # token → slot
         self.counts: dict[int, int] = {}  # slot → tokens in it
 
-    def border(self, size: int) -> int:
-        """See `Slots`."""
+    def tail_start(self, size: int) -> int:
         return size
 
-    def begin(self, _size: int) -> Merge:
-        """See `Slots`."""
+    def begin_pass(self, _size: int) -> Merge:
         return Merge([], [], [], [])
 
-    def _settle(self, border: int) -> Merge:
-        raise AssertionError(border)
+    def _settle(self, tail_start: int) -> Merge:
+        raise AssertionError(tail_start)
 
-    def cut(self, size: int) -> None:
-        """See `Slots`."""
+    def truncate(self, size: int) -> None:
+        """Forget everything if `size` is smaller than the number of tokens read, because merging cannot be undone."""
         if size < self.settled:
-            self.forget()
+            self.clear()
 
-    def needed(self, count: int) -> int:
-        """See `Slots`."""
+    def slots_needed(self, count: int) -> int:
         return self.used + count
 
-    def take(self, tokens: Sequence[int]) -> list[int]:
-        """See `Slots`."""
+    def assign(self, tokens: Sequence[int]) -> list[int]:
+        """Return each token's slot: the one of its earlier occurrence, or a new one."""
         slots = []
         for token in tokens:
             slot = self.entries.setdefault(token, self.used)
@@ -58,18 +56,15 @@ class PublishedSlots(Slots):
             slots.append(slot)
         return slots
 
-    def forget(self) -> None:
-        """See `Slots`."""
-        super().forget()
+    def clear(self) -> None:
+        super().clear()
         self.entries, self.counts = {}, {}
 
     def state(self) -> dict[str, NDArray[np.int64]]:
-        """See `Slots`."""
         entries = [(token, slot, self.counts[slot]) for token, slot in self.entries.items()]
         return super().state() | {"entries": np.array(entries, np.int64).reshape(-1, 3)}
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
-        """See `Slots`."""
         super().set_state(state)
         self.bias[: self.used] = 0
         for token, slot, count in state["entries"]:
@@ -79,24 +74,26 @@ class PublishedSlots(Slots):
             self.counts[int(slot)] = int(count)
 
 
-class PublishedKV(SplitKV):
-    """One token a pass; see the module."""
+class PublishedKV(HeadSplitKV):
+    """A head-split KV cache of the published form, which reads one token per pass and cannot take tokens back."""
 
     can_truncate = False
-    most = 1
+    max_pass_tokens = 1
     slots: PublishedSlots
 
-    def inputs(self, g: Graph, n: int, bucket: tuple[int, int]) -> tuple[Any, ...]:
-        """Also the new rows' places once more, and parts of each head's rotated key, plain key and old entry."""
+    def create_inputs(self, g: Graph, n: int, bucket: tuple[int, int]) -> tuple[Any, ...]:
+        """Create the inputs of `HeadSplitKV`, the new rows' numbers once more, and three factors per head.
+
+        The factors weigh the rotated key, the plain key and the entry's old content.
+        """
         d = self.d
         parts = (g.input(F32, 1, d.kv_heads, d.layers) for _ in range(3))
-        return *super().inputs(g, n, bucket), g.input(I32, d.kv_heads, d.layers), *parts
+        return *super().create_inputs(g, n, bucket), g.input(I32, d.kv_heads, d.layers), *parts
 
     def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, new: Projected, rotate: Rotate) -> Any:
-        """See `Layout`."""
         d, cells, (_, places, *parts) = self.d, self.layers[layer], inputs[4:]
-        start, row = layer * d.kv_heads * FLOAT, d.head * HALF
-        rotated, plain, old = (g.view_2d(part, 1, d.kv_heads, FLOAT, start) for part in parts)
+        start, row = layer * d.kv_heads * F32_BYTES, d.head * F16_BYTES
+        rotated, plain, old = (g.view_2d(part, 1, d.kv_heads, F32_BYTES, start) for part in parts)
         places = g.view_1d(places, d.kv_heads, start)
 
         def averaged(made: Any, kept: Any) -> Any:
@@ -110,13 +107,12 @@ class PublishedKV(SplitKV):
         v = averaged(g.add(g.mul(rows(new.v), rotated), g.mul(rows(new.v), plain)), cells.v)
         return super().attend(g, inputs[:5], layer, Projected(new.q, k, v), lambda key: key)
 
-    def fill(self, arrays: Sequence[NDArray[Any]], size: int, seen: Seen) -> None:
-        """See `Layout`."""
-        super().fill(arrays[:5], size, seen)
+    def fill_inputs(self, arrays: Sequence[NDArray[Any]], size: int, seen: Seen) -> None:
+        super().fill_inputs(arrays[:5], size, seen)
         places, rotated, plain, old = arrays[5:]
         places[:] = arrays[0].reshape(places.shape)
-        (slot,) = self._new
+        (slot,) = self._new_slots
         share = 1 / self.slots.counts[slot]
-        rotated[..., 0] = self.places.is_full
-        plain[..., 0] = ~self.places.is_full * share
-        old[..., 0] = ~self.places.is_full * (1 - share)
+        rotated[..., 0] = self.head_rows.is_full
+        plain[..., 0] = ~self.head_rows.is_full * share
+        old[..., 0] = ~self.head_rows.is_full * (1 - share)

@@ -1,11 +1,13 @@
-"""Ranks a model's kv-heads: how much does it change what the model says next when one head alone is compressed?
+"""Rank a model's kv-heads by how much the predictions change when one head alone is compressed.
 
 Rankings of different models and modes hardly agree, and a single head can do a third of the harm. So each head is
-compressed alone, and measured is how far what the model says moves (Kullback-Leibler) at the end of texts long enough
-that heads keep much less there. Compressing heads of one layer changes nothing before that layer. So a text is read
-once as it is, the hidden state before every layer is kept, and with compressed heads only what comes behind them is
-computed. Of a long text the beginning need not be computed again at all: its keys and values are kept too, and heads
-are given less of them. That makes a thirtieth of a reading each.
+compressed alone, and the change of the predictions is measured as Kullback-Leibler divergence at the end of texts that
+are long enough for heads to keep much less there.
+
+Compressing heads of one layer changes nothing before that layer. So a text is read once with the exact cache, the
+hidden states before every layer are stored, and with compressed heads only the layers from that one on are computed.
+The beginning of a long text is not computed again at all: its keys and values are stored too, and the compressed heads
+get fewer of them. Both together reduce the work to a thirtieth of a full reading per head.
 """
 
 from __future__ import annotations
@@ -23,204 +25,219 @@ from engine.protocol import KVModeName
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.ggml import F32, Graph, rows_of
-from engine.runtime.graph.layout import KeysAndValues, Layout
+from engine.runtime.graph.kv_layout import KeysAndValues, KVLayout
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.modes import Head, Price, Ranking, identity_of, split_kv
-from engine.runtime.graph.passes import Forward, Inputs, Pass, Passes, Processor
+from engine.runtime.graph.modes import Head, Price, Ranking, identity_of, make_head_split_kv
+from engine.runtime.graph.passes import Forward, GraphPass, Inputs, PassRunner, Processor
 from engine.stop import StopFlag
 from engine.tokenization.tokens import Vocabulary
 from models.assets import asset
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Layers from `first` on and the output head. `taps`: the hidden states before each layer are wanted too."""
+class LayerRange:
+    """Factory of passes from layer `first` to the logits.
+
+    With `taps` they also output the hidden states before each layer.
+    """
 
     first: int
     taps: bool = False
 
-    def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> StretchPass:
-        """Makes one."""
-        return StretchPass(self, model, kv, n, rows, bucket)
+    def __call__(self, model: GraphModel, kv: KVLayout, n: int, rows: int, bucket: Hashable) -> LayerRangePass:
+        return LayerRangePass(self, model, kv, n, rows, bucket)
 
 
-class StretchPass(Pass):
-    """Where it begins in the middle its `tokens` are hidden states, [n, embedding]; `taps` are such states too."""
+class LayerRangePass(GraphPass):
+    """A pass from some layer to the logits.
 
-    def __init__(self, span: Stretch, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> None:
-        self._span = span
+    If it does not begin at layer 0, its inputs are hidden states [n, embedding]. `taps` holds such states for each
+    layer.
+    """
+
+    def __init__(
+        self, layer_range: LayerRange, model: GraphModel, kv: KVLayout, n: int, rows: int, bucket: Hashable
+    ) -> None:
+        self._layer_range = layer_range
         self._tapped: list[Any] = []
         super().__init__(model, kv, n, rows, bucket)
 
     def _start(self, g: Graph, d: Dimensions) -> Any:
-        return g.input(F32, d.embedding, self.n) if self._span.first else super()._start(g, d)
+        return g.input(F32, d.embedding, self.n) if self._layer_range.first else super()._start(g, d)
 
     def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
-        x, last = start if self._span.first else forward.embed(start), forward.d.layers - 1
-        for layer in range(self._span.first, last):
+        x, last = start if self._layer_range.first else forward.embed(start), forward.d.layers - 1
+        for layer in range(self._layer_range.first, last):
             x = forward.layer(layer, self._tap(forward.g, x))
         return forward.logits(forward.layer(last, self._tap(forward.g, x), rows))
 
     def _tap(self, g: Graph, x: Any) -> Any:
-        if self._span.taps:
+        if self._layer_range.taps:
             self._tapped.append(g.output(x))
         return x
 
     def bind(self) -> None:
-        """See `Pass`."""
         super().bind()
         self.taps: list[NDArray[np.float32]] = [rows_of(pointer) for pointer in self._tapped]
 
 
-# --- a text read while some heads are compressed ---
+# --- reading a text while some heads are compressed ---
 
 
-PASS = 64  # tokens
-TOP = 256  # tokens that are told apart in what is said, the likeliest: of all others only the sum
+PASS_TOKENS = 64
+TOP = 256  # likeliest tokens whose probabilities are compared one by one; all others count as one
 TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Of the judged positions: log-probabilities (`says`) of the plain model's `likely` tokens, [positions, TOP] both,
-    and of the text's next tokens -log p.
+class Predictions:
+    """A model's predictions at the judged positions of a text.
 
-    `entries`: share of a plain cache's entries that was held at the end."""
+    `likely`: the plain model's TOP likeliest tokens, `log_probabilities`: their log-probabilities, [positions, TOP]
+    both. `loss`: -log p of the text's next tokens. `entries`: share of a plain cache's entries that was held at the
+    end.
+    """
 
     likely: NDArray[np.int64]
-    says: NDArray[np.float32]
+    log_probabilities: NDArray[np.float32]
     loss: NDArray[np.float64]
     entries: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
-    """A text as the model reads it with all keys and values, judged from the position `start` on.
+class PlainReading:
+    """A text as the model reads it with all keys and values; its predictions are judged from position `start` on.
 
-    `hidden`: before each layer, [layers, tokens, embedding]; `kept`: each layer's keys and values, [tokens, kv-heads,
-    head] each."""
+    `hidden`: states before each layer, [layers, tokens, embedding]; `keys_and_values`: each layer's keys and values,
+    [tokens, kv-heads, head] each.
+    """
 
     text: Sequence[int]
     start: int
     hidden: NDArray[np.float32]
-    kept: list[KeysAndValues]
-    said: Said
+    keys_and_values: list[KeysAndValues]
+    predictions: Predictions
 
 
-class Reader:
-    """Compresses heads by `mode`. Every method raises Stopped."""
+class TextReader:
+    """Reads texts in full and with heads compressed by `mode`. Every method raises Stopped."""
 
     def __init__(self, model: GraphModel, mode: KVModeName, threads: int, stop: StopFlag, gives_way: bool) -> None:
         self.model, self.mode = model, mode
         self._processor = Processor(threads, gives_way, stop)
 
-    def plain(self, text: Sequence[int], start: int) -> Plain:
-        """`start`: a multiple of PASS."""
+    def read_plain(self, text: Sequence[int], start: int) -> PlainReading:
+        """Read a text with the exact cache; judge it from `start` on, a multiple of PASS_TOKENS."""
         d = self.model.dimensions
         hidden = np.zeros((d.layers, len(text), d.embedding), np.float32)
-        said = _Gathered(text, start)
+        collector = _PredictionCollector(text, start)
         with closing(ExactKV(d, len(text))) as kv:
-            for begin, done in self._passes(said, text, kv, Stretch(0, taps=True)):
+            for begin, done in self._run_passes(collector, text, kv, LayerRange(0, taps=True)):
                 for layer, state in enumerate(done.taps):
                     hidden[layer, begin : begin + len(state)] = state
-                said.add(begin, done)
-            kept = kv.kept(len(text))
-        return Plain(text, start, hidden, kept, said.all())
+                collector.add(begin, done)
+            keys_and_values = kv.copy_tokens(len(text))
+        return PlainReading(text, start, hidden, keys_and_values, collector.collect())
 
-    def said(self, plain: Plain, heads: Sequence[Head], begin: int = 0) -> Said:
-        """What the model says when `heads` are compressed, which takes so much longer the lower the first one is.
+    def predict_compressed(self, plain: PlainReading, heads: Sequence[Head], begin: int = 0) -> Predictions:
+        """Return the predictions when `heads` are compressed; the lower the lowest head's layer, the longer this takes.
 
-        Keys and values of the tokens before `begin` are not computed again, so that what the heads lack does not change
-        them in higher layers."""
-        first, said = min(layer for layer, _ in heads), _Gathered(plain.text, plain.start, plain.said.likely)
-        with closing(split_kv(self.model, len(plain.text), self.mode, heads)) as kv:
-            for size in range(0, begin, PASS):
-                kv.begin(plain.text[size : size + PASS], size)
-                kv.hold(range(size, size + PASS), first, plain.kept)
-            for size, done in self._passes(said, _inputs(plain, first), kv, Stretch(first), begin):
-                said.add(size, done)
-            return said.all(kv.entries)
+        Keys and values of the tokens before `begin` are copied from the plain reading. So what the heads lack there
+        does not change these tokens in higher layers.
+        """
+        first = min(layer for layer, _ in heads)
+        collector = _PredictionCollector(plain.text, plain.start, plain.predictions.likely)
+        with closing(make_head_split_kv(self.model, len(plain.text), self.mode, heads)) as kv:
+            for size in range(0, begin, PASS_TOKENS):
+                kv.begin_pass(plain.text[size : size + PASS_TOKENS], size)
+                kv.store_plain(range(size, size + PASS_TOKENS), first, plain.keys_and_values)
+            for size, done in self._run_passes(collector, _inputs(plain, first), kv, LayerRange(first), begin):
+                collector.add(size, done)
+            return collector.collect(kv.entry_share)
 
-    def _passes(
-        self, said: _Gathered, inputs: Inputs, kv: Layout, span: Stretch, first: int = 0
-    ) -> Iterator[tuple[int, StretchPass]]:
-        """(first token, pass) of each pass over the `inputs` from `first` on; logits are of what is to be judged."""
-        text, count = said.text, min(PASS, kv.most or PASS)
+    def _run_passes(
+        self, collector: _PredictionCollector, inputs: Inputs, kv: KVLayout, layer_range: LayerRange, first: int = 0
+    ) -> Iterator[tuple[int, LayerRangePass]]:
+        """Run passes over the `inputs` from `first` on; yield each pass's first position with the pass.
+
+        All rows of logits are computed from the judged positions on, and one row before.
+        """
+        text, count = collector.text, min(PASS_TOKENS, kv.max_pass_tokens or PASS_TOKENS)
         seen = np.tri(count, dtype=np.bool_)
-        passes = Passes(self.model, kv, self._processor, count, count, span)
+        passes = PassRunner(self.model, kv, self._processor, count, count, layer_range)
         try:
-            for begin in range(first, (len(text) - 1) // PASS * PASS, count):
+            for begin in range(first, (len(text) - 1) // PASS_TOKENS * PASS_TOKENS, count):
                 end = begin + count
-                if kv.begin(text[begin:end], begin):
+                if kv.begin_pass(text[begin:end], begin):
                     passes.close()
-                    passes = Passes(self.model, kv, self._processor, count, count, span)
-                rows = count if begin >= said.start else 1
-                yield begin, passes.run(span, inputs[begin:end], range(begin, end), seen, rows, begin)
+                    passes = PassRunner(self.model, kv, self._processor, count, count, layer_range)
+                rows = count if begin >= collector.start else 1
+                yield begin, passes.run(layer_range, inputs[begin:end], range(begin, end), seen, rows, begin)
         finally:
             passes.close()
 
     def close(self) -> None:
-        """End its threads."""
+        """End the processor's threads."""
         self._processor.close()
 
 
-def _inputs(plain: Plain, layer: int) -> Inputs:
+def _inputs(plain: PlainReading, layer: int) -> Inputs:
     return plain.hidden[layer] if layer else plain.text
 
 
-class _Gathered:
-    """What is said from `start` on in passes over a text, of the `likely` tokens or of those it makes out."""
+class _PredictionCollector:
+    """Collects predictions from position `start` on, for the given `likely` tokens or each position's likeliest."""
 
     def __init__(self, text: Sequence[int], start: int, likely: NDArray[np.int64] | None = None) -> None:
         self.text, self.start, self._known = text, start, likely
         self.likely: list[NDArray[np.int64]] = []
-        self.says: list[NDArray[np.float32]] = []
+        self.log_probabilities: list[NDArray[np.float32]] = []
         self.losses: list[NDArray[np.float32]] = []
 
-    def add(self, begin: int, done: StretchPass) -> None:
+    def add(self, begin: int, done: LayerRangePass) -> None:
         if begin < self.start:
             return
         logits, at = done.logits, begin - self.start
-        likely = top(logits) if self._known is None else self._known[at : at + done.n]
-        whole = log_sum(logits)
-        self.losses.append(whole - logits[np.arange(done.n), self.text[begin + 1 : begin + 1 + done.n]])
-        self.says.append(np.take_along_axis(logits, likely, axis=1) - whole[:, None])
+        likely = likeliest_tokens(logits) if self._known is None else self._known[at : at + done.n]
+        normaliser = log_sum_exp(logits)
+        self.losses.append(normaliser - logits[np.arange(done.n), self.text[begin + 1 : begin + 1 + done.n]])
+        self.log_probabilities.append(np.take_along_axis(logits, likely, axis=1) - normaliser[:, None])
         self.likely.append(likely)
 
-    def all(self, entries: float = 1.0) -> Said:
+    def collect(self, entries: float = 1.0) -> Predictions:
         loss = np.concatenate(self.losses).astype(np.float64)
-        return Said(np.concatenate(self.likely), np.concatenate(self.says), loss, entries)
+        return Predictions(np.concatenate(self.likely), np.concatenate(self.log_probabilities), loss, entries)
 
 
-def top(logits: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The likeliest tokens of every row."""
+def likeliest_tokens(logits: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the ids of each row's TOP largest logits, in no particular order."""
     count = min(TOP, logits.shape[1])
     return np.argpartition(logits, -count, axis=1)[:, -count:]
 
 
-def log_sum(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """log Σ exp of every row."""
+def log_sum_exp(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return log Σ exp of every row."""
     largest = logits.max(axis=1)
     result: NDArray[np.float32] = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=1))
     return result
 
 
-def divergence(plain: Said, other: Said) -> float:
-    """Mean Kullback-Leibler divergence in nats per token, all but the likeliest tokens taken as one."""
-    p, q = plain.says.astype(np.float64), other.says.astype(np.float64)
-    rest, others = (np.maximum(TINY, 1 - np.exp(says).sum(axis=1)) for says in (p, q))
+def divergence(plain: Predictions, other: Predictions) -> float:
+    """Return the mean Kullback-Leibler divergence in nats per token; all but the likeliest tokens count as one."""
+    p, q = plain.log_probabilities.astype(np.float64), other.log_probabilities.astype(np.float64)
+    rest, others = (np.maximum(TINY, 1 - np.exp(known).sum(axis=1)) for known in (p, q))
     return float(((np.exp(p) * (p - q)).sum(axis=1) + rest * np.log(rest / others)).mean())
 
 
 # --- the texts ---
 
 
-LENGTH = 2048  # tokens of a text, and one that follows
-SHORTEST = 256  # tokens that are worth to be priced
+LENGTH = 2048  # tokens of a text; one more is added, to be predicted
+SHORTEST = 256  # tokens; prices are not measured on shorter texts
 
 
-def tokens_of(vocabulary: Vocabulary, count: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Texts of `count` tokens in all to rank on, as long as can be, and one more of each kind to find the prices on."""
+def calibration_texts(vocabulary: Vocabulary, count: int) -> tuple[list[list[int]], list[list[int]]]:
+    """Return texts of `count` tokens in all to rank on, and one more of each kind to measure the prices on."""
     files = sorted(asset("calibration").glob("*.txt"))
     whole = [vocabulary.tokenize(file.read_text("utf-8"), special=False) for file in files]
     each = count // len(whole)
@@ -233,13 +250,16 @@ def tokens_of(vocabulary: Vocabulary, count: int) -> tuple[list[list[int]], list
 # --- the ranking ---
 
 
-JUDGED = 128  # tokens at the end of each text
+JUDGED_TOKENS = 128  # tokens at the end of each text
 SHARES = (0.1, 0.25, 0.5, 0.75)
 Texts = Sequence[Sequence[int]]
 
 
 class Ranker:
-    """`gives_way`: with fewer threads while other programs keep the cores busy. Its steps raise Stopped."""
+    """Ranks a model's heads for a mode. Its steps raise Stopped.
+
+    If it `gives_way`, passes use fewer threads while other programs keep the cores busy.
+    """
 
     def __init__(self, model: GraphModel, mode: KVModeName, threads: int, stop: StopFlag, gives_way: bool) -> None:
         self.model, self.mode = model, mode
@@ -247,34 +267,44 @@ class Ranker:
         self._options = threads, stop, gives_way
 
     def rank(self, texts: Texts, prices: Texts) -> Iterator[float | Ranking]:
-        """The done part, again and again; at last the ranking, with what shares of the heads cost on `prices`."""
-        whole = sum(1 + self._cost(text) * len(self.heads) for text in texts) + len(prices) * (1 + len(SHARES))
+        """Yield the completed fraction repeatedly, and at last the ranking with the prices of SHARES.
+
+        The order is measured on `texts`, the prices are measured on `prices`.
+        """
+        whole = sum(1 + self._reading_cost(text) * len(self.heads) for text in texts) + len(prices) * (1 + len(SHARES))
         harm, done = dict.fromkeys(self.heads, 0.0), 0.0
-        said: dict[float, list[tuple[Said, Said]]] = {share: [] for share in SHARES}
-        with closing(Reader(self.model, self.mode, *self._options)) as reader:
+        pairs_by_share: dict[float, list[tuple[Predictions, Predictions]]] = {share: [] for share in SHARES}
+        with closing(TextReader(self.model, self.mode, *self._options)) as reader:
             for text in texts:
-                plain = reader.plain(text, end_of(text))
+                plain = reader.read_plain(text, judged_start(text))
                 done += 1
                 for head in self.heads:
-                    harm[head] += divergence(plain.said, reader.said(plain, [head], self._begin(text))) / len(texts)
-                    done += self._cost(text)
+                    harm[head] += divergence(
+                        plain.predictions, reader.predict_compressed(plain, [head], self._reading_start(text))
+                    ) / len(texts)
+                    done += self._reading_cost(text)
                     yield done / whole
             found = self._ranking(harm, texts)
             for text in prices:
-                plain = reader.plain(text, second_half(text))
-                for share, pairs in said.items():
-                    pairs.append((plain.said, reader.said(plain, found.chosen(share))))
+                plain = reader.read_plain(text, second_half_start(text))
+                for share, pairs in pairs_by_share.items():
+                    pairs.append((plain.predictions, reader.predict_compressed(plain, found.least_harmful(share))))
                     done += (1 + len(SHARES)) / len(SHARES)
                     yield min(1.0, done / whole)
-        yield msgspec.structs.replace(found, prices=tuple(price(share, pairs) for share, pairs in said.items()))
+        yield msgspec.structs.replace(
+            found, prices=tuple(measured_price(share, pairs) for share, pairs in pairs_by_share.items())
+        )
 
-    def _begin(self, text: Sequence[int]) -> int:
-        """Where a text is read from with a compressed head: `published` keys are not those of a plain reading."""
-        return 0 if self.mode == "published" else end_of(text)
+    def _reading_start(self, text: Sequence[int]) -> int:
+        """Return the position from which a text is read with a compressed head.
 
-    def _cost(self, text: Sequence[int]) -> float:
-        """Of reading a text with one head compressed, on average, in whole readings."""
-        return (1 - self._begin(text) / len(text)) / 2
+        `published` heads read the whole text, because their keys differ from those of a plain reading.
+        """
+        return 0 if self.mode == "published" else judged_start(text)
+
+    def _reading_cost(self, text: Sequence[int]) -> float:
+        """Return the average cost of reading a text with one head compressed, in full readings."""
+        return (1 - self._reading_start(text) / len(text)) / 2
 
     def _ranking(self, harm: dict[Head, float], texts: Texts) -> Ranking:
         order = tuple(sorted(self.heads, key=lambda head: (harm[head], head)))
@@ -282,17 +312,17 @@ class Ranker:
         return Ranking(identity_of(self.model), self.mode, sum(map(len, texts)), order, damage)
 
 
-def second_half(text: Sequence[int]) -> int:
-    """Where it begins, in whole passes."""
-    return len(text) // 2 // PASS * PASS
+def second_half_start(text: Sequence[int]) -> int:
+    """Return the position where the text's second half begins, rounded down to whole passes."""
+    return len(text) // 2 // PASS_TOKENS * PASS_TOKENS
 
 
-def end_of(text: Sequence[int]) -> int:
-    """Where its last JUDGED tokens begin, or its second half."""
-    return max(second_half(text), (len(text) - 1 - JUDGED) // PASS * PASS)
+def judged_start(text: Sequence[int]) -> int:
+    """Return where the text's last JUDGED_TOKENS tokens begin, or its second half if that begins later."""
+    return max(second_half_start(text), (len(text) - 1 - JUDGED_TOKENS) // PASS_TOKENS * PASS_TOKENS)
 
 
-def price(share: float, said: Sequence[tuple[Said, Said]]) -> Price:
-    """From what was said plainly and with that share of the heads compressed."""
-    ratio = np.exp(np.mean([lossy.loss - plain.loss for plain, lossy in said]))
-    return Price(share, float(ratio), float(np.mean([lossy.entries for _, lossy in said])))
+def measured_price(share: float, pairs: Sequence[tuple[Predictions, Predictions]]) -> Price:
+    """Return the price of compressing `share` of the heads from pairs of plain and lossy predictions."""
+    ratio = np.exp(np.mean([lossy.loss - plain.loss for plain, lossy in pairs]))
+    return Price(share, float(ratio), float(np.mean([lossy.entries for _, lossy in pairs])))

@@ -1,4 +1,4 @@
-"""A model that runs on our own graph: one chat's keys and values, draft trees by an explicit mask."""
+"""A runtime on our own graph: one chat's keys and values, and draft trees verified with an explicit mask."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from engine.protocol import HeadGroup
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import EXACT, ContextOptions, KVMode
-from engine.runtime.graph import state
-from engine.runtime.graph.early_exit import Ahead, Lower, LowerPass, Upper
-from engine.runtime.graph.layout import Layout, Seen, no_memory
+from engine.runtime.graph import kv_storage
+from engine.runtime.graph.early_exit import LookAhead, LowerLayers, LowerPass, UpperLayers
+from engine.runtime.graph.kv_layout import KVLayout, Seen, out_of_memory
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import make_kv
-from engine.runtime.graph.passes import Pass, Passes, Processor
+from engine.runtime.graph.passes import GraphPass, PassRunner, Processor
 from engine.runtime.interface import Row, RowLogits, Tree
 from engine.stop import StopFlag
 
 
 class GraphRuntime:
-    """Implements `TreeRuntime`, `EarlyExitRuntime` and `RollbackRuntime` of `engine.runtime.interface`.
+    """A model on our own graph with its KV cache and its passes; the model must outlive it.
 
-    Owns a KV cache and the passes on it; the model must outlive it.
-
-    What is large is set aside in `folder`."""
+    Implements `TreeRuntime`, `EarlyExitRuntime` and `RollbackRuntime` of `engine.runtime.interface`. Snapshots that are
+    too large for RAM are written to `folder`.
+    """
 
     def __init__(
         self,
@@ -33,92 +33,95 @@ class GraphRuntime:
         options: ContextOptions,
         stop: StopFlag,
         folder: Path | None = None,
-        open_kv: Callable[[GraphModel, int, KVMode], Layout] = make_kv,
+        open_kv: Callable[[GraphModel, int, KVMode], KVLayout] = make_kv,
     ) -> None:
-        """`open_kv` makes the KV cache. Raises Failure."""
+        """Allocate the KV cache, which `open_kv` opens, and the memory for passes. Raises Failure."""
         assert options.kv_type == "f16", options
         self.model, self.options, self.stop, self.folder = model, options, stop, folder
         self.processor = Processor(options.threads, options.gives_way, stop)
         self.kv = open_kv(model, options.n_ctx, options.kv_mode)
         self._last: RowLogits | None = None
-        self.passes = self._passes()
+        self.pass_runner = self._create_pass_runner()
         self._size = 0
-        self._inputs_at = 0  # tokens before the pass that `keep` follows
-        self._ahead = Ahead()
+        self._tree_start = 0  # cached tokens before the last tree's pass
+        self._look_ahead = LookAhead()
 
-    def _passes(self) -> Passes:
-        most = min(self.options.n_batch, self.kv.n_ctx, self.kv.most or self.kv.n_ctx)
+    def _create_pass_runner(self) -> PassRunner:
+        most = min(self.options.n_batch, self.kv.n_ctx, self.kv.max_pass_tokens or self.kv.n_ctx)
         try:
-            return Passes(self.model, self.kv, self.processor, most, self.options.max_logits, Pass)
+            return PassRunner(self.model, self.kv, self.processor, most, self.options.max_logits, GraphPass)
         except MemoryError as error:
-            raise no_memory(self.kv.n_ctx) from error
+            raise out_of_memory(self.kv.n_ctx) from error
 
-    def _make_passes(self) -> None:
-        """Anew, for a cache that has moved."""
+    def _rebuild_passes(self) -> None:
+        """Rebuild the compute graphs after the KV cache was reallocated."""
         self._forget_logits()
-        self._ahead.forget()
-        self.passes.close()
-        self.passes = self._passes()
+        self._look_ahead.clear()
+        self.pass_runner.close()
+        self.pass_runner = self._create_pass_runner()
 
-    def _open_passes(self) -> Passes:
-        """There may have been no memory for them when the cache moved: try again. Raises Failure."""
-        if not self.passes.is_open:
-            self.passes = self._passes()
-        return self.passes
+    def _open_pass_runner(self) -> PassRunner:
+        """Return the passes; retry to allocate them if memory was short after the last reallocation. Raises Failure."""
+        if not self.pass_runner.is_open:
+            self.pass_runner = self._create_pass_runner()
+        return self.pass_runner
 
     @property
     def vocabulary(self) -> CVocabulary:
-        """The model's."""
         return self.model.vocabulary
 
     @property
     def n_ctx(self) -> int:
-        """Tokens that the cache can hold."""
+        """Number of tokens that the KV cache can hold."""
         return self.kv.n_ctx
 
     @property
     def size(self) -> int:
-        """Tokens that the cache holds."""
+        """Number of cached tokens."""
         return self._size
 
     @property
     def max_batch(self) -> int:
-        """Tokens of the largest pass."""
+        """Maximum number of tokens per pass."""
         return self.options.n_batch
 
     @property
     def max_logits(self) -> int:
-        """Rows of logits that a pass can have."""
-        return min(self.options.max_logits, self.kv.most or self.options.max_logits)
+        """Maximum number of logits rows per pass."""
+        return min(self.options.max_logits, self.kv.max_pass_tokens or self.options.max_logits)
 
     @property
     def can_truncate(self) -> bool:
-        """False where what was merged or forgotten cannot be brought back."""
+        """Whether single tokens can be dropped; False if merging or forgetting them cannot be undone."""
         return self.kv.can_truncate
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of the keys and values that are held."""
+        """Bytes of the cached tokens' keys and values."""
         return self.kv.state_bytes(self._size)
 
     @property
     def head_groups(self) -> tuple[HeadGroup, ...]:
-        """Empty where all heads keep every token."""
+        """Groups of heads with their sizes; empty if all heads keep every token."""
         return self.kv.head_groups(self._size)
 
     # --- passes ---
 
     def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> RowLogits:  # noqa: ARG002
-        """See `engine.runtime.interface.Runtime`."""
-        n, most = len(tokens), self.kv.most or len(tokens)
+        """Append tokens and return their last `n_logits` rows; see `engine.runtime.interface.Runtime`.
+
+        The pass is split if the cache takes fewer tokens at once, and finished in the upper layers if `look_ahead`
+        began it.
+        """
+        n, most = len(tokens), self.kv.max_pass_tokens or len(tokens)
         if n > most:
             return self._forward_in_parts(tokens, n_logits, most)
-        if self._ahead.begins(tokens):
-            return self._finish(tokens, n_logits)
+        if self._look_ahead.covers_first_of(tokens):
+            return self._finish_look_ahead(tokens, n_logits)
         return self._pass(tokens, range(self._size, self._size + n), np.tri(n, dtype=np.bool_), n_logits)
 
     def _forward_in_parts(self, tokens: Sequence[int], n_logits: int, most: int) -> RowLogits:
-        """As if it were one pass, of more tokens than the cache takes at once."""
+        """Run tokens in passes of at most `most` tokens each; return the rows of one pass over all of them."""
         kept: list[Row] = []
         first, unreliable = len(tokens) - n_logits, False
         for begin in range(0, len(tokens), most):
@@ -131,31 +134,31 @@ class GraphRuntime:
 
     def _pass(self, tokens: Sequence[int], positions: Sequence[int], seen: Seen, n_logits: int) -> RowLogits:
         self._check(tokens, self._size, n_logits)
-        self._ahead.forget()
+        self._look_ahead.clear()
         self._forget_logits()
         try:
-            if self.kv.begin(tokens, self._size):
-                self._make_passes()
-            done = self._open_passes().run(Pass, tokens, positions, seen, n_logits, self._size)
+            if self.kv.begin_pass(tokens, self._size):
+                self._rebuild_passes()
+            done = self._open_pass_runner().run(GraphPass, tokens, positions, seen, n_logits, self._size)
         except BaseException:
-            if not self.kv.can_truncate:  # some layers hold it already
+            if not self.kv.can_truncate:  # some layers may hold the new tokens already
                 self._size = self.kv.drop_after(0, self._size)
             raise
         self._size += len(tokens)
         return self._logits_of(done)
 
-    def _logits_of(self, done: Pass, begun: bool = False) -> RowLogits:
-        """`begun`: some of its tokens had gone through the lower layers before."""
+    def _logits_of(self, done: GraphPass, begun: bool = False) -> RowLogits:
+        """Return the pass's logits; `begun` says that some of its tokens had passed the lower layers before."""
         self._last = RowLogits(done.logits, begun or self.processor.gave_way)
         return self._last
 
     def _forget_logits(self) -> None:
         if self._last:
-            self._last.forget()
+            self._last.invalidate()
             self._last = None
 
     def _check(self, tokens: Sequence[int], behind: int, rows: int) -> None:
-        """What ggml would abort the process for."""
+        """Assert what ggml would abort the process for: room, number of rows, and token ids."""
         n = len(tokens)
         assert 0 < rows <= n <= self.max_batch, (rows, n)
         assert behind + n <= self.n_ctx, (behind, n, self.n_ctx)
@@ -166,46 +169,49 @@ class GraphRuntime:
 
     @property
     def exits(self) -> range:
-        """Numbers of layers that can be stopped after."""
+        """Numbers of layers after which a pass can stop; empty if not all keys and values are kept."""
         return range(1, self.model.dimensions.layers if self.options.kv_mode == EXACT else 1)
 
     def look_ahead(self, tokens: Sequence[int], layers: int) -> RowLogits:
-        """See `engine.runtime.interface.EarlyExitRuntime`."""
         assert layers in self.exits, (layers, self.exits)
-        if layers != self._ahead.layers:
-            self._ahead = Ahead(layers)
+        if layers != self._look_ahead.layers:
+            self._look_ahead = LookAhead(layers)
         self._forget_logits()
-        return self._logits_of(self._lower(tokens, logits=True))
+        return self._logits_of(self._run_lower(tokens, logits=True))
 
-    def _lower(self, tokens: Sequence[int], logits: bool) -> LowerPass:
-        """Tokens behind those looked ahead at."""
-        ahead, behind = self._ahead, self._size + len(self._ahead.tokens)
+    def _run_lower(self, tokens: Sequence[int], logits: bool) -> LowerPass:
+        """Run tokens through the lower layers, behind those looked ahead at before."""
+        ahead, behind = self._look_ahead, self._size + len(self._look_ahead.tokens)
         self._check(tokens, behind, 1)
         positions, seen = range(behind, behind + len(tokens)), np.tri(len(tokens), dtype=np.bool_)
-        done = self._open_passes().run(Lower(ahead.layers, logits), tokens, positions, seen, 1, behind)
+        done = self._open_pass_runner().run(LowerLayers(ahead.layers, logits), tokens, positions, seen, 1, behind)
         ahead.add(tokens, done.states)
         return done
 
-    def _finish(self, tokens: Sequence[int], rows: int) -> RowLogits:
-        """A pass whose first tokens have been looked ahead at."""
+    def _finish_look_ahead(self, tokens: Sequence[int], rows: int) -> RowLogits:
+        """Run a pass whose first tokens were looked ahead at.
+
+        The lower layers run for the other tokens only, the upper layers for all.
+        """
         self._check(tokens, self._size, rows)
-        ahead, n = self._ahead, len(tokens)
+        ahead, n = self._look_ahead, len(tokens)
         self._forget_logits()
         try:
-            if rest := tokens[ahead.cut(tokens) :]:
-                self._lower(rest, logits=False)
+            if rest := tokens[ahead.keep_common(tokens) :]:
+                self._run_lower(rest, logits=False)
             positions, seen = range(self._size, self._size + n), np.tri(n, dtype=np.bool_)
-            done = self._open_passes().run(Upper(ahead.layers), ahead.all, positions, seen, rows, self._size)
+            done = self._open_pass_runner().run(
+                UpperLayers(ahead.layers), ahead.states, positions, seen, rows, self._size
+            )
         finally:
-            ahead.forget()
+            ahead.clear()
         self._size += n
         return self._logits_of(done, begun=True)
 
     # --- trees ---
 
     def forward_tree(self, inputs: Sequence[int], tree: Tree) -> RowLogits:
-        """See `engine.runtime.interface.TreeRuntime`."""
-        self._inputs_at = self._size
+        self._tree_start = self._size
         count, end = len(inputs), self._size + len(inputs)
         positions = [*range(self._size, end), *(end + depth for depth in tree.depths)]
         seen = np.tri(count + tree.size, dtype=np.bool_)
@@ -214,69 +220,63 @@ class GraphRuntime:
             seen[count + i, [count + node for node in tree.path(i)]] = True
         return self._pass([*inputs, *tree.tokens], positions, seen, 1 + tree.size)
 
-    def keep(self, count: int, path: Sequence[int] = ()) -> None:
-        """See `engine.runtime.interface.TreeRuntime`."""
-        base = self._inputs_at + count
+    def keep_path(self, count: int, path: Sequence[int] = ()) -> None:
+        base = self._tree_start + count
         if list(path) == list(range(len(path))):
             self.truncate(base + len(path))
             return
-        self.kv.keep(base, path)
+        self.kv.keep_nodes(base, path)
         self._size = base + len(path)
 
-    # --- what is kept ---
+    # --- cached tokens ---
 
     def truncate(self, size: int) -> int:
-        """See `engine.runtime.interface.Runtime`."""
         if size < self._size:
-            self._ahead.forget()
+            self._look_ahead.clear()
             self._size = self.kv.drop_after(size, self._size)
         return self._size
 
     def resize(self, n_ctx: int) -> None:
-        """See `engine.runtime.interface.Runtime`."""
         assert n_ctx >= self._size, (n_ctx, self._size)
         try:
-            self.kv.grow(n_ctx, self._size)
+            self.kv.resize(n_ctx, self._size)
         finally:
-            self._make_passes()
+            self._rebuild_passes()
 
     def snapshot(self) -> Callable[[], None]:
-        """See `engine.runtime.interface.RollbackRuntime`."""
-        size, kept = self._size, state.Aside(self.kv, self._size, self.folder)
+        size, snapshot = self._size, kv_storage.KVSnapshot(self.kv, self._size, self.folder)
 
-        def put_back() -> None:
+        def restore() -> None:
             self._size = self.kv.drop_after(0, self._size)
             try:
-                kept.put(self.kv)
+                snapshot.restore(self.kv)
             except BaseException:
                 self.kv.drop_after(0, 0)
                 raise
             finally:
-                self._make_passes()
+                self._rebuild_passes()
             self._size = size
 
-        return put_back
+        return restore
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
-        """See `engine.runtime.interface.Runtime`."""
         assert len(tokens) == self._size, (len(tokens), self._size)
-        state.save_file(self.kv, path, tokens)
+        kv_storage.save_kv(self.kv, path, tokens)
 
     def load(self, path: Path) -> list[int]:
-        """See `engine.runtime.interface.Runtime`."""
         self._size = 0
         try:
-            tokens = state.load_file(self.kv, path)
+            tokens = kv_storage.load_kv(self.kv, path)
         except BaseException:
             self.kv.drop_after(0, 0)
             raise
         finally:
-            self._make_passes()  # the cache may have moved
+            self._rebuild_passes()  # the cache may have been reallocated
         self._size = len(tokens)
         return tokens
 
     def close(self) -> None:
-        """Free cache, passes and threads."""
-        self.passes.close()
+        """Free the cache and the passes; end the threads."""
+        self.pass_runner.close()
         self.kv.close()
         self.processor.close()

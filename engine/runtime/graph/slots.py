@@ -1,8 +1,9 @@
-"""Which tokens the compressed heads still hold, in which slots, and how the entries of tokens are averaged.
+"""Slots of the compressed heads: which tokens these heads still hold, and how entries of equal tokens are averaged.
 
-A new token gets a slot of its own, and keeps it while it is among the newest (the *tail*), so that it can be taken back
-without a trace. Tokens leave the tail in blocks: the first ones stay for good (attention sinks), of the others the
-mode decides. What leaves depends only on how many tokens are kept when a pass begins, not on what was drafted before.
+A new token gets a slot of its own and keeps it while it is among the newest tokens (the *tail*), so that dropping it
+leaves no trace. Tokens leave the tail in blocks: the first tokens of the text stay for good (attention sinks); the mode
+decides about the others. Which tokens leave depends only on how many are cached when a pass begins, not on what was
+drafted before.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from numpy.typing import NDArray
 
 from engine.runtime.graph.dimensions import NORMAL, Dimensions
 
-SINKS = 4  # first tokens, which every head leans on: https://arxiv.org/abs/2309.17453
-PROTECTED = 64  # newest tokens that are never merged
-BLOCK = 64  # tokens that leave the tail at once
-FORGOTTEN = 16  # the same where nothing is merged
-NO_TOKEN = -1
+SINK_TOKENS = 4  # first tokens of a text, which every head attends to: https://arxiv.org/abs/2309.17453
+PROTECTED_TOKENS = 64  # newest tokens that are never merged
+MERGE_BLOCK = 64  # tokens that leave the tail at once to be merged
+WINDOW_BLOCK = 16  # tokens that leave a window's tail at once
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Tokens that leave the tail: `source` slots go into `into` slots, an entry of `count` tokens each time in order.
+    """Tokens that leave the tail and are merged: each `source` slot into the `into` slot of the same index, in order.
 
-    `turns`: by how many positions the entry was older than the token, before each merge."""
+    `count`: tokens in the entry before each merge; `turns`: positions by which the entry was older than the token.
+    """
 
     source: list[int]
     into: list[int]
@@ -37,46 +38,53 @@ class Merge:
 
 
 class Slots(ABC):
-    """`used` slots of `capacity` are in use or were; `bias` [capacity] is what attention adds to a slot's score."""
+    """Assignment of tokens to the compressed heads' slots.
+
+    Slots below `used` hold tokens or are `free`; `capacity` slots are allocated. `bias` [capacity] is added to a slot's
+    attention score; -inf hides the slot.
+    """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.bias = np.full(capacity, -np.inf, np.float16)
-        self.free: list[int] = []  # a heap would keep them lower; the newest freed are as good
+        self.free: list[int] = []  # a stack; a heap would keep used slots lower, but the ones freed last are as good
         self.used = 0
         self.settled = 0  # tokens that have left the tail
         self.tail: list[tuple[int, int]] = []  # (slot, token) of the tokens from `settled` on
 
     @property
     def held(self) -> int:
-        """Entries in use."""
+        """Number of slots in use."""
         return self.used - len(self.free)
 
-    def needed(self, count: int) -> int:
-        """Slots that must exist to take `count` more tokens."""
+    def slots_needed(self, count: int) -> int:
+        """Return how many slots must be allocated before `count` more tokens fit."""
         return self.used + max(0, count - len(self.free))
 
     def grow(self, capacity: int) -> None:
-        """Make room for so many slots."""
+        """Set the capacity to `capacity` slots."""
         more = np.full(capacity, -np.inf, np.float16)
         more[: self.used] = self.bias[: self.used]
         self.capacity, self.bias = capacity, more
 
-    def cut(self, size: int) -> None:
-        """Forget the tail's tokens from index `size` of all on."""
+    def truncate(self, size: int) -> None:
+        """Drop the tail's tokens whose index in the text is `size` or higher."""
         for slot, _ in self.tail[size - self.settled :]:
             self._release(slot)
         del self.tail[size - self.settled :]
 
-    def begin(self, size: int) -> Merge:
-        """Before a pass behind `size` tokens: forget what is behind them, let old ones leave the tail."""
-        self.cut(size)
+    def begin_pass(self, size: int) -> Merge:
+        """Prepare for a pass behind `size` tokens: drop later tokens, show the tail's, and let old ones leave the tail.
+
+        Return what is to be merged.
+        """
+        self.truncate(size)
         for slot, _ in self.tail:
             self.bias[slot] = 0
-        return self._settle(self.border(size))
+        return self._settle(self.tail_start(size))
 
-    def take(self, tokens: Sequence[int]) -> list[int]:
-        """Slots of new tokens, which are not seen before the next `begin`."""
+    def assign(self, tokens: Sequence[int]) -> list[int]:
+        """Assign slots to new tokens; attention does not see these slots before the next `begin_pass`."""
         slots = []
         for token in tokens:
             slot = self.free.pop() if self.free else self.used
@@ -87,8 +95,11 @@ class Slots(ABC):
             slots.append(slot)
         return slots
 
-    def keep(self, base: int, nodes: Sequence[int]) -> None:
-        """Of the tokens from index `base` on keep those at `nodes`, counted from there."""
+    def keep_nodes(self, base: int, nodes: Sequence[int]) -> None:
+        """Keep those of the tail's tokens from index `base` on that are at `nodes`, counted from `base`.
+
+        The other tokens from `base` on are dropped.
+        """
         at = base - self.settled
         kept = [self.tail[at + node] for node in nodes]
         for entry in self.tail[at:]:
@@ -96,21 +107,22 @@ class Slots(ABC):
                 self._release(entry[0])
         self.tail[at:] = kept
 
-    def forget(self) -> None:
-        """Begin anew."""
+    def clear(self) -> None:
+        """Release all slots."""
         self.bias[:] = -np.inf
         self.free, self.used, self.settled, self.tail = [], 0, 0, []
 
     @abstractmethod
-    def border(self, size: int) -> int:
-        """How many tokens have left the tail when `size` are kept."""
+    def tail_start(self, size: int) -> int:
+        """Return how many tokens have left the tail when `size` tokens are cached."""
 
     @abstractmethod
-    def _settle(self, border: int) -> Merge: ...
+    def _settle(self, tail_start: int) -> Merge:
+        """Take the tokens before `tail_start` out of the tail; return which of them are to be merged."""
 
-    def _leaving(self, border: int) -> list[tuple[int, int, int]]:
-        """(position, slot, token) of what leaves the tail."""
-        count = max(0, border - self.settled)
+    def _leaving(self, tail_start: int) -> list[tuple[int, int, int]]:
+        """Remove the tokens before `tail_start` from the tail; return (position, slot, token) of each."""
+        count = max(0, tail_start - self.settled)
         leaving = [(self.settled + i, *entry) for i, entry in enumerate(self.tail[:count])]
         del self.tail[:count]
         self.settled += count
@@ -121,7 +133,7 @@ class Slots(ABC):
         self.free.append(slot)
 
     def state(self) -> dict[str, NDArray[np.int64]]:
-        """Arrays that tell all, for `set_state`."""
+        """Return the whole state as arrays; `set_state` restores it."""
         return {
             "tail": np.array(self.tail, np.int64).reshape(-1, 2),
             "free": np.array(self.free, np.int64),
@@ -129,8 +141,8 @@ class Slots(ABC):
         }
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
-        """Raises KeyError and ValueError."""
-        self.forget()
+        """Restore a state. Raises KeyError and ValueError if it is damaged."""
+        self.clear()
         self.tail = [(int(slot), int(token)) for slot, token in state["tail"]]
         self.free = [int(slot) for slot in state["free"]]
         self.used, self.settled = (int(number) for number in state["numbers"])
@@ -142,22 +154,22 @@ class Slots(ABC):
 
 
 class MergedSlots(Slots):
-    """One entry per distinct token: what leaves the tail is averaged with the entry of the same token.
+    """One entry per distinct token: a token that leaves the tail is averaged with the entry of the same token.
 
-    An entry of r tokens gets log r on its score: so many tokens at one place would have had it together."""
+    An entry of r tokens gets log r added to its score, because r tokens at one place would get r times its weight.
+    """
 
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
-        self.entries: dict[int, tuple[int, int, int]] = {}  # token → slot, tokens in it, position of the last
+        self.entries: dict[int, tuple[int, int, int]] = {}  # token → (slot, merged tokens, position of the last one)
 
-    def border(self, size: int) -> int:
-        """See `Slots`."""
-        return max(0, (size - PROTECTED) // BLOCK * BLOCK)
+    def tail_start(self, size: int) -> int:
+        return max(0, (size - PROTECTED_TOKENS) // MERGE_BLOCK * MERGE_BLOCK)
 
-    def _settle(self, border: int) -> Merge:
+    def _settle(self, tail_start: int) -> Merge:
         merge = Merge([], [], [], [])
-        for position, slot, token in self._leaving(border):
-            if position < SINKS:
+        for position, slot, token in self._leaving(tail_start):
+            if position < SINK_TOKENS:
                 continue
             entry = self.entries.get(token)
             if entry is None:
@@ -173,18 +185,15 @@ class MergedSlots(Slots):
             self._release(slot)
         return merge
 
-    def forget(self) -> None:
-        """See `Slots`."""
-        super().forget()
+    def clear(self) -> None:
+        super().clear()
         self.entries = {}
 
     def state(self) -> dict[str, NDArray[np.int64]]:
-        """See `Slots`."""
         entries = [(token, *entry) for token, entry in self.entries.items()]
         return super().state() | {"entries": np.array(entries, np.int64).reshape(-1, 4)}
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
-        """See `Slots`."""
         super().set_state(state)
         self.bias[: self.used] = 0
         self.bias[self.free] = -np.inf
@@ -196,39 +205,46 @@ class MergedSlots(Slots):
 
 
 class WindowSlots(Slots):
-    """The first tokens and the newest ones: about as many as `MergedSlots` holds, which grow slower than the text."""
+    """The first tokens and the newest ones.
 
-    def border(self, size: int) -> int:
-        """See `Slots`."""
-        return max(0, (size - window(size)) // FORGOTTEN * FORGOTTEN)
+    The window holds about as many tokens as `MergedSlots` has entries; both grow slower than the text.
+    """
 
-    def _settle(self, border: int) -> Merge:
-        for position, slot, _ in self._leaving(border):
-            if position >= SINKS:
+    def tail_start(self, size: int) -> int:
+        return max(0, (size - window_size(size)) // WINDOW_BLOCK * WINDOW_BLOCK)
+
+    def _settle(self, tail_start: int) -> Merge:
+        for position, slot, _ in self._leaving(tail_start):
+            if position >= SINK_TOKENS:
                 self._release(slot)
         return Merge([], [], [], [])
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
-        """See `Slots`."""
         super().set_state(state)
         self.bias[: self.used] = 0
         self.bias[self.free] = -np.inf
 
 
-def window(size: int) -> int:
-    """Tokens that window heads see of `size`: somewhat fewer than texts have distinct tokens, which are 32 % of 2,048
-    and 21 % of 8,192 (a power law: Heaps) and which merged heads hold, and the protected ones."""
-    return PROTECTED + int(2.75 * float(size) ** 0.7)
+def window_size(size: int) -> int:
+    """Return how many of `size` tokens the window heads see.
+
+    That is somewhat fewer than merged heads hold: the protected tokens and the distinct ones, which are 32 % of 2,048
+    tokens and 21 % of 8,192 (a power law: Heaps).
+    """
+    return PROTECTED_TOKENS + int(2.75 * float(size) ** 0.7)
 
 
-# --- merging: keys that are stored for one position turned to another, and averaged ---
+# --- merging: keys are rotated to a common position and averaged ---
 
 
 Keys = NDArray[np.float32]
 
 
 class Rotation:
-    """As ggml's rope_ext rotates; `factors` [head / 2] of Llama 3 slow some frequencies down."""
+    """Rotation of keys to positions, as ggml's rope_ext computes it.
+
+    `factors` [head / 2] are Llama 3's, which slow some frequencies down.
+    """
 
     def __init__(self, d: Dimensions, factors: NDArray[np.float32] | None = None) -> None:
         self.neighbours = d.rope_kind == NORMAL
@@ -236,8 +252,8 @@ class Rotation:
         if factors is not None:
             self.angles = self.angles / factors
 
-    def turned(self, keys: Keys, by: NDArray[np.float64]) -> Keys:
-        """`keys` [n, heads, head], the i-th turned `by[i]` positions on."""
+    def rotate(self, keys: Keys, by: NDArray[np.float64]) -> Keys:
+        """Return `keys` [n, heads, head] with the i-th key rotated by `by[i]` positions."""
         angles = (by[:, None] * self.angles)[:, None, :]
         cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
         half = keys.shape[-1] // 2
@@ -248,18 +264,21 @@ class Rotation:
         return result
 
 
-class Chains:
-    """Merges of one block, those into the same entry taken together: of an entry all tokens are turned to the position
-    of the last, which is the same as turning the mean each time, because rotation is linear."""
+class MergeChains:
+    """Merges of one block, grouped by the entry that they go into.
+
+    All tokens of an entry are rotated to the position of the last one. Rotation is linear, so the result equals
+    rotating the mean at each merge.
+    """
 
     def __init__(self, merge: Merge) -> None:
         self.into = sorted(set(merge.into))
         place = {slot: i for i, slot in enumerate(self.into)}
         self.at = np.array([place[slot] for slot in merge.into])
         self.source = np.array(merge.source)
-        first = np.zeros(len(self.into), np.float32)  # tokens of each entry before
-        behind = np.zeros(len(self.into))  # positions that it has to be turned by
-        turns = np.zeros(len(merge.source))  # the same of each token
+        first = np.zeros(len(self.into), np.float32)  # tokens in each entry before these merges
+        behind = np.zeros(len(self.into))  # positions that each entry has to be rotated by
+        turns = np.zeros(len(merge.source))  # positions that each token has to be rotated by
         for i in reversed(range(len(merge.source))):
             turns[i] = behind[self.at[i]]
             behind[self.at[i]] += merge.turns[i]
@@ -267,11 +286,14 @@ class Chains:
         self.first, self.behind, self.turns = first, behind, turns
         self.total = first + np.bincount(self.at, minlength=len(self.into)).astype(np.float32)
 
-    def averaged(self, rows: NDArray[Any], rotation: Rotation | None) -> NDArray[np.float32]:
-        """New content of the entries `into`, [entries, heads, head], from the slots' `rows`."""
+    def average(self, rows: NDArray[Any], rotation: Rotation | None) -> NDArray[np.float32]:
+        """Return the new content of the entries `into`, [entries, heads, head], from the slots' `rows`.
+
+        `rotation` is given for keys and None for values.
+        """
         before, more = rows[self.into].astype(np.float32), rows[self.source].astype(np.float32)
         if rotation:
-            before, more = rotation.turned(before, self.behind), rotation.turned(more, self.turns)
+            before, more = rotation.rotate(before, self.behind), rotation.rotate(more, self.turns)
         total = before * self.first[:, None, None]
         np.add.at(total, self.at, more)
         result: NDArray[np.float32] = total / self.total[:, None, None]

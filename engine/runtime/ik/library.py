@@ -1,8 +1,8 @@
-"""ik_llama.cpp under the names that llama.cpp's C API has today, opened when it is first asked for something.
+"""ik_llama.cpp under the names that llama.cpp's C API has today, opened when a function of it is first used.
 
-Everything else in this room takes `lib` from here. The fork keeps an older API: a sequence's memory is its context, a
-vocabulary its model, states have flags. A process that holds it must never load llama.cpp: both define the same
-symbols.
+The other modules of this package take `lib` from here. The fork keeps an older API: a sequence's memory is its context,
+a vocabulary is its model, and states have flags. A process that holds this library must never load llama.cpp: both
+define the same symbols.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, on_demand
-from engine.runtime.ik.native import PACKAGE, Native, in_front, started
+from engine.runtime.ik.native import PACKAGE, Native, preload_native, start_native
 
 TOKENS = POINTER(c_int32)
 NO_FLAGS = 0
 
 log = LibraryLog("engine.ik")
-_on_log = LogCallback(log.write)  # the library keeps no reference to it
+_on_log = LogCallback(log.write)  # kept here, because the library holds no Python reference to it
 
 
 @dataclass(frozen=True)
 class Opened:
-    """`api`: ik_llama_cpp's module of C functions and structs; `functions`: by the names of today; `native`: our code
-    in front of it, None where there is none."""
+    """The opened library.
+
+    `api` is ik_llama_cpp's module of C functions and structs, `functions` holds them under today's names, and `native`
+    is our code in front of the library, or None if there is none.
+    """
 
     api: Any
     functions: SimpleNamespace
@@ -36,42 +39,42 @@ class Opened:
 
     @property
     def code(self) -> CDLL:
-        """The library, with the functions that the module does not declare."""
-        found: CDLL = self.api._lib
-        return found
+        """The library itself, which has functions that the module does not declare."""
+        library: CDLL = self.api._lib
+        return library
 
 
 @cache
-def opened() -> Opened:
-    """The library, loaded behind our native code: the linker takes what was there first."""
-    code = in_front()
+def open_library() -> Opened:
+    """Load the library behind our native code and return it: the linker prefers the symbols that were loaded first."""
+    code = preload_native()
     from ik_llama_cpp import _ctypes_api as api
 
-    native = started(code, api._lib)
-    function = declares(api._lib)
+    native = start_native(code, api._lib)
+    function = function_finder(api._lib)
     function("llama_log_set", None, LogCallback, c_void_p)(_on_log, None)
     api.llama_backend_init()
-    return Opened(api, functions_of(api, function), native)
+    return Opened(api, bind_functions(api, function), native)
 
 
-lib = on_demand(lambda: opened().functions)
+lib = on_demand(lambda: open_library().functions)
 
-Declares = Callable[..., Callable[..., Any]]
+FunctionFinder = Callable[..., Callable[..., Any]]
 
 
-def declares(code: CDLL) -> Declares:
-    """A function of the library by its name, its result and its arguments, as in its llama.h."""
+def function_finder(code: CDLL) -> FunctionFinder:
+    """Return a function that declares and returns a C function, given its name, result and arguments as in llama.h."""
 
     def function(name: str, result: Any, *arguments: Any) -> Any:
-        found = getattr(code, name)
-        found.restype, found.argtypes = result, arguments
-        return found
+        c_function = getattr(code, name)
+        c_function.restype, c_function.argtypes = result, arguments
+        return c_function
 
     return function
 
 
-def functions_of(api: Any, function: Declares) -> SimpleNamespace:
-    """What `CLibrary` lists."""
+def bind_functions(api: Any, function: FunctionFinder) -> SimpleNamespace:
+    """Return the functions that `CLibrary` lists, built from this library's older API."""
     get_vocabulary = function("llama_model_get_vocab", c_void_p, c_void_p)
     adds_bos = function("llama_vocab_get_add_bos", c_bool, c_void_p)
     sequence_rm = function("llama_kv_cache_seq_rm", c_bool, c_void_p, c_int32, c_int32, c_int32)
@@ -81,7 +84,7 @@ def functions_of(api: Any, function: Declares) -> SimpleNamespace:
     state_set = function("llama_state_seq_set_data", *state_data)
 
     def clear(memory: int, _data: bool) -> None:
-        """llama_kv_cache_clear would write zeros over the whole cache."""
+        """Remove the cells of all sequences; llama_kv_cache_clear would write zeros over the whole cache."""
         sequence_rm(memory, -1, -1, -1)
 
     return SimpleNamespace(
@@ -143,40 +146,46 @@ def functions_of(api: Any, function: Declares) -> SimpleNamespace:
 
 
 def native() -> Native | None:
-    """Our code in front of the library."""
-    return opened().native
+    """Return our code in front of the library, or None."""
+    return open_library().native
 
 
 def kernels() -> str:
-    """Which compute: ours, or the prebuilt library's for AVX2, or by `make setup NATIVE=1` for this very processor."""
-    own = native()
-    return own.products.name if own and own.products else "compiled in"
+    """Return the name of the products that compute, or "compiled in" for the library's own kernels.
+
+    The prebuilt library's kernels are for AVX2; `make setup NATIVE=1` builds them for this very processor.
+    """
+    own_code = native()
+    return own_code.products.name if own_code and own_code.products else "compiled in"
 
 
 def build() -> str:
-    """What makes two builds of the library different: version, file, our products, and processor features compiled in.
+    """Return what distinguishes two builds: version, file, our products and the processor features compiled in.
 
-    The features alone do not: for a processor that stops at AVX2 a native build has the same ones as the wheel.
+    The features alone do not: on a processor that stops at AVX2 a native build has the same features as the wheel.
     """
-    own = native()
-    features = declares(opened().code)("llama_print_system_info", c_char_p)().decode().strip()
-    products = f" with {own.products.name} products {own.checksum}" if own and own.products else ""
+    own_code = native()
+    features = function_finder(open_library().code)("llama_print_system_info", c_char_p)().decode().strip()
+    products = f" with {own_code.products.name} products {own_code.checksum}" if own_code and own_code.products else ""
     return f"{PACKAGE} {version()} {checksum()}{products}; {features}"
 
 
 def version() -> str:
-    """Of the package."""
-    opened()
+    """Return the version of the Python package."""
+    open_library()
     from ik_llama_cpp import __version__
 
     return str(__version__)
 
 
 def checksum() -> str:
-    """The first characters of the kernels' checksum that the package was installed with."""
+    """Return the first characters of the checksum that the package recorded for its kernels.
+
+    Returns "packaged" if there is none: a packaged app may carry the library without the package's metadata.
+    """
     try:
         files = distribution(PACKAGE).files or []
-    except PackageNotFoundError:  # a packaged app may carry the library without its description
+    except PackageNotFoundError:
         return "packaged"
     kernels = (file for file in files if file.as_posix().startswith("ik_llama_cpp/lib/") and "ggml" in file.name)
     return next((file.hash.value[:10] for file in kernels if file.hash), "packaged")

@@ -1,6 +1,8 @@
-"""Our native code for ik_llama.cpp (native/*.cpp): found, put in front of the library, checked, and called.
+"""Our native code for ik_llama.cpp (native/*.cpp): loading it in front of the library, checking it, calling it.
 
-Set-up compiles it on Linux. Without it ik_llama.cpp computes the same, more slowly, and is stopped with less care."""
+Set-up compiles it on Linux. Without it ik_llama.cpp computes the same results, but more slowly, and stopping a pass is
+less safe.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ from engine.stop import StopFlag, Stopped
 log = logging.getLogger("engine.ik")
 
 PACKAGE = "ik-llama-cpp-python"
-FILE = Path(sys.prefix) / "kernels" / "ik.so"  # of the environment, or of the packaged app
+FILE = Path(sys.prefix) / "kernels" / "ik.so"  # in the virtual environment or in the packaged app
 OTHER_VERSION = "Chickadee's native code is for ik_llama.cpp %s, not for %s, which computes more slowly without."
 
-# As in native/chickadee_ik.hpp: name, result, arguments.
+# Functions as native/chickadee_ik.hpp declares them: name, result, arguments.
 FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("chickadee_version", c_char_p, ()),
     ("chickadee_start", c_bool, (c_void_p, c_int)),
@@ -47,31 +49,33 @@ PRODUCTS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("output_head_finish", c_int, (c_int, c_int, c_void_p, c_int)),
     ("output_head_deviations", POINTER(c_float), (c_int, c_int)),
 )
-# ggml_backend_sched_eval_callback: of a node of the graph, is it asked or done, and the data beside the callback.
+# ggml_backend_sched_eval_callback: a node of the graph; true to ask before, false after it; the callback's own data.
 EvalCallback = ctypes.CFUNCTYPE(c_bool, c_void_p, c_bool, c_void_p)
 
 
 @dataclass(frozen=True, slots=True)
 class ProductSet:
-    """Our own matrix products for one set of instructions; `number` is what chickadee_start calls it."""
+    """Our own matrix products for one set of instructions; chickadee_start knows the set by `number`."""
 
     number: int
     name: str
-    needs: frozenset[str]  # of the processor, by Linux' names
+    needs: frozenset[str]  # processor features by Linux' names
 
 
-# The best first.
-PRODUCT_SETS = (
+PRODUCT_SETS = (  # the fastest first
     ProductSet(3, "AVX-512 VNNI", KINDS["avx512_vnni"]),
     ProductSet(2, "AVX-VNNI", KINDS["avx_vnni"]),
     ProductSet(1, "AVX2", KINDS["avx2"]),
 )
-NO_PRODUCTS = 0
+NO_PRODUCTS = 0  # number of no set
 
 
 class Native:
-    """The loaded code; `products`: which of our own matrix products compute, None if none do; `checksum`: tells two
-    builds of it apart."""
+    """The loaded native code.
+
+    `products` are those of our matrix products that compute, None if none do. `checksum` distinguishes two builds of
+    the code.
+    """
 
     def __init__(self, code: CDLL, products: ProductSet | None, checksum: str) -> None:
         self.code = code
@@ -80,35 +84,40 @@ class Native:
         self.goes_on = EvalCallback(("chickadee_pass_goes_on", code))
 
 
-def in_front() -> CDLL | None:
-    """The code, where the dynamic linker finds it first: before ik_llama.cpp's library is loaded. None if it does not
-    exist or is for another version of the library."""
+def preload_native() -> CDLL | None:
+    """Load our code where the dynamic linker finds it first; must run before ik_llama.cpp's library is loaded.
+
+    Returns None if the code does not exist, cannot be loaded, or was compiled for another version of the library.
+    """
     if not FILE.exists():
         return None
     try:
-        code = declared(CDLL(str(FILE)))
-        made_for, there = code.chickadee_version().decode(), library_version(PACKAGE)
-        if made_for != there:
-            log.warning(OTHER_VERSION, made_for, there)
+        code = declare_functions(CDLL(str(FILE)))
+        compiled_for, installed = code.chickadee_version().decode(), library_version(PACKAGE)
+        if compiled_for != installed:
+            log.warning(OTHER_VERSION, compiled_for, installed)
             return None
-        return declared(CDLL(str(FILE), mode=ctypes.RTLD_GLOBAL))
+        return declare_functions(CDLL(str(FILE), mode=ctypes.RTLD_GLOBAL))
     except (OSError, AttributeError) as error:
         log.warning("Chickadee's native code for ik_llama.cpp cannot be loaded, which computes more slowly without.")
         log.info("%s", error)
         return None
 
 
-def declared(code: CDLL) -> CDLL:
-    """Raises AttributeError where a function is missing."""
-    here = FUNCTIONS + (PRODUCTS if hasattr(code, PRODUCTS[0][0]) else ())
-    for name, result, arguments in here:
+def declare_functions(code: CDLL) -> CDLL:
+    """Declare results and arguments of the code's functions. Raises AttributeError if one is missing."""
+    functions = FUNCTIONS + (PRODUCTS if hasattr(code, PRODUCTS[0][0]) else ())
+    for name, result, arguments in functions:
         function = getattr(code, name)
         function.restype, function.argtypes = result, arguments
     return code
 
 
-def started(code: CDLL | None, library: CDLL) -> Native | None:
-    """What is in front of `library`, which is loaded by now; None if it has other types than its headers say."""
+def start_native(code: CDLL | None, library: CDLL) -> Native | None:
+    """Start our code beside `library`, which is loaded by now.
+
+    Returns None if there is no code, or if the library's types are not those of the headers that it was compiled with.
+    """
     if code is None:
         return None
     products = next(iter(product_sets(code)), None)
@@ -119,16 +128,16 @@ def started(code: CDLL | None, library: CDLL) -> Native | None:
 
 
 def product_sets(code: CDLL) -> list[ProductSet]:
-    """Those of our products that this processor can compute, the fastest first."""
+    """Return those of our sets of products that this processor can compute, the fastest first."""
     features = processor_features() if hasattr(code, PRODUCTS[0][0]) else frozenset()
     return [products for products in PRODUCT_SETS if features >= products.needs]
 
 
 class StoppablePass:
-    """Passes of one context, which `stop` breaks off between two parts of their graphs; no Python runs meanwhile."""
+    """Passes of one context that `stop` ends between two parts of their graphs, without any Python inside the pass."""
 
     def __init__(self, native: Native, stop: StopFlag, params: Any) -> None:
-        """`params`: of the context, llama_context_params."""
+        """Set the callback in `params`, the llama_context_params of the context that is to be made."""
         self._code = native.code
         self._flag: Any = (c_char * len(stop.text)).from_buffer(stop.text)  # keeps the bytes in place
         self._pass: int | None = native.code.chickadee_pass_new(ctypes.addressof(self._flag))
@@ -138,7 +147,10 @@ class StoppablePass:
 
     @contextmanager
     def running(self, _context: Any, _tokens: int) -> Iterator[None]:
-        """Around a pass. Raises Stopped: then it ended as if it were done, and its logits are of no pass."""
+        """Run the block, which computes a pass, so that the pass can be stopped. Raises Stopped if it was.
+
+        A stopped pass ends as if it were complete, but its logits are meaningless.
+        """
         self._code.chickadee_pass_begin(self._pass)
         try:
             yield
@@ -148,45 +160,53 @@ class StoppablePass:
             raise Stopped
 
     def close(self) -> None:
-        """After its context."""
+        """Free the pass; its context must be closed before."""
         self._code.chickadee_pass_free(self._pass)
         self._pass = self._flag = None
 
 
 class OutputHead:
-    """An output head of which a step reads two thirds (native/output_head.hpp): Q6_K, where our products compute.
+    """An output head of which a step reads only two thirds (native/output_head.hpp).
 
-    Of such a head a pass of up to four tokens reads the upper bits. What that gives are rough logits; the largest ones
-    are computed in full when somebody asks for them, and all of them when somebody asks for all."""
+    Works for Q6_K weights where our products compute. A pass of up to four tokens reads only the weights' upper bits
+    and leaves rough logits. The largest logits are computed in full when they are read, and all of them when a whole
+    row is read.
+    """
 
     def __init__(self, native: Native, number: int, rows: int) -> None:
-        self.group = int(native.code.output_head_group())  # rows that are computed together
+        self.group = int(native.code.output_head_group())  # rows of weights that are computed together
         self._code, self._number, self._groups = native.code, number, rows // self.group
 
     @classmethod
-    def of(cls, native: Native | None, tensor: int | None, n_tokens: int) -> OutputHead | None:
-        """Of the weights `tensor` (a ggml_tensor) of `n_tokens` rows, which are rearranged in place. None where there
-        is no such head, or nothing that could compute it."""
+    def create(cls, native: Native | None, tensor: int | None, n_tokens: int) -> OutputHead | None:
+        """Rearrange a head's weights in place: the ggml_tensor `tensor` with `n_tokens` rows.
+
+        Returns None if the weights are not of this kind or no products of ours compute.
+        """
         if native is None or not native.products or not tensor:
             return None
         number = native.code.output_head_split(tensor, n_tokens)
         return cls(native, number, n_tokens) if number >= 0 else None
 
     def finish(self, row: int, logits: int, count: int) -> int:
-        """Of the last pass's row `row`, whose logits are at the address `logits`: make the `count` largest exact, and
-        all that are larger; all there are if `count` is 0. Returns of how many rows it took the weights."""
+        """Make the `count` largest logits of the last pass's row `row` exact, and all larger ones.
+
+        A `count` of 0 makes the whole row exact. `logits` is the address of the row's logits. Returns the number of
+        rows of weights that were computed again for that.
+        """
         return int(self._code.output_head_finish(self._number, row, logits, count))
 
     def deviations(self, row: int) -> np.ndarray:
-        """Standard deviations of what the last pass's row `row` lacks, one for each `group` of logits; 0: exact.
+        """Return standard deviations of the errors in the last pass's row `row`, one for each `group` of logits.
 
-        Only of a rough row, and valid until the next pass."""
+        A deviation of 0 means exact. Works only for a rough row; the array is valid until the next pass.
+        """
         return np.ctypeslib.as_array(self._code.output_head_deviations(self._number, row), (self._groups,))
 
-    def may_be_rough(self, on: bool) -> None:
-        """May passes from now on leave logits rough? To be said between passes."""
+    def allow_rough(self, on: bool) -> None:
+        """Allow or forbid the next passes to leave logits rough; must be called between passes."""
         self._code.output_head_rough(self._number, on)
 
     def close(self) -> None:
-        """Before the weights are freed."""
+        """Release the head; must be called before the weights are freed."""
         self._code.output_head_forget(self._number)

@@ -1,4 +1,4 @@
-"""Can ik_llama.cpp compute this model on this computer? Asked of files and processor: the library is not loaded."""
+"""What ik_llama.cpp needs of a model and of this computer, checked without loading the library."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from models.header import Header
 
 LIBRARIES = {"win32": "llama.dll", "darwin": "libllama.dylib"}
 
-# By the wheel's instructions (0.1.5, disassembled: no BMI, no AVX-512).
+# The instructions that the wheel contains (0.1.5, disassembled: no BMI, no AVX-512).
 X86 = ("avx2", "fma", "f16c", "popcnt")
-# Without dot products the library leaves its own kernels out and is no faster than llama.cpp. Apple's chips have them.
+# Without dot-product instructions the library omits its own kernels and is no faster than llama.cpp. Apple's chips
+# have these instructions.
 ARM = ("asimddp",)
 WINDOWS_AVX2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE
 
-# ggml_type: the two projects number new types independently; of these it is sure that they are the same.
+# Numbers of ggml_type that certainly mean the same in both projects, which number new types independently.
 F32 = 0
 SAME_TYPES = {F32, 1, 2, 3, *range(6, 9), *range(10, 15), *range(16, 24), *range(24, 31), 39}
 
 
-# As ik-llama-cpp-python 0.1.5 knows them (LLM_ARCH_NAMES in its src/llama-arch.cpp). It has no function that tells, and
-# names of others stand in the library too, as those of tokenizers; a test asks it about each with a file of that name.
+# The architectures of ik-llama-cpp-python 0.1.5 (LLM_ARCH_NAMES in its src/llama-arch.cpp). The library has no function
+# that lists them, and it contains other names too, such as those of tokenizers. A test asks the library about each of
+# these with a file of that architecture.
 ARCHITECTURES = frozenset((
     "arctic", "baichuan", "bailingmoe2", "bert", "bitnet", "bitnet-25", "bitnet-b1.58", "bloom", "chatglm",
     "codeshell", "cohere2", "command-r", "dbrx", "deci", "deepseek2", "dots1", "ernie4_5", "ernie4_5-moe", "falcon",
@@ -40,7 +42,7 @@ ARCHITECTURES = frozenset((
 
 
 def refusal(header: Header) -> Sentence | None:
-    """Why not; None if it can."""
+    """Return the reason why ik_llama.cpp cannot compute this model here, or None if it can."""
     if library_file() is None:
         return Sentence.of("no_backend.ik")
     missing = missing_features()
@@ -50,14 +52,14 @@ def refusal(header: Header) -> Sentence | None:
         return Sentence.of("ik.architecture", architecture=header.architecture)
     if any(tensor.type not in SAME_TYPES for tensor in header.tensors):
         return Sentence.of("ik.quantisation")
-    # It multiplies by the weights of a norm, and adds a bias, as 32-bit floats without asking, and aborts at others.
+    # The library multiplies by a norm's weights and adds biases as 32-bit floats, and aborts at other types.
     if any(tensor.type != F32 for tensor in header.tensors if len(tensor.shape) == 1):
         return Sentence.of("ik.quantisation")
     return None
 
 
 def library_file() -> Path | None:
-    """Where the library lies, None if it is not installed."""
+    """Return the path of the library, or None if it is not installed."""
     found = find_spec("ik_llama_cpp")
     if found is None or not found.submodule_search_locations:
         return None
@@ -66,7 +68,7 @@ def library_file() -> Path | None:
 
 
 def missing_features() -> list[str]:
-    """What the wheel needs of the processor and this one lacks."""
+    """Return the processor features that the wheel needs and this processor lacks."""
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         needed: tuple[str, ...] = X86

@@ -1,8 +1,8 @@
-"""What llama.cpp runs: a model's file that it loaded or quantised, the contexts that compute, and a file's exact sizes.
+"""Models, contexts and runtimes of llama.cpp, quantising a file with it, and a file's exact sizes.
 
-llama.cpp has no C function for sizes: it loads a model without allocating and logs what it would take. Such a dry load
-reads header and vocabulary only (0.1 to 0.25 s), a dry context takes some 4 ms. Sizes are logged in MiB with two
-decimals: exact to 5 KiB a line.
+llama.cpp has no C function for sizes: it loads a model without allocating and logs what it would allocate. Such a dry
+load reads header and vocabulary only (0.1 to 0.25 s); a dry context takes some 4 ms. Sizes are logged in MiB with two
+decimals: exact to 5 KiB per line.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from common.failures import Failure
 from engine.protocol import FlashAttention, KVType
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.library import AbortCallback
-from engine.runtime.capi.model import CDryModel, CModel, ModelFile, logged
+from engine.runtime.capi.model import CDryModel, CModel, ModelFile, logged_bytes
 from engine.runtime.capi.runtime import CRuntime
-from engine.runtime.contexts import MAX_LOGITS, ContextOptions, ContextSizes, WeightSizes, goes_with
-from engine.runtime.llama.library import is_stopped, lib, log, opened
+from engine.runtime.contexts import MAX_LOGITS, ContextOptions, ContextSizes, WeightSizes, supports_kv_type
+from engine.runtime.llama.library import lib, log, open_library, stop_check
 from engine.runtime.llama.repack import HEAD, repacked_sizes
 from engine.stop import StopFlag
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
-ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process where a mapping's first tensor has another
-# Sliding windows and recurrent layers have caches of their own, a line each. An unallocated "KV buffer size" is 0.
+ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process if a mapping's first tensor is off it
+# Sliding windows and recurrent layers have caches of their own, each with a line of its own. In a dry context the line
+# "KV buffer size" says 0, because nothing was allocated.
 KV = re.compile(r"llama_(?:kv_cache|memory_recurrent)\w*: size = +([\d.]+) MiB")
 DSV4_STATE = re.compile(r"DSV4 .* state = .* size = +([\d.]+) MiB")
 COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
@@ -34,11 +35,13 @@ OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
 
 
 class Model(CModel):
-    """Loads `file`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
+    """A model that llama.cpp has loaded from `file`.
 
-    `repack`: keep a copy of the weights in the order this processor computes fastest (1.2 times as fast). `mmap`: map
-    the file instead of reading it; mapped weights stay resident beside their repacked copy, read ones do not. `dry`:
-    header and vocabulary only; such a model cannot run.
+    - `progress`: gets the loaded fraction and returns False to stop loading, which raises Stopped.
+    - `repack`: keep a copy of the weights in the order that this processor computes fastest (1.2 times as fast).
+    - `mmap`: map the file instead of reading it; mapped weights stay resident beside their repacked copy, weights that
+      were read do not.
+    - `dry`: load header and vocabulary only; such a model cannot run.
     """
 
     def __init__(
@@ -57,19 +60,22 @@ class Model(CModel):
         params.no_alloc = dry
         super().__init__(lib, log, "llama.cpp", file, params, progress)
 
-    def adapt(self, params: Any) -> None:
-        """Some files keep their weights closer together than ggml wants them in a mapping."""
+    def adjust_params(self, params: Any) -> None:
+        """Read the file instead of mapping it if its tensors are not aligned as ggml needs them in a mapping."""
         for part in self.parts:
             if any((part.data_offset + tensor.offset) % ALIGNMENT for tensor in part.tensors):
                 params.load_mode = LOAD_READ
 
 
 def quantise(source: Path, path: Path, file_type: int, threads: int) -> None:
-    """`file_type`: llama.cpp's number for a kind of quantisation (llama_ftype). Raises Failure."""
-    params = opened().llama_model_quantize_default_params()
+    """Write a quantised copy of the model `source` to `path`. Raises Failure.
+
+    `file_type` is llama.cpp's number for a kind of quantisation (llama_ftype).
+    """
+    params = open_library().llama_model_quantize_default_params()
     params.ftype, params.nthread = file_type, threads
     with log.errors() as errors:
-        result = opened().llama_model_quantize(str(source).encode(), str(path).encode(), ctypes.byref(params))
+        result = open_library().llama_model_quantize(str(source).encode(), str(path).encode(), ctypes.byref(params))
     if result:
         raise Failure("not_quantised.by_llama", "\n".join(errors), name=source.name)
 
@@ -80,22 +86,24 @@ NEVER = AbortCallback()  # a null pointer
 
 
 class Interrupt:
-    """What ggml is to ask after every node of a compute graph: `function`, of what is at `address`."""
+    """The stop check of a compute graph: ggml calls `function` with `address` after every node."""
 
     def __init__(self, stop: StopFlag) -> None:
-        self.function = is_stopped()
-        self._bytes: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps them in place
+        self.function = stop_check()
+        self._bytes: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
         self.address = ctypes.addressof(self._bytes)
 
 
 class Context(CContext):
-    """`stop` interrupts it within a pass.
+    """A context of llama.cpp whose passes `stop` interrupts.
 
-    But not in a step of a model that keeps one state for all tokens: all that it has read would be lost to stop so
-    much sooner, and the chat be read again. `unified`: all sequences share the cells; else each has its part."""
+    A single-token pass of a model that keeps one state for all tokens is not interrupted: the model would lose all that
+    it has read and have to read the chat again, only to stop that little sooner. `unified`: all sequences share the
+    cells; otherwise each has its own part.
+    """
 
     def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag, *, unified: bool = True) -> None:
-        self._keeps_steps = not model.can_truncate
+        self._finishes_steps = not model.can_truncate
         self._interrupt: Interrupt | None = Interrupt(stop)
         params = context_params(options)
         params.kv_unified = unified
@@ -104,20 +112,18 @@ class Context(CContext):
         super().__init__(lib, log, model, options, params, stop)
 
     def decode(self, batch: Batch) -> None:
-        """See `CContext`."""
-        if self._keeps_steps and self._interrupt:
-            ask = NEVER if batch.raw.n_tokens == 1 else self._interrupt.function
-            lib.llama_set_abort_callback(self.pointer, ask, self._interrupt.address)
+        if self._finishes_steps and self._interrupt:
+            callback = NEVER if batch.raw.n_tokens == 1 else self._interrupt.function
+            lib.llama_set_abort_callback(self.pointer, callback, self._interrupt.address)
         super().decode(batch)
 
     def close(self) -> None:
-        """See `CContext`."""
         super().close()
         self._interrupt = None
 
 
 def context_params(options: ContextOptions) -> Any:
-    """llama_context_params for `options`, the same for a real context and a dry one."""
+    """Return llama_context_params for `options`, the same for a real context and a dry one."""
     params = lib.llama_context_default_params()
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = options.n_batch
@@ -126,7 +132,7 @@ def context_params(options: ContextOptions) -> Any:
     params.n_seq_max = options.sequences
     params.kv_unified = True
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
-    # Quantised values can be read by flash attention only.
+    # Only flash attention can read quantised values.
     params.flash_attn_type = FLASH_ATTENTION[options.flash_attention if options.kv_type == "f16" else "on"]
     params.no_perf = True
     return params
@@ -136,12 +142,11 @@ class LlamaRuntime(CRuntime):
     """`CRuntime` on llama.cpp's contexts."""
 
     def open_context(self, options: ContextOptions) -> Context:
-        """See `CRuntime`."""
         return Context(self.model, options, self.stop)
 
 
 class DryModel(CDryModel):
-    """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
+    """`DrySizes` by llama.cpp. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
         super().__init__(Model(file, dry=True))
@@ -152,15 +157,15 @@ class DryModel(CDryModel):
     def _weights(self) -> WeightSizes:
         copies = repacked_sizes(self.model.header)
         tied = HEAD in copies and HEAD not in {tensor.name for tensor in self.model.header.tensors}
-        replaced = sum(copies.values()) - (copies[HEAD] if tied else 0)  # a tied head's file tensor is still looked up
+        # A tied head's copy replaces nothing: rows of its file tensor, the embedding, are still looked up.
+        replaced = sum(copies.values()) - (copies[HEAD] if tied else 0)
         file = self.model.size_bytes
         return WeightSizes(file=file, repacked=sum(copies.values()), plain=max(0, file - replaced))
 
     def context(
         self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
     ) -> ContextSizes | None:
-        """See `engine.runtime.contexts.Sizes`."""
-        if not goes_with(self.flash_attention, kv_type):
+        if not supports_kv_type(self.flash_attention, kv_type):
             return None
         options = ContextOptions(n_ctx, 1, n_batch, max_logits, kv_type, flash_attention=self.flash_attention)
         if options not in self._contexts:
@@ -173,12 +178,17 @@ class DryModel(CDryModel):
         if not context:
             return None
         lib.llama_free(context)
-        return parse(lines)
+        return parse_sizes(lines)
 
 
-def parse(lines: Iterable[str]) -> ContextSizes:
-    """Sizes in bytes from what llama.cpp logs while it makes a context."""
+def parse_sizes(lines: Iterable[str]) -> ContextSizes:
+    """Return sizes in bytes from the lines that llama.cpp logs while it makes a context.
+
+    Raises RuntimeError if they lack the sizes, because the library's wording has changed.
+    """
     text = "\n".join(lines)
     if not COMPUTE.search(text):
         raise RuntimeError(f"llama.cpp no longer logs its buffer sizes as expected:\n{text}")
-    return ContextSizes(logged(KV, text) + logged(DSV4_STATE, text), logged(COMPUTE, text), logged(OUTPUT, text))
+    return ContextSizes(
+        logged_bytes(KV, text) + logged_bytes(DSV4_STATE, text), logged_bytes(COMPUTE, text), logged_bytes(OUTPUT, text)
+    )

@@ -1,4 +1,4 @@
-"""Calibration: the right passes, on any target, kept only for what they are valid for."""
+"""Calibration: times the right passes on any target, and timings are stored only for what they are valid for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ import pytest
 from common.failures import Failure
 from common.store import Store
 from engine.__main__ import main
-from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
+from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, CalibrationProgress, fit_depth_cost
 from engine.costs.cost_model import KS, CostModel, Timings
-from engine.costs.measurements import CALIBRATIONS, Kept, Key, keep, kept
+from engine.costs.measurements import (
+    CALIBRATIONS,
+    CalibrationKey,
+    StoredCalibration,
+    store_calibration,
+    stored_calibration,
+)
 from engine.machine import fingerprint
 from engine.runtime.interface import RowLogits
 from engine.stop import Stopped
@@ -23,7 +29,7 @@ from tests.engine.shallow import shallow_model
 
 
 class ClockedTarget(FakeRuntime):
-    """A fake whose passes take as long on its own clock as a formula says."""
+    """A fake runtime whose passes advance its own clock by a formula."""
 
     def __init__(self, seconds: Callable[[int, int, int], float], n_ctx: int = 2112) -> None:
         super().__init__(choose=lambda tokens: 97, n_ctx=n_ctx, max_batch=512)
@@ -46,7 +52,7 @@ def usual(k: int, depth: int, rows: int) -> float:
 
 def calibrate(target: ClockedTarget, budget: float = 6.5) -> Timings:
     *progress, last = calibration(target, budget).run()
-    assert all(isinstance(event, Progress) for event in progress)
+    assert all(isinstance(event, CalibrationProgress) for event in progress)
     assert isinstance(last, Timings)
     return last
 
@@ -112,16 +118,16 @@ def test_a_target_that_cannot_be_cut_and_one_with_a_small_context():
 
 def test_the_rise_with_depth_survives_a_disturbed_time():
     differences = {k: 0.001 + 0.002 * k for k in (1, 2, 4, 8, 16)}
-    assert even_rise(differences)(48) == pytest.approx(0.097)
-    rise = even_rise(differences | {4: 0.5})
+    assert fit_depth_cost(differences)(48) == pytest.approx(0.097)
+    rise = fit_depth_cost(differences | {4: 0.5})
     assert rise(48) == pytest.approx(0.097, rel=0.25)
-    assert even_rise({1: -0.1, 2: -0.2, 4: -0.1})(8) == 0
+    assert fit_depth_cost({1: -0.1, 2: -0.2, 4: -0.1})(8) == 0
 
 
 @pytest.mark.parametrize("after", [0, 3, 20])
 def test_it_can_be_stopped_between_passes(after):
     target = ClockedTarget(usual)
-    events: Iterator[Progress | Timings] = calibration(target).run()
+    events: Iterator[CalibrationProgress | Timings] = calibration(target).run()
     for _ in range(after):
         next(events)
     target.stop.set()
@@ -131,9 +137,9 @@ def test_it_can_be_stopped_between_passes(after):
 
 
 @pytest.fixture
-def key(monkeypatch, tmp_path) -> Key:
+def key(monkeypatch, tmp_path) -> CalibrationKey:
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    return Key("123-456-abc", 2, "f16", "build 1", fingerprint())
+    return CalibrationKey("123-456-abc", 2, "f16", "build 1", fingerprint())
 
 
 @pytest.fixture(scope="module")
@@ -142,49 +148,49 @@ def timings() -> Timings:
 
 
 def test_kept_and_found_again(key, timings, caplog):
-    assert kept(key) is None
-    keep(key, timings)
-    found = kept(key)
+    assert stored_calibration(key) is None
+    store_calibration(key, timings)
+    found = stored_calibration(key)
     assert found
     assert found.timings == timings
-    assert kept(dataclasses.replace(key, threads=4)) is None
-    assert kept(dataclasses.replace(key, model="other")) is None
+    assert stored_calibration(dataclasses.replace(key, threads=4)) is None
+    assert stored_calibration(dataclasses.replace(key, model="other")) is None
     assert not caplog.records
 
 
 def test_a_disturbed_one_is_not_kept(key, timings):
-    keep(key, timings)
-    keep(key, dataclasses.replace(timings, disturbed=True, row_seconds=1.0))
-    found = kept(key)
+    store_calibration(key, timings)
+    store_calibration(key, dataclasses.replace(timings, disturbed=True, row_seconds=1.0))
+    found = stored_calibration(key)
     assert found
     assert found.timings == timings
 
 
 def test_of_another_library_or_machine(key, timings, caplog):
-    keep(key, timings)
-    assert kept(dataclasses.replace(key, build="build 2")) is None
-    assert kept(dataclasses.replace(key, machine=dataclasses.replace(key.machine, cpu="Sparrow"))) is None
+    store_calibration(key, timings)
+    assert stored_calibration(dataclasses.replace(key, build="build 2")) is None
+    assert stored_calibration(dataclasses.replace(key, machine=dataclasses.replace(key.machine, cpu="Sparrow"))) is None
     assert caplog.text.count("another machine or library") == 2
 
 
 def test_a_damaged_file(key, timings, caplog):
-    keep(key, timings)
+    store_calibration(key, timings)
     CALIBRATIONS.path(*key.address).write_bytes(b"{}")
-    assert kept(key) is None
+    assert stored_calibration(key) is None
     assert "cannot be used" in caplog.text
 
 
 def test_a_time_that_cannot_be_is_damage(key, timings, caplog):
-    stored = msgspec.to_builtins(Kept(key, timings, ""))
+    stored = msgspec.to_builtins(StoredCalibration(key, timings, ""))
     stored["timings"]["pass_seconds"][16][1] = -1
     Store(CALIBRATIONS.name, CALIBRATIONS.version, dict[str, object]).put(stored, *key.address)
-    assert kept(key) is None
+    assert stored_calibration(key) is None
     assert "cannot be used" in caplog.text
 
 
 def test_a_folder_that_cannot_be_written(key, timings, caplog, tmp_path):
     (tmp_path / "calibration").write_text("a file where the folder should be")
-    keep(key, timings)
+    store_calibration(key, timings)
     assert "cannot be kept" in caplog.text
 
 

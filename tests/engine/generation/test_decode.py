@@ -1,4 +1,4 @@
-"""The decode loop and an answer made of it, against the tiny model."""
+"""The decode loop, and an answer made by it, with the tiny fake model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.decode import decode
-from engine.kv.policy import Always, PartialFixed
+from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import WRITTEN, Finished, PrefillProgress
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
@@ -15,7 +15,7 @@ PROMPT = list(b"hello")
 
 
 def kept() -> PartialFixed:
-    return PartialFixed(Always(), 64)
+    return PartialFixed(AlwaysPolicy(), 64)
 
 
 def answer(target: FakeRuntime, max_tokens: int | None = None, stops: tuple[str, ...] = ()):
@@ -87,7 +87,7 @@ def test_an_unfinished_character_at_the_end_is_dropped():
 def test_stopped_while_decoding():
     target = FakeRuntime()
     session = Session(target)
-    list(session.read(PROMPT))
+    list(session.prefill(PROMPT))
     steps = decode(session, greedy(), kept(), None)
     first = next(steps)
     target.stop.set()

@@ -1,4 +1,4 @@
-"""Our sampler against llama.cpp's chain: the same candidates, probabilities and, with a seed, choices."""
+"""Our sampler against llama.cpp's chain: the same candidates and probabilities, and the same choices with a seed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.generation.sampling import Sampler, seed_of
+from engine.generation.sampling import Sampler, seed_or_random
 from engine.protocol import Sampling
-from engine.runtime.interface import RowLogits, largest
-from engine.runtime.llama.library import opened
+from engine.runtime.interface import RowLogits, top_tokens
+from engine.runtime.llama.library import open_library
 from tests.engine.asking import QUESTION
 
 TRUNCATIONS: list[dict[str, Any]] = [
@@ -24,7 +24,7 @@ CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)
 
 @pytest.fixture(scope="module")
 def rows(loaded) -> np.ndarray:
-    """Logits of the default model after each of some tokens: sure ones and open ones."""
+    """Compute the default model's logits after each of some tokens: predictable ones and open ones."""
     chat = loaded._loaded()
     loaded.forget()
     tokens = chat.template.tokens([QUESTION])[-12:]
@@ -35,48 +35,48 @@ def rows(loaded) -> np.ndarray:
 
 
 def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
-    """llama.cpp's samplers for the settings, in their order."""
+    """Create llama.cpp's samplers for the settings, in llama.cpp's order."""
     parts = []
     if sampling.repeat_penalty != 1.0 and sampling.repeat_last_n:
         penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, 0.0)
-        parts.append(opened().llama_sampler_init_penalties(*penalties))
+        parts.append(open_library().llama_sampler_init_penalties(*penalties))
     if sampling.temperature == 0:
-        return [*parts, opened().llama_sampler_init_greedy()]
+        return [*parts, open_library().llama_sampler_init_greedy()]
     if sampling.top_k:
-        parts.append(opened().llama_sampler_init_top_k(sampling.top_k))
+        parts.append(open_library().llama_sampler_init_top_k(sampling.top_k))
     if sampling.top_p < 1:
-        parts.append(opened().llama_sampler_init_top_p(sampling.top_p, 1))
+        parts.append(open_library().llama_sampler_init_top_p(sampling.top_p, 1))
     if sampling.min_p > 0:
-        parts.append(opened().llama_sampler_init_min_p(sampling.min_p, 1))
-    parts.append(opened().llama_sampler_init_temp(sampling.temperature))
-    return [*parts, opened().llama_sampler_init_dist(seed_of(sampling))]
+        parts.append(open_library().llama_sampler_init_min_p(sampling.min_p, 1))
+    parts.append(open_library().llama_sampler_init_temp(sampling.temperature))
+    return [*parts, open_library().llama_sampler_init_dist(seed_or_random(sampling))]
 
 
 class Chain:
-    """llama.cpp's, on rows that come from anywhere."""
+    """llama.cpp's sampler chain, on rows from anywhere."""
 
     def __init__(self, sampling: Sampling, history=(), n_vocab: int = 0) -> None:
-        self.chain = opened().llama_sampler_chain_init(opened().llama_sampler_chain_default_params())
+        self.chain = open_library().llama_sampler_chain_init(open_library().llama_sampler_chain_default_params())
         for part in chain_parts(sampling, n_vocab):
-            opened().llama_sampler_chain_add(self.chain, part)
+            open_library().llama_sampler_chain_add(self.chain, part)
         for token in history:
-            opened().llama_sampler_accept(self.chain, token)
+            open_library().llama_sampler_accept(self.chain, token)
 
     def apply(self, row: np.ndarray) -> tuple[int, dict[int, float]]:
-        """The chosen token, and the probability of each that could have been."""
-        pointer = ctypes.POINTER(opened().llama_token_data)
-        data = np.zeros(len(row), CANDIDATE)  # filled at once: one by one takes longer than all samplers
+        """Choose a token; return the token and the probability of each candidate."""
+        pointer = ctypes.POINTER(open_library().llama_token_data)
+        data = np.zeros(len(row), CANDIDATE)  # filled as arrays: filling one by one takes longer than all samplers
         data["id"], data["logit"] = np.arange(len(row)), row
-        array = opened().llama_token_data_array(data.ctypes.data_as(pointer), len(row), -1, False)
-        opened().llama_sampler_apply(self.chain, ctypes.byref(array))
+        array = open_library().llama_token_data_array(data.ctypes.data_as(pointer), len(row), -1, False)
+        open_library().llama_sampler_apply(self.chain, ctypes.byref(array))
         left = np.ctypeslib.as_array(ctypes.cast(array.data, ctypes.POINTER(ctypes.c_uint8)), (array.size * 12,))
         tokens, chances = left.view(CANDIDATE)["id"].tolist(), left.view(CANDIDATE)["p"].tolist()
         chosen = tokens[array.selected]
-        opened().llama_sampler_accept(self.chain, chosen)
+        open_library().llama_sampler_accept(self.chain, chosen)
         return chosen, dict(zip(tokens, chances, strict=True))
 
     def close(self) -> None:
-        opened().llama_sampler_free(self.chain)
+        open_library().llama_sampler_free(self.chain)
 
 
 def assert_alike(row: np.ndarray, sampling: Sampling, history=()) -> None:
@@ -86,13 +86,13 @@ def assert_alike(row: np.ndarray, sampling: Sampling, history=()) -> None:
     last = history[-sampling.repeat_last_n :]
     tokens, weights = Sampler(sampling, last).candidates(RowLogits([row]))
     found = dict(zip(tokens.tolist(), (weights / weights.sum(dtype=np.float64)).tolist(), strict=True))
-    for token in found.keys() ^ expected.keys():  # where the sum passes top-p, its last bits decide
+    for token in found.keys() ^ expected.keys():  # the last bits of the sum decide which token passes top-p
         assert found.get(token, 0) + expected.get(token, 0) < 1e-5
     assert all(abs(found.get(token, 0) - p) < 1e-5 for token, p in expected.items())
 
 
 class Rough:
-    """Logits as a pass gives them whose smaller ones are rough: only `top` says them exactly."""
+    """Logits of a pass that computes small ones only roughly: just `top` gives exact values."""
 
     timing_unreliable = False
 
@@ -123,7 +123,7 @@ def test_candidates_and_probabilities(rows, i):
 @pytest.mark.parametrize("last_n", [1, 3, 64])
 def test_repeat_penalty(rows, penalty, last_n):
     for row in rows[::3]:
-        likely = largest(row, 5).tolist()
+        likely = top_tokens(row, 5).tolist()
         history = [*range(80), *likely, likely[0], int(row.argmin())]
         assert_alike(row, Sampling(repeat_penalty=penalty, repeat_last_n=last_n), history)
 
@@ -163,4 +163,4 @@ def test_greedy(rows, penalty):
 @pytest.mark.parametrize("count", [1, 40, 5000, 10**6])
 def test_the_largest_are_the_beginning_of_a_sort(size, count):
     row = np.random.default_rng(size).normal(size=size).astype(np.float32).round(2)  # with equal ones
-    assert (row[largest(row, count)] == np.sort(row)[::-1][:count]).all()
+    assert (row[top_tokens(row, count)] == np.sort(row)[::-1][:count]).all()

@@ -1,4 +1,4 @@
-"""Partial-fixed KV caching: whatever a policy decides, the answer is the same and nothing is lost."""
+"""Partial-fixed KV caching: whatever a policy decides, the answer stays the same and no token is lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.generation.decode import decode
-from engine.kv.policy import Always, Decision, Measured, PartialFixed, Published
+from engine.kv.policy import AlwaysPolicy, Decision, MeasuredPolicy, PartialFixed, PublishedPolicy
 from engine.kv.session import Session
 from tests.engine.fake_runtime import FakeRuntime, greedy
 
@@ -14,7 +14,7 @@ PROMPT = list(b"hello")
 
 
 class Listed:
-    """Decides as told, for ever in a circle."""
+    """A policy with listed decisions, repeated in a circle."""
 
     name = "measured"
 
@@ -30,7 +30,7 @@ class Listed:
 def run(policy, max_batch: int = 64, tokens: int = 40):
     target = FakeRuntime()
     session = Session(target)
-    list(session.read(PROMPT))
+    list(session.prefill(PROMPT))
     kv = PartialFixed(policy, max_batch)
     steps = list(decode(session, greedy(), kv, tokens))
     return [token for step in steps for token in step.tokens], steps, session, kv
@@ -38,7 +38,7 @@ def run(policy, max_batch: int = 64, tokens: int = 40):
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.integers(2, 64))
 def test_any_decisions_give_the_same_answer(keeps, max_batch):
-    plain, *_ = run(Always())
+    plain, *_ = run(AlwaysPolicy())
     tokens, _, session, kv = run(Listed(keeps), max_batch)
     assert tokens == plain
     assert session.tokens == session.runtime.cache
@@ -46,7 +46,7 @@ def test_any_decisions_give_the_same_answer(keeps, max_batch):
 
 
 def test_published_keeps_accumulating_up_to_nt_and_then_keeps():
-    policy = Published(nt=3, td=lambda inputs: inputs * 2e-3, tl=lambda fixed: 1e-3)
+    policy = PublishedPolicy(nt=3, td=lambda inputs: inputs * 2e-3, tl=lambda fixed: 1e-3)
     _, steps, _, _ = run(policy, tokens=11)
     passes = [step.source for step in steps if step.source]
     assert [p.inputs for p in passes] == [1, 2, 3, 4, 1, 2, 3, 4, 1, 2]
@@ -56,33 +56,33 @@ def test_published_keeps_accumulating_up_to_nt_and_then_keeps():
 
 
 def test_published_waits_while_loading_would_cost_more_than_running():
-    policy = Published(nt=1, td=lambda inputs: inputs * 1e-3, tl=lambda fixed: 3.5e-3)
+    policy = PublishedPolicy(nt=1, td=lambda inputs: inputs * 1e-3, tl=lambda fixed: 3.5e-3)
     _, steps, _, _ = run(policy, tokens=9)
     assert [step.source.inputs for step in steps if step.source] == [1, 2, 3, 4, 1, 2, 3, 4]
 
 
 def test_measured_keeps_where_running_again_costs_more():
-    policy = Measured(lambda inputs, depth: 1e-3 * inputs + 1e-6 * depth)
+    policy = MeasuredPolicy(lambda inputs, depth: 1e-3 * inputs + 1e-6 * depth)
     _, steps, _, kv = run(policy)
     assert all(step.source.inputs == 1 for step in steps if step.source)
     assert kv.pending == ()
 
 
 def test_measured_runs_again_where_that_is_cheaper():
-    """A machine that runs up to four tokens in one token's time, and where cached tokens are slow to load."""
-    policy = Measured(lambda inputs, depth: (1e-3 if inputs <= 4 else 1e-2) + 1e-4 * depth)
+    """The machine runs up to four tokens in one token's time, and loads cached tokens slowly."""
+    policy = MeasuredPolicy(lambda inputs, depth: (1e-3 if inputs <= 4 else 1e-2) + 1e-4 * depth)
     _, steps, _, _ = run(policy, tokens=9)
     assert [step.source.inputs for step in steps if step.source] == [1, 2, 3, 4, 1, 2, 3, 4]
 
 
 def test_a_difference_within_the_noise_changes_nothing():
-    assert Measured(lambda inputs, depth: 1.0 - 0.01 * inputs).decide(1, 100).keep
+    assert MeasuredPolicy(lambda inputs, depth: 1.0 - 0.01 * inputs).decide(1, 100).keep
 
 
 def test_without_measurements_everything_is_kept():
-    assert Measured(lambda inputs, depth: None).decide(1, 100).keep
+    assert MeasuredPolicy(lambda inputs, depth: None).decide(1, 100).keep
 
 
 def test_a_pass_never_exceeds_what_the_target_takes():
-    _, steps, _, _ = run(Published(nt=1000, td=lambda _: 0, tl=lambda _: 1), max_batch=8)
+    _, steps, _, _ = run(PublishedPolicy(nt=1000, td=lambda _: 0, tl=lambda _: 1), max_batch=8)
     assert max(step.source.inputs for step in steps if step.source) == 8

@@ -1,4 +1,4 @@
-"""Saved chats: found only when everything is as it was, evicted by worth, and never a wrong context."""
+"""Saved chats: found only under the same conditions, evicted by worth, and never with a wrong context."""
 
 from __future__ import annotations
 
@@ -19,65 +19,65 @@ from common.failures import Failure
 from engine.__main__ import main
 from engine.kv import saved
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
-from engine.kv.session import ChatMemory, Session
+from engine.kv.session import ChatCache, Session
 from engine.runtime.interface import prefill
 from tests.engine.fake_runtime import FakeRuntime
 
 GUARD = Guard("model", "f16", "build 1")
 PROMPT = [i % 250 for i in range(400)]
-FAST = 1e12  # bytes per second of a disk that is never in the way
+FAST = 1e12  # bytes per second of a disk that is always fast enough
 
 
-def memory(folder: Path, guard: Guard = GUARD) -> ChatMemory:
+def chat_cache(folder: Path, guard: Guard = GUARD) -> ChatCache:
     session = Session(FakeRuntime(n_ctx=4096, max_batch=64))
-    chat = ChatMemory(session, SavedChats(folder), guard)
-    chat.has_read(100, 1.0)
+    chat = ChatCache(session, SavedChats(folder), guard)
+    chat.record_prefill(100, 1.0)
     return chat
 
 
-def read(chat: ChatMemory, name: str, prompt: list[int]) -> int:
-    """Read a prompt; returns how many tokens were re-used."""
-    chat.open(name, prompt)
-    return list(chat.session.read(prompt))[-1].reused
+def read(chat: ChatCache, name: str, prompt: list[int]) -> int:
+    """Read a prompt and return the number of reused tokens."""
+    chat.open_chat(name, prompt)
+    return list(chat.session.prefill(prompt))[-1].reused
 
 
-def cached(chat: ChatMemory) -> list[int]:
+def cached_tokens(chat: ChatCache) -> list[int]:
     assert isinstance(chat.session.runtime, FakeRuntime)
     return chat.session.runtime.cache
 
 
 def save(folder: Path, name: str = "a", prompt: list[int] = PROMPT) -> None:
-    chat = memory(folder)
+    chat = chat_cache(folder)
     read(chat, name, prompt)
     assert chat.save(FAST)
 
 
 def test_a_chat_comes_back_after_a_restart(tmp_path):
     save(tmp_path)
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     longer = [*PROMPT, 1, 2, 3]
     assert read(chat, "a", longer) == len(PROMPT)
-    assert cached(chat) == chat.session.tokens == longer
+    assert cached_tokens(chat) == chat.session.tokens == longer
 
 
 def test_an_edited_chat_reuses_up_to_the_edit(tmp_path):
     save(tmp_path)
     edited = [*PROMPT[:300], 9, 9, 9]
-    assert read(memory(tmp_path), "a", edited) == 300
+    assert read(chat_cache(tmp_path), "a", edited) == 300
 
 
 def test_an_edited_chat_is_saved_again_though_it_is_shorter(tmp_path):
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     read(chat, "a", PROMPT)
     assert chat.save(FAST)
     edited = [*PROMPT[:300], *[9] * 90]
     read(chat, "a", edited)
     assert chat.saved_tokens == 300
     assert chat.save(FAST)
-    assert read(memory(tmp_path), "a", [*edited, 1]) == 390
+    assert read(chat_cache(tmp_path), "a", [*edited, 1]) == 390
     read(chat, "a", edited)
     assert not chat.save(FAST)
-    chat.saved.clear()  # as another engine may
+    chat.saved.clear()  # another engine may do this
     read(chat, "a", edited)
     assert chat.save(FAST)
 
@@ -85,23 +85,23 @@ def test_an_edited_chat_is_saved_again_though_it_is_shorter(tmp_path):
 @pytest.mark.parametrize("change", [{"model": "other"}, {"settings": "q8_0"}, {"build": "build 2"}])
 def test_under_other_circumstances_it_is_read_again(tmp_path, change):
     save(tmp_path)
-    assert read(memory(tmp_path, replace(GUARD, **change)), "a", PROMPT) == 0
+    assert read(chat_cache(tmp_path, replace(GUARD, **change)), "a", PROMPT) == 0
 
 
 def test_another_chat_is_not_confused_with_it(tmp_path):
     save(tmp_path)
-    assert read(memory(tmp_path), "b", PROMPT) == 0
+    assert read(chat_cache(tmp_path), "b", PROMPT) == 0
 
 
 def test_a_chat_without_id_leaves_no_trace(tmp_path):
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     read(chat, "", PROMPT)
     assert not chat.save(FAST)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_short_chats_slow_disks_and_nothing_new_are_not_saved(tmp_path):
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     read(chat, "a", PROMPT[:200])
     assert not chat.save(FAST)
     read(chat, "a", PROMPT)
@@ -126,9 +126,9 @@ def test_damaged_files_mean_reading_again(tmp_path, damage):
         path.write_bytes(SavedChats(tmp_path)._path("b", ".kv").read_bytes())
     else:
         path.with_suffix(".json").write_bytes(b'{"version": 1, "guard": {}}')
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     assert read(chat, "a", PROMPT) == 0
-    assert cached(chat) == PROMPT
+    assert cached_tokens(chat) == PROMPT
 
 
 def test_files_are_private_and_nothing_temporary_stays(tmp_path):
@@ -179,7 +179,7 @@ def test_a_lower_quota_evicts_the_least_worthy_at_once(tmp_path, monkeypatch):
         save(tmp_path, name)
     monkeypatch.setattr(time, "time", lambda: 1e9)
     chats = SavedChats(tmp_path)
-    chats.limit(chats.used_bytes * 2 // 3 + 1)
+    chats.set_quota(chats.used_bytes * 2 // 3 + 1)
     assert [name for name in ("new", "old", "oldest") if chats.find(name, GUARD)] == ["new", "old"]
     assert chats.used_bytes <= chats.quota
 
@@ -201,11 +201,11 @@ def test_what_has_no_record_of_its_own_is_counted_and_goes_at_the_next_load(tmp_
     else:
         kv.unlink()
     assert chats.used_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
-    chats.limit(None)
-    assert len(list(tmp_path.iterdir())) in (3, 4)  # another engine might be about to write what is missing
+    chats.set_quota(None)
+    assert len(list(tmp_path.iterdir())) in (3, 4)  # another engine may still write the missing file
     for path in chats._files():
         os.utime(path, (1e9, 1e9))
-    chats.limit(None)
+    chats.set_quota(None)
     assert sorted(path.stem for path in tmp_path.iterdir()) == [chats._path("b", "").name] * 2
     assert chats.find("b", GUARD)
 
@@ -216,15 +216,15 @@ def test_a_record_of_an_impossible_time_is_no_bug(tmp_path, saved_at):
     path = SavedChats(tmp_path)._path("a", ".json")
     stored = json.loads(path.read_bytes())
     path.write_text(json.dumps(stored | {"saved_at": saved_at}))
-    SavedChats(tmp_path).limit(None)
+    SavedChats(tmp_path).set_quota(None)
     save(tmp_path, "b")
     assert SavedChats(tmp_path).find("b", GUARD)
 
 
 def test_a_lower_quota_evicts_at_the_next_save(tmp_path):
     save(tmp_path, "a")
-    chat = memory(tmp_path)
-    chat.saved.limit(chat.saved.used_bytes * 3 // 2)
+    chat = chat_cache(tmp_path)
+    chat.saved.set_quota(chat.saved.used_bytes * 3 // 2)
     assert chat.saved.find("a", GUARD)
     read(chat, "b", PROMPT)
     assert chat.save(FAST)
@@ -233,18 +233,18 @@ def test_a_lower_quota_evicts_at_the_next_save(tmp_path):
 
 def test_a_quota_of_nothing_keeps_nothing(tmp_path):
     save(tmp_path, "a")
-    chat = memory(tmp_path)
-    chat.saved.limit(0)
+    chat = chat_cache(tmp_path)
+    chat.saved.set_quota(0)
     assert list(tmp_path.iterdir()) == []
     read(chat, "b", PROMPT)
     assert not chat.save(FAST)
     assert list(tmp_path.iterdir()) == []
-    chat.saved.limit(None)
+    chat.saved.set_quota(None)
     assert chat.save(FAST)
 
 
 def left_behind(folder: Path, name: str, size: int = 1000, age: float = 3600) -> Path:
-    """A file as a killed engine leaves it."""
+    """Create a file like one that a killed engine leaves."""
     path = folder / name
     path.write_bytes(b"x" * size)
     os.utime(path, (time.time() - age, time.time() - age))
@@ -253,7 +253,7 @@ def left_behind(folder: Path, name: str, size: int = 1000, age: float = 3600) ->
 
 def test_what_killed_engines_left_is_counted_and_goes_first(tmp_path):
     save(tmp_path, "a")
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     useful = chat.saved.used_bytes
     digest = SavedChats(tmp_path)._path("z", "").name
     left = [
@@ -262,7 +262,9 @@ def test_what_killed_engines_left_is_counted_and_goes_first(tmp_path):
         left_behind(tmp_path, f"{'0' * 32}.json"),
         left_behind(tmp_path, f"{digest}.part"),
         left_behind(tmp_path, f"{digest}.99999999.part"),
-        left_behind(tmp_path, f"{digest}.{os.getpid()}.part", age=10 * 365 * saved.DAY),  # its number is ours today
+        left_behind(
+            tmp_path, f"{digest}.{os.getpid()}.part", age=10 * 365 * saved.DAY
+        ),  # that process id is ours today
         left_behind(tmp_path, f".{digest}.json.k2x_9"),
     ]
     assert chat.saved.used_bytes == useful + 7000
@@ -275,7 +277,7 @@ def test_what_killed_engines_left_is_counted_and_goes_first(tmp_path):
 
 def test_what_another_engine_is_writing_stays_and_counts(tmp_path):
     save(tmp_path, "a")
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     useful = chat.saved.used_bytes
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         writing = tmp_path / f"{'1' * 32}.{other.pid}.part"
@@ -287,12 +289,12 @@ def test_what_another_engine_is_writing_stays_and_counts(tmp_path):
         assert chat.saved.find("a", GUARD) is None  # no room for three
         assert chat.saved.used_bytes <= chat.saved.quota
         other.communicate(b"\n")
-    chat.saved.limit(chat.saved.quota)
+    chat.saved.set_quota(chat.saved.quota)
     assert not writing.exists()
 
 
 def test_a_file_that_is_as_large_as_the_quota_is_not_forced_in(tmp_path):
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     (tmp_path / f"{'1' * 32}.{os.getpid()}.part").write_bytes(b"x" * 5000)
     chat.saved.quota = 5100
     read(chat, "b", PROMPT)
@@ -302,7 +304,7 @@ def test_a_file_that_is_as_large_as_the_quota_is_not_forced_in(tmp_path):
 
 
 def test_an_engine_killed_while_it_writes(tmp_path):
-    """The real thing: a process that dies in the middle, and the next engine's load."""
+    """A real process dies while it writes, and the next engine's load deletes what it left."""
     code = """
 import os, sys
 from pathlib import Path
@@ -319,7 +321,7 @@ SavedChats(Path(sys.argv[1])).save("a", GUARD, target, PROMPT, 1.0)
     (left,) = tmp_path.iterdir()
     assert left.suffix == ".part"
     assert SavedChats(tmp_path).used_bytes == left.stat().st_size > 0
-    SavedChats(tmp_path).limit(None)
+    SavedChats(tmp_path).set_quota(None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -357,9 +359,9 @@ def test_delete_and_clear(tmp_path):
 
 
 def test_a_deleted_chat_is_not_saved_again(tmp_path):
-    chat = memory(tmp_path)
+    chat = chat_cache(tmp_path)
     read(chat, "a", PROMPT)
-    chat.delete("a")
+    chat.delete_chat("a")
     assert not chat.save(FAST)
     assert chat.session.tokens == []
 

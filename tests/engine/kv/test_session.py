@@ -1,4 +1,4 @@
-"""A session's tokens and its target's cache are the same thing, whatever is read, appended or stopped."""
+"""A session: its tokens always equal its target's cache, which grows and shrinks with them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.failures import Failure
+from engine.generation.decode import decode
+from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
-from tests.engine.fake_runtime import FakeRuntime
+from tests.engine.fake_runtime import FakeRuntime, greedy
 
 prompts = st.lists(st.lists(st.integers(97, 99), min_size=1, max_size=40), min_size=1, max_size=6)
 
@@ -20,7 +23,7 @@ def test_any_series_of_prompts_leaves_the_last_one_in_the_cache(series):
     session = Session(target)
     for prompt in series:
         before = list(target.cache)
-        progress = list(session.read(prompt))
+        progress = list(session.prefill(prompt))
         assert target.cache == session.tokens == prompt
         assert progress[0].done == progress[0].reused == min(common_prefix(before, prompt), len(prompt) - 1)
         assert progress[-1].done == len(prompt)
@@ -31,17 +34,17 @@ def test_any_series_of_prompts_leaves_the_last_one_in_the_cache(series):
 def test_a_second_turn_runs_only_what_is_new():
     target = FakeRuntime(max_batch=100)
     session = Session(target)
-    list(session.read([1, 2, 3]))
+    list(session.prefill([1, 2, 3]))
     session.run([4])
-    session.keep([4], 1)
-    list(session.read([1, 2, 3, 4, 5, 6]))
+    session.keep_first([4], 1)
+    list(session.prefill([1, 2, 3, 4, 5, 6]))
     assert target.passes == [3, 1, 2]
 
 
 def test_stopped_while_reading_keeps_what_was_read():
     target = FakeRuntime(max_batch=4)
     session = Session(target)
-    reading = session.read(list(range(20)))
+    reading = session.prefill(list(range(20)))
     next(reading), next(reading)
     target.stop.set()
     with pytest.raises(Stopped):
@@ -53,14 +56,58 @@ def test_a_model_that_cannot_be_cut_reads_all_again():
     target = FakeRuntime(max_batch=100)
     target.can_truncate = False
     session = Session(target)
-    list(session.read([1, 2, 3]))
-    assert [p.reused for p in session.read([1, 2, 9])] == [0, 0]
+    list(session.prefill([1, 2, 3]))
+    assert [p.reused for p in session.prefill([1, 2, 9])] == [0, 0]
     assert target.cache == session.tokens == [1, 2, 9]
 
 
-@given(st.lists(st.integers(0, 2)), st.lists(st.integers(0, 2)))
-def test_common_prefix(a, b):
-    n = common_prefix(a, b)
-    assert common_prefix(a, tuple(b)) == n
-    assert a[:n] == b[:n]
-    assert n in (len(a), len(b)) or a[n] != b[n]
+class Growing(FakeRuntime):
+    def __init__(self, **more) -> None:
+        super().__init__(n_ctx=512, max_batch=512, **more)
+        self.moves: list[int] = []
+
+    def resize(self, n_ctx: int) -> None:
+        super().resize(n_ctx)
+        self.moves.append(n_ctx)
+
+
+def test_a_long_prompt_grows_the_cache_once_with_room_to_answer():
+    target = Growing()
+    session = Session(target, limit=8192)
+    list(session.prefill([1] * 900))
+    assert target.moves == [1280]
+
+
+def test_a_new_chat_shrinks_it_and_the_same_chat_does_not():
+    target = Growing()
+    session = Session(target, limit=8192)
+    list(session.prefill([1] * 3000))
+    list(session.prefill([1] * 10))
+    assert target.moves == [3584]
+    list(session.prefill([2] * 10))
+    assert target.moves == [3584, 512]
+    assert target.cache == session.tokens == [2] * 10
+
+
+def test_an_answer_grows_it_step_by_step_up_to_the_limit():
+    target = Growing()
+    session = Session(target, limit=1500)
+    list(session.prefill([1] * 250))
+    steps = list(decode(session, greedy(), PartialFixed(AlwaysPolicy(), 64), None))
+    assert target.moves == [768, 1024, 1280, 1500]
+    assert steps[-1].end == "context"
+    assert len(session.tokens) == 1500
+
+
+def test_where_memory_does_not_suffice_to_grow_the_answer_ends_in_order():
+    target = Growing()
+
+    def full(n_ctx: int) -> None:
+        raise Failure("out_of_memory.context", n_ctx=1)
+
+    target.resize = full  # type: ignore[method-assign]
+    session = Session(target, limit=4096)
+    list(session.prefill([1] * 250))
+    steps = list(decode(session, greedy(), PartialFixed(AlwaysPolicy(), 64), None))
+    assert steps[-1].end == "context"
+    assert session.limit == len(session.tokens) == 512

@@ -1,5 +1,8 @@
-"""Files that bring a library down do so in a process of their own, and the user reads a sentence. All libraries are
-the real ones, and only processes that the tests start load them: an abort is a test that fails, not a run that ends."""
+"""The first look: a file that crashes a library does so in a process of its own, and the user reads a sentence.
+
+All libraries are the real ones, and only processes that the tests start load them: an abort is a test that fails, not a
+run that ends.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ import pytest
 from common.failures import Failure
 from common.planning import Ask
 from engine.loading import first_look
-from engine.loading.first_look import PASSED, look_of, meanwhile
-from engine.run_subprocess import start_apart
+from engine.loading.first_look import PASSED, look_key, run_beside_first_looks
+from engine.run_subprocess import start_engine_command
 from engine.stop import Stopped
 from models.default import default_model
 from models.split import model_headers
@@ -49,8 +52,8 @@ def good(tmp_path) -> Path:
 
 def test_one_planner_survives_all_that_would_abort_it(tmp_path, good):
     files = {name: write_altered(tmp_path / f"{i}.gguf", changes) for i, (name, changes) in enumerate(BROKEN.items())}
-    asked = {name: Ask(path=str(path), backend="llama") for name, path in (files | {"good": good}).items()}
-    found = dict(verdicts(asked))
+    asks = {name: Ask(path=str(path), backend="llama") for name, path in (files | {"good": good}).items()}
+    found = dict(verdicts(asks))
     assert found.pop("good").verdict == "fits"
     assert found.keys() == BROKEN.keys()
     assert {name for name, verdict in found.items() if f"{files[name].name} " not in str(verdict.problem)} == set()
@@ -78,17 +81,17 @@ def test_a_vocabulary_without_a_token_for_the_question(tmp_path, changes, words)
 
 def test_a_file_is_looked_at_once(good, tmp_path):
     headers = model_headers(good)
-    look = look_of(headers, "graph")
+    look = look_key(headers, "graph")
     assert look is not None
-    assert look == look_of(headers, "llama") != look_of(headers, "ik")
+    assert look == look_key(headers, "llama") != look_key(headers, "ik")
     with pytest.raises(Stopped):
-        meanwhile(lambda: None, (headers, None), "llama", stop=lambda: True)
+        run_beside_first_looks(lambda: None, (headers, None), "llama", stop=lambda: True)
     assert not PASSED.get(*look)
-    meanwhile(lambda: None, (None, headers), "llama")
+    run_beside_first_looks(lambda: None, (None, headers), "llama")
     assert PASSED.get(*look)
     assert list(first_look.first_look(headers, "llama")) == []
     write_altered(good, TWICE)
-    assert look_of(model_headers(good), "llama") != look
+    assert look_key(model_headers(good), "llama") != look
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
@@ -97,26 +100,26 @@ def test_ctrl_c_is_for_who_started_the_look(good, monkeypatch):
     groups = []
 
     def started(*arguments, **options):
-        process = start_apart(*arguments, **options)
+        process = start_engine_command(*arguments, **options)
         groups.append(os.getpgid(process.pid))
         return process
 
-    monkeypatch.setattr(first_look, "start_apart", started)
+    monkeypatch.setattr(first_look, "start_engine_command", started)
     with pytest.raises(Stopped):
-        meanwhile(lambda: None, (model_headers(good),), "llama", stop=lambda: True)
+        run_beside_first_looks(lambda: None, (model_headers(good),), "llama", stop=lambda: True)
     assert groups
     assert os.getpgid(0) not in groups
 
 
 def test_what_comes_with_chickadee_is_trusted():
-    assert look_of(model_headers(default_model()), "llama") is None
+    assert look_key(model_headers(default_model()), "llama") is None
 
 
 @pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "header to the end")])
 def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, limit, words):
     monkeypatch.setattr(first_look, limit, 0)
     with pytest.raises(Failure, match=words):
-        meanwhile(lambda: None, (model_headers(good),), "llama")
-    look = look_of(model_headers(good), "llama")
+        run_beside_first_looks(lambda: None, (model_headers(good),), "llama")
+    look = look_key(model_headers(good), "llama")
     assert look
     assert not PASSED.get(*look)

@@ -6,12 +6,12 @@ import pytest
 
 from common.failures import Failure
 from engine.loading import libraries as backends
-from engine.loading.libraries import OtherLibrary, backend, held
+from engine.loading.libraries import OtherLibrary, backend, imported_library
 
 
 def test_llama_cpp():
     assert backend("llama").build.startswith("llama-cpp-python ")
-    assert held() == "llama"
+    assert imported_library() == "llama"
 
 
 def test_a_second_library_takes_another_process():
@@ -25,11 +25,11 @@ def test_our_own_graph_computes_in_the_same_process():
     library = backend("graph")
     assert library.name == "graph"
     assert library.build.startswith("chickadee-graph ")
-    assert held() == "llama"
+    assert imported_library() == "llama"
 
 
 def test_no_wheel_for_this_computer(monkeypatch):
-    monkeypatch.setattr(backends, "held", lambda: None)
+    monkeypatch.setattr(backends, "imported_library", lambda: None)
     monkeypatch.setattr(backends, "find_spec", lambda _name: None)
     with pytest.raises(Failure, match="not installed"):
         backend("ik")

@@ -1,4 +1,4 @@
-"""Which library computes: by wish, by what is possible, by what was timed, and never again one that crashed."""
+"""The choice of a library: by request, by possibility, by timings, and never again one that crashed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from common.failures import Failure
 from engine import machine as this_machine
 from engine.costs.cost_model import Timings
-from engine.costs.measurements import Key, keep
+from engine.costs.measurements import CalibrationKey, store_calibration
 from engine.engine import Engine
 from engine.loading import library_choice
 from engine.loading.crash_mark import CrashMark, CrashWatch
@@ -33,12 +33,12 @@ from tests.engine.conftest import write_gguf
 
 installed = pytest.mark.skipif(needs.library_file() is None, reason="no wheel of ik_llama.cpp for this computer")
 AUTO: tuple[BackendWish | None, ...] = (None, "auto")
-WISHES: tuple[BackendWish | None, ...] = (*AUTO, "ik")
+REQUESTS: tuple[BackendWish | None, ...] = (*AUTO, "ik")
 
 
 @pytest.fixture
 def header(monkeypatch, tmp_path) -> Header:
-    """Of the default model, of which nothing is known yet."""
+    """Return the header of the default model, of which no timings are known yet."""
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(needs, "missing_features", list)  # what is chosen, not what this processor can do
     return read_header(default_model())
@@ -51,13 +51,15 @@ def timed(one: float, eight: float, prompt: float = 5.0) -> Timings:
 def know(header: Header, name: BackendName, timings: Timings, version: str | None = None, threads: int = 2) -> None:
     package = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}[name]
     build = f"{package} {version or library_version(package)} 0123abcd; AVX = 1"
-    keep(Key(file_identity(header.path, header.data_offset), threads, "f16", build, fingerprint()), timings)
+    store_calibration(
+        CalibrationKey(file_identity(header.path, header.data_offset), threads, "f16", build, fingerprint()), timings
+    )
 
 
 @needs_ik
 @pytest.mark.parametrize("type", [gguf.GGMLQuantizationType.F16, gguf.GGMLQuantizationType.Q4_1])
 def test_norms_that_are_no_floats_of_32_bits_are_llama_cpps(header, type):
-    """ik_llama.cpp aborts at them."""
+    """ik_llama.cpp aborts on norms of these types."""
     tensors = tuple(
         dataclasses.replace(each, type=int(type)) if len(each.shape) == 1 else each for each in header.tensors
     )
@@ -82,28 +84,28 @@ def test_our_own_graph_only_by_name(header, tmp_path):
 @installed
 def test_without_timings_what_is_known_of_like_models_decides(header, monkeypatch):
     like = {"llama": timed(0.03, 0.2), "ik": timed(0.025, 0.1)}
-    monkeypatch.setattr(library_choice, "prior", lambda _header, name, _kv_type: like[name])
-    for wish in AUTO:
-        choice = choose(wish, header, 2, "f16")
+    monkeypatch.setattr(library_choice, "prior_timings", lambda _header, name, _kv_type: like[name])
+    for requested in AUTO:
+        choice = choose(requested, header, 2, "f16")
         assert (choice.name, choice.note, choice.trial) == ("ik", None, "llama")
     like["ik"] = timed(0.04, 0.2)
-    for wish in AUTO:
-        choice = choose(wish, header, 2, "f16")
+    for requested in AUTO:
+        choice = choose(requested, header, 2, "f16")
         assert (choice.name, choice.note, choice.trial) == ("llama", NOT_TIMED, "ik")
     assert choose("ik", header, 2, "f16").name == "ik"
 
 
 @installed
 def test_where_nothing_like_it_is_known_llama_cpp_computes_and_the_other_is_to_be_timed(header, monkeypatch):
-    monkeypatch.setattr(library_choice, "prior", lambda *_: None)
-    for wish in AUTO:
-        choice = choose(wish, header, 2, "f16")
+    monkeypatch.setattr(library_choice, "prior_timings", lambda *_: None)
+    for requested in AUTO:
+        choice = choose(requested, header, 2, "f16")
         assert (choice.name, choice.note, choice.trial) == ("llama", NOT_TIMED, "ik")
 
 
 @installed
 def test_the_faster_one_of_this_model_threads_and_version(header, monkeypatch):
-    monkeypatch.setattr(library_choice, "prior", lambda *_: None)
+    monkeypatch.setattr(library_choice, "prior_timings", lambda *_: None)
     know(header, "llama", timed(0.03, 0.2))
     know(header, "ik", timed(0.025, 0.1))
     faster = choose("auto", header, 2, "f16")
@@ -130,10 +132,10 @@ def test_reading_prompts_must_not_suffer_either():
     assert not is_faster(timed(0.025, 0.1, prompt=6.0), llama)
 
 
-@pytest.mark.parametrize("wish", WISHES)
-def test_what_cannot_be_is_said(header, monkeypatch, wish):
+@pytest.mark.parametrize("requested", REQUESTS)
+def test_what_cannot_be_is_said(header, monkeypatch, requested):
     def note(header: Header) -> str:
-        choice = choose(wish, header, 2, "f16")
+        choice = choose(requested, header, 2, "f16")
         assert choice.name == "llama"
         assert str(choice.note).endswith(".")
         return str(choice.note)
@@ -154,17 +156,17 @@ def test_what_cannot_be_is_said(header, monkeypatch, wish):
 
 @installed
 @pytest.mark.parametrize("architecture", ["lfm2", "falcon-h1", "exaone4", "hunyuan-dense"])
-@pytest.mark.parametrize("wish", WISHES)
-def test_a_tokenizer_of_that_name_is_no_architecture(header, wish, architecture):
-    """The library splits such a model's text into words, but cannot compute it: nobody tries, not even in idle time."""
+@pytest.mark.parametrize("requested", REQUESTS)
+def test_a_tokenizer_of_that_name_is_no_architecture(header, requested, architecture):
+    """ik_llama.cpp tokenizes such a model's text but cannot compute the model, so it is never tried."""
     other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": architecture})
-    choice = choose(wish, other, 2, "f16")
+    choice = choose(requested, other, 2, "f16")
     sentence = f"ik_llama.cpp does not support the architecture “{architecture}” yet."
     assert (choice.name, str(choice.note), choice.trial) == ("llama", sentence, None)
 
 
 def test_features_of_the_processor(monkeypatch, tmp_path):
-    monkeypatch.delenv(this_machine.PRETENDED, raising=False)
+    monkeypatch.delenv(this_machine.PROCESSOR_VARIABLE, raising=False)
     for module in (needs, this_machine):
         monkeypatch.setattr(module, "CPU_INFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(sys, "platform", "linux")
@@ -190,9 +192,9 @@ def test_a_model_that_crashed_ik_waits_for_llama_cpp(header, tmp_path, monkeypat
     assert (choice.name, choice.note, choice.trial) == ("ik", NOT_READY, None)
     (tmp_path / "crashes").mkdir()
     (tmp_path / "crashes" / f"{crash_mark(header).name}-1").write_text("how it died")
-    for wish in (None, "auto", "llama"):
+    for requested in (None, "auto", "llama"):
         with pytest.raises(Failure, match=r"needs llama\.cpp.* ik_llama\.cpp crashed"):
-            choose(wish, header, 2, "f16")
+            choose(requested, header, 2, "f16")
     assert choose("ik", header, 2, "f16").name == "ik"
 
 
@@ -282,13 +284,13 @@ def test_after_a_crash_llama_cpp_computes_unless_it_is_asked_for_by_name(header,
 
 @installed
 def test_a_loaded_model_whose_other_library_is_faster_tells_it(header):
-    """As by what idle time finds out; who chose the library by name is not asked."""
+    """New timings, as idle time finds them, change the answer, unless the user chose the library by name."""
     cases: tuple[tuple[BackendWish, BackendName | None], ...] = (("auto", "ik"), ("llama", None))
-    for wish, faster in cases:
+    for requested, faster in cases:
         with closing(Engine()) as engine:
             know(header, "llama", timed(0.02, 0.1))
             know(header, "ik", timed(0.03, 0.2))
-            engine.load(Load(0, str(default_model()), n_ctx=512, threads=2, backend=wish))
+            engine.load(Load(0, str(default_model()), n_ctx=512, threads=2, backend=requested))
             assert engine.faster_library() is None
             know(header, "ik", timed(0.01, 0.05))
             assert engine.faster_library() == faster

@@ -1,4 +1,4 @@
-"""One way to load: what is asked for is checked before a file is read, and each header is read once."""
+"""Options are checked before any file is read, and each header is read once a load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOWHERE = Path("none.gguf")
 
 @pytest.mark.parametrize("backend", ["llama", "graph"])
 def test_a_header_is_read_once_a_load(backend, tmp_path, monkeypatch):
-    """Also a draft model's, and those of files that are looked at by another process first."""
+    """This includes the draft model's header, and files that another process looks at first."""
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
     model, draft = (write_altered(tmp_path / name) for name in ("model.gguf", "draft.gguf"))
     read: Counter[str] = Counter()

@@ -1,6 +1,7 @@
-"""Small GGUF files with random weights of models that keep one state for all tokens, with the default model's words.
+"""Small GGUF files of models that keep one state for all tokens, with random weights.
 
-Architectures as in llama.cpp's test-llama-archs: lfm2 has convolutions beside attention, mamba2 has no attention.
+They have the default model's vocabulary. The architectures are as in llama.cpp's test-llama-archs: lfm2 has
+convolutions beside attention, mamba2 has no attention.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from models.token_list import TEXTS, read_token_list
 MERGES = "tokenizer.ggml.merges"
 ARCHITECTURES = ("lfm2", "mamba2")
 WIDTH, FEED_FORWARD, HEADS, LAYERS = 64, 96, 2, 2
-CONVOLUTION = 3  # tokens that one of lfm2's convolutions looks at
-INNER, STATE, KERNEL, STEPS, GROUPS = 128, 16, 4, 4, 1  # of mamba2
+CONVOLUTION = 3  # tokens that a convolution of lfm2 covers
+INNER, STATE, KERNEL, STEPS, GROUPS = 128, 16, 4, 4, 1  # sizes of mamba2
 
 Tensors = Iterator[tuple[str, tuple[int, ...]]]
 
@@ -44,17 +45,17 @@ def write_hybrid(path: Path, architecture: str) -> Path:
 
 
 def _copy_words(writer: gguf.GGUFWriter) -> int:
-    """Vocabulary and chat template; returns the number of tokens."""
+    """Write the default model's vocabulary and chat template, and return the number of tokens."""
     header = read_header(default_model())
     for key, value in header.metadata.items():
         if key.startswith("tokenizer."):
             kinds = {bool: writer.add_bool, int: writer.add_uint32, str: writer.add_string}
             kinds[type(value)](key, value)
-    merges = {TEXTS: header.places[MERGES]}, {TEXTS: header.array_lengths[MERGES]}
+    merges = {TEXTS: header.value_offsets[MERGES]}, {TEXTS: header.array_lengths[MERGES]}
     words = read_token_list(header)
     writer.add_token_list(words.texts)
     writer.add_token_types(words.kinds)
-    writer.add_token_merges(read_token_list(replace(header, places=merges[0], array_lengths=merges[1])).texts)
+    writer.add_token_merges(read_token_list(replace(header, value_offsets=merges[0], array_lengths=merges[1])).texts)
     return len(words.texts)
 
 

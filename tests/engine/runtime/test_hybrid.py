@@ -1,5 +1,8 @@
-"""Models that keep one state for all tokens: whatever is stopped or fails, session, target and library agree on what
-is held, and the next answer is that of an engine that has just begun."""
+"""Models that keep one state for all tokens, stopped or failing at any moment.
+
+Session, runtime and library must agree afterwards on the cached tokens, and the next answer must be that of a fresh
+engine.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ FreshAnswer = Callable[..., Sequence[int]]
 
 
 class Countdown:
-    """Stops a pass before its n-th node from now on, as a user who presses Stop at that moment."""
+    """Stop check that stops a pass before its n-th node from now on, as a user who presses Stop at that moment."""
 
     def __init__(self) -> None:
         self.left = -1
-        self.callback = AbortCallback(self._is_to_abort)
+        self.callback = AbortCallback(self._should_abort)
 
-    def _is_to_abort(self, _data: object) -> bool:
+    def _should_abort(self, _data: object) -> bool:
         self.left -= self.left >= 0
         return self.left == 0
 
@@ -43,7 +46,7 @@ class Countdown:
 def countdown() -> Iterator[Countdown]:
     with pytest.MonkeyPatch.context() as patch:
         countdown = Countdown()
-        patch.setattr(runtime, "is_stopped", lambda: countdown.callback)
+        patch.setattr(runtime, "stop_check", lambda: countdown.callback)
         yield countdown
 
 
@@ -64,10 +67,10 @@ def engine(loaded: Engine, countdown: Countdown) -> Engine:
 
 
 def assert_all_agree(engine: Engine) -> int:
-    """Returns how many tokens are held."""
+    """Check that session, runtime and library agree on the cached tokens, and return their number."""
     session = engine._loaded().session
     assert isinstance(session.runtime, LlamaRuntime)
-    assert len(session.tokens) == session.runtime.size == session.runtime.context.held
+    assert len(session.tokens) == session.runtime.size == session.runtime.context.cached_tokens
     return len(session.tokens)
 
 
@@ -78,7 +81,7 @@ def answer(engine: Engine, *messages: Message) -> Sequence[int]:
 
 @pytest.fixture(scope="module")
 def fresh_answer(loaded: Engine) -> FreshAnswer:
-    """What an engine that has just begun answers, which it is asked once."""
+    """Return a cached function that gives the answer of an engine with an empty session."""
 
     @cache
     def fresh_answer(*messages: Message) -> Sequence[int]:
@@ -91,7 +94,7 @@ def fresh_answer(loaded: Engine) -> FreshAnswer:
 @pytest.mark.parametrize("nodes", [1, 20, 41, 70])
 @pytest.mark.parametrize("after", [QUESTION, LONG, EDITED])
 def test_stopped_while_a_prompt_is_read(engine, fresh_answer, countdown, nodes, after):
-    """At any node of the first pass or the second."""
+    """The stop comes at a node of the first pass or of the second."""
     expected = fresh_answer(after)
     engine.forget()
     countdown.left = nodes
@@ -134,13 +137,13 @@ def test_stopped_while_it_answers_keeps_all(engine, fresh_answer, steps):
     engine.stop.clear()
     assert isinstance(finished, Finished)
     assert finished.statistics.stop_reason == "cancelled"
-    held = assert_all_agree(engine)
-    assert held >= finished.statistics.prompt_tokens
+    cached = assert_all_agree(engine)
+    assert cached >= finished.statistics.prompt_tokens
     assert answer(engine, LONG) == expected  # the same question again: a model that cannot be cut reads all of it
 
 
 def test_a_step_is_not_stopped_in_its_middle(engine, countdown):
-    """It would cost all that was read."""
+    """Stopping within a step would lose everything that was read."""
     events = engine.generate(Generate(1, (QUESTION,), GREEDY, 24))
     while not isinstance(next(events), WRITTEN):
         pass
@@ -169,8 +172,8 @@ def test_edited_and_asked_again(engine, fresh_answer):
     chats = [(QUESTION,), (LONG,), (EDITED,), (EDITED,), (LONG, Message("assistant", "Yes."), QUESTION), (QUESTION,)]
     expected = [fresh_answer(*chat) for chat in chats]
     engine.forget()
-    for chat, one in zip(chats, expected, strict=True):
-        assert answer(engine, *chat) == one
+    for chat, expected_answer in zip(chats, expected, strict=True):
+        assert answer(engine, *chat) == expected_answer
         assert_all_agree(engine)
 
 
@@ -178,8 +181,8 @@ def test_measuring_in_idle_time_that_is_stopped_puts_all_back(engine, countdown)
     answer(engine, LONG)
     chat = engine._loaded()
     tokens = list(chat.session.tokens)
-    measuring = chat.measured.measure(chat.target)
-    chat.measured.profile = machine_profile()
+    measuring = chat.cost_measurements.measure(chat.target)
+    chat.cost_measurements.profile = machine_profile()
     for _ in range(3):
         next(measuring)
     countdown.left = 30
@@ -192,7 +195,7 @@ def test_measuring_in_idle_time_that_is_stopped_puts_all_back(engine, countdown)
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_a_pass_that_fails_leaves_all_agreed(engine, fresh_answer, monkeypatch, saved):
-    """The library refuses a pass: here because it is told of a position that cannot be."""
+    """The library refuses a pass, here because it is given impossible positions."""
     expected = fresh_answer(QUESTION)
     target = engine._loaded().target
     if saved:
@@ -214,8 +217,8 @@ def test_a_pass_that_fails_leaves_all_agreed(engine, fresh_answer, monkeypatch, 
     assert answer(engine, QUESTION) == expected
 
 
-class Short:
-    """Memory for no context, so many times."""
+class MemoryShort:
+    """Replacement of `open_context` that finds no memory the first `times` times."""
 
     def __init__(self, times: int, open_context: Callable[..., object]) -> None:
         self.times, self.open_context = times, open_context
@@ -229,14 +232,14 @@ class Short:
 
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_memory_is_short_when_the_cache_is_to_grow(engine, fresh_answer, monkeypatch, times):
-    """Also when there is none for the cache as it was, which is given back before."""
+    """With more than one failure there is no memory for the old cache either, which is freed before."""
     expected = fresh_answer(LONG)
     engine.forget()
     chat = engine._loaded()
     chat.target.resize(512)
     answer(engine, QUESTION)
     before = assert_all_agree(engine)
-    monkeypatch.setattr(chat.target, "open_context", Short(times, chat.target.open_context))
+    monkeypatch.setattr(chat.target, "open_context", MemoryShort(times, chat.target.open_context))
     for _ in range(2 if times == 3 else 1):
         with pytest.raises(Failure, match="not enough free memory"):
             answer(engine, LONG)
@@ -256,7 +259,7 @@ def test_memory_is_short_in_the_middle_of_an_answer(engine, fresh_answer, monkey
     chat.target.resize(512)
     engine.forget()
     limit = chat.session.limit
-    monkeypatch.setattr(chat.target, "open_context", Short(2, chat.target.open_context))
+    monkeypatch.setattr(chat.target, "open_context", MemoryShort(2, chat.target.open_context))
     monkeypatch.setattr(chat.session, "limit", limit)
     _, finished = ask(engine, QUESTION, max_tokens=2000)
     assert finished.statistics.stop_reason == "context"
@@ -265,19 +268,19 @@ def test_memory_is_short_in_the_middle_of_an_answer(engine, fresh_answer, monkey
 
 
 def test_a_file_that_the_library_takes_only_in_part(engine, fresh_answer, monkeypatch, tmp_path):
-    """It then holds tokens that are not the chat's."""
+    """The library then holds tokens that do not belong to the chat."""
     expected = fresh_answer(QUESTION)
     answer(engine, LONG)
     chat = engine._loaded()
     chat.target.save(tmp_path / "kv", chat.session.tokens)
     raw = bytearray((tmp_path / "kv").read_bytes())
-    raw[8:12] = (int.from_bytes(raw[8:12], "little") - 1).to_bytes(4, "little")  # how many tokens there are
+    raw[8:12] = (int.from_bytes(raw[8:12], "little") - 1).to_bytes(4, "little")  # the number of tokens, now too small
     del raw[12:16]
     (tmp_path / "kv").write_bytes(raw)
     engine.forget()
     with pytest.raises(Failure, match="does not match"):
         chat.target.load(tmp_path / "kv")
-    assert chat.target.size == chat.target.context.held == 0
+    assert chat.target.size == chat.target.context.cached_tokens == 0
     assert answer(engine, QUESTION) == expected
 
 
@@ -293,7 +296,7 @@ def test_closing_twice_frees_once(loaded):
 
 
 def test_stopped_by_the_window_at_any_time(engine, fresh_answer):
-    """As it really happens, by the flag, from another thread."""
+    """The flag is set from another thread, as the engine does it."""
     expected = fresh_answer(QUESTION)
     for delay in (0.0, 0.001, 0.003, 0.01, 0.02):
         timer = threading.Timer(delay, engine.stop.set)

@@ -1,4 +1,4 @@
-"""The engine with the real default model, on llama.cpp, and on whatever other library imports these tests."""
+"""The engine with the real default model, on llama.cpp or on another library whose tests import these."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from engine.protocol import Load, Message, Prepare, Prepared, Sampling
 from engine.runtime.interface import prefill
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
-from engine.tokenization.turns import TooLong
+from engine.tokenization.turns import ChatTooLong
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
 from tests.engine.shallow import shallow_model
 
-LONG = Message("user", "Birds: " + "tit, wren, robin, finch; " * 22)  # some 260 tokens: as few as are worth saving
+LONG = Message(
+    "user", "Birds: " + "tit, wren, robin, finch; " * 22
+)  # some 260 tokens: a little more than the shortest chat that is saved
 
 
 @pytest.fixture(scope="module")
 def small(loaded) -> Iterator[Engine]:
-    """Another engine with the same model and library, whose context is soon full."""
+    """Yield another engine with the same model and library, whose context is soon full."""
     with closing(Engine()) as engine:
         backend = loaded.status(0).model.backend
         info = engine.load(Load(0, str(shallow_model()), n_ctx=256, threads=1, backend=backend)).model
@@ -43,14 +45,14 @@ def test_a_second_turn_reuses_the_first_ones_tokens(engine):
     text, first = ask(engine, QUESTION)
     follow_up = (QUESTION, Message("assistant", text), Message("user", "And one more."))
     _, second = ask(engine, *follow_up)
-    held = [*engine._loaded().template.tokens([QUESTION]), *first.tokens]
+    cached = [*engine._loaded().template.tokens([QUESTION]), *first.tokens]
     again = engine._loaded().template.tokens(follow_up)  # other tokens may make the same text
-    assert second.statistics.reused_tokens >= min(common_prefix(held, again), len(held) - 1)
+    assert second.statistics.reused_tokens >= min(common_prefix(cached, again), len(cached) - 1)
     assert second.statistics.reused_tokens > first.statistics.prompt_tokens
     engine.forget()
-    _, anew = ask(engine, *follow_up)
-    assert anew.statistics.reused_tokens == 0
-    assert_same_but_for_near_ties(engine, follow_up, second.tokens, anew.tokens)
+    _, fresh = ask(engine, *follow_up)
+    assert fresh.statistics.reused_tokens == 0
+    assert_same_but_for_near_ties(engine, follow_up, second.tokens, fresh.tokens)
 
 
 def test_editing_an_earlier_message_reuses_up_to_the_edit(engine):
@@ -68,8 +70,10 @@ def test_a_seed_gives_the_same_text(engine):
 
 
 def test_repeat_penalty_changes_the_choice(engine):
-    """Below 1 it asks for words of the prompt: which words the shallow model would repeat by itself, if any, depends on
-    the kernels."""
+    """A penalty below 1 favours words of the prompt.
+
+    Which words the shallow model would repeat by itself, if any, depends on the kernels.
+    """
     plain, _ = ask(engine, QUESTION)
     assert ask(engine, QUESTION, sampling=Sampling(temperature=0, repeat_penalty=0.5))[0] != plain
 
@@ -105,7 +109,7 @@ def test_prompt_longer_than_the_context_is_refused_with_both_counts(engine):
 def test_a_chat_that_is_too_long_offers_to_forget_turns(small):
     turn = (Message("user", "word " * 50), Message("assistant", "Yes."))
     chat = (Message("system", "Be brief."), *turn * 4, QUESTION)
-    with pytest.raises(TooLong) as caught:
+    with pytest.raises(ChatTooLong) as caught:
         ask(small, *chat)
     forget = next(remedy for remedy in caught.value.remedies if remedy.kind == "forget_turns")
     assert forget.turns == 2
@@ -119,13 +123,13 @@ def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch
     engine = Engine()
     try:
         engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, memory_bytes=341 << 20, backend=library()))
-        with pytest.raises(TooLong) as caught:
+        with pytest.raises(ChatTooLong) as caught:
             ask(engine, Message("user", "word " * 5500))
         (remedy,) = caught.value.remedies
         assert (remedy.kind, remedy.kv_type) == ("smaller_kv", "q8_0")
         assert "8-bit KV cache" in str(caught.value)
-        wish = Load(0, str(default_model()), remedy.n_ctx, 2, 371 << 20, remedy.kv_type, backend=library())
-        loaded = engine.load(wish)
+        request = Load(0, str(default_model()), remedy.n_ctx, 2, 371 << 20, remedy.kv_type, backend=library())
+        loaded = engine.load(request)
         assert loaded.model.n_ctx == remedy.n_ctx > 5500
         assert ask(engine, QUESTION, max_tokens=4)[1].statistics.decode_tokens == 4
     finally:
@@ -153,7 +157,7 @@ def test_stop_inside_a_pass_keeps_the_session_whole(engine):
     timer = threading.Timer(0.15, engine.stop.set)  # the first pass of 512 tokens takes far longer
     timer.start()
     with pytest.raises(Stopped):
-        list(chat.session.read(prompt))
+        list(chat.session.prefill(prompt))
     timer.join()
     assert chat.session.tokens == prompt[: chat.target.size]
     assert chat.target.size < 512
@@ -184,23 +188,26 @@ def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
     chat.target.resize(1024)
 
 
-def test_what_is_set_aside_comes_back(engine):
+def test_a_snapshot_is_restored(engine):
     chat = engine._loaded()
     plain, _ = ask(engine, QUESTION, max_tokens=12)
     engine.forget()
     _, finished = ask(engine, QUESTION, max_tokens=6)
-    put_back = chat.target.snapshot()
+    restore = chat.target.snapshot()
     chat.target.truncate(0)
     list(prefill(chat.target, [5] * 50))
-    put_back()
+    restore()
     again, finished = ask(engine, QUESTION, max_tokens=12)
     assert finished.statistics.reused_tokens > 0
     assert again == plain
 
 
 def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
-    """What is restored is what was saved, bit for bit, and the same pass gives the same logits. Whole answers may part:
-    where other passes read the rest of the prompt, another kernel rounds, and near-ties fall."""
+    """The restored content equals the saved one bit for bit, and the same pass gives the same logits.
+
+    Whole answers may differ: if other passes read the rest of the prompt, another kernel rounds differently, which
+    decides near-ties.
+    """
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     rows = []
     for restarted in (False, True):
@@ -215,7 +222,7 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
                 tokens = list(chat.session.tokens)
             else:
                 assert chat.target.n_ctx > len(tokens)  # as large as the chat from the start
-                chat.memory.open("c1", tokens)
+                chat.chat_cache.open_chat("c1", tokens)
                 assert chat.session.tokens == tokens
             chat.target.save(tmp_path / f"state {restarted}", tokens)
             rows.append(chat.target.forward([300]).row().copy())

@@ -17,15 +17,15 @@ from tests.engine.runtime.trees import assert_alike
 
 @pytest.fixture
 def target(engine):
-    """The default model after a short prompt."""
+    """Yield the default model's runtime after a short prompt."""
     chat = engine._loaded()
-    list(chat.session.read(chat.template.tokens([QUESTION])))
+    list(chat.session.prefill(chat.template.tokens([QUESTION])))
     yield chat.target
     engine.forget()
 
 
 def test_room_for_branches_is_made_by_the_first_tree(engine):
-    """Of a model with sliding windows each sequence takes a window of its own."""
+    """Sequences cost memory: in a model with sliding windows each takes a window of its own."""
     chat = engine._loaded()
     with closing(LlamaRuntime(chat.model, ContextOptions(512, 2), StopFlag())) as fresh:
         prompt = chat.template.tokens([QUESTION])
@@ -37,7 +37,7 @@ def test_room_for_branches_is_made_by_the_first_tree(engine):
         logits = fresh.forward_tree(prompt[-1:], Tree.merged([[300], [301, 302]]))
         assert fresh.context.options.sequences == MOST_BRANCHES + 1
         assert_alike(logits.row(0), expected)
-        fresh.keep(1)
+        fresh.keep_path(1)
         assert fresh.size == len(prompt)
 
 

@@ -67,7 +67,7 @@ def test_without_a_model():
 
 
 def test_weights_closer_together_than_ggml_maps_them_are_read(tmp_path):
-    """llama.cpp aborts the process where the first tensor of a mapping is not at a multiple of 32 bytes."""
+    """llama.cpp aborts the process if the first tensor of a mapping is not at a multiple of 32 bytes."""
     for filler in range(0, 32, 8):  # until the weights do begin between two multiples
         metadata = {"general.description": "a" * filler}
         path = write_tiny(tmp_path / "tiny.gguf", "llama", alignment=8, metadata=metadata)

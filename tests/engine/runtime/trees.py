@@ -1,4 +1,7 @@
-"""Tests of draft trees for any target: every branch is what it would be alone. `target` is after a short prompt."""
+"""Tests of draft trees for any runtime: every branch gives what it would give alone.
+
+The fixture `target` must be a runtime after a short prompt.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import pytest
 from engine.runtime.interface import MOST_BRANCHES, Tree, prefill
 from engine.stop import Stopped
 
-# Of the spread of a row of logits. The rows are the same to the last bit where passes of any size run the same kernels;
-# where they do not, a quantised model makes some hundredths of the last bits. A wrong token before makes more.
+# Share of the spread of a row of logits. Where passes of any size run the same kernels, rows are equal to the last bit.
+# Where they do not, a quantised model amplifies the last bits to some hundredths; a wrong earlier token changes more.
 NOISE = 5e-2
 
 
@@ -22,7 +25,7 @@ def random_tree(dice: random.Random, size: int) -> Tree:
 
 
 def alone(target, base: int, tokens) -> np.ndarray:
-    """The logits after `tokens`, run as a line behind the first `base` cached ones."""
+    """Return the logits after `tokens`, run as a line behind the first `base` cached tokens."""
     target.truncate(base)
     row: np.ndarray = target.forward(tokens).row().copy()
     target.truncate(base)
@@ -40,7 +43,7 @@ def test_every_row_is_what_its_branch_gives_alone(target, seed):
     tree = random_tree(dice, 4 + 3 * seed)
     logits = target.forward_tree(inputs, tree)
     rows = [logits.row(i).copy() for i in range(1 + tree.size)]
-    target.keep(0)
+    target.keep_path(0)
     assert target.size == base
     assert_alike(rows[0], alone(target, base, inputs))
     for i in range(tree.size):
@@ -48,7 +51,7 @@ def test_every_row_is_what_its_branch_gives_alone(target, seed):
 
 
 def test_what_is_kept_is_as_if_it_had_run_alone(target):
-    """Tree after tree, each kept along another branch, or not at all."""
+    """Several trees in a row are each kept along another branch, or not at all."""
     dice = random.Random(5)
     base, kept = target.size, []
     for turn in range(8):
@@ -57,9 +60,9 @@ def test_what_is_kept_is_as_if_it_had_run_alone(target):
         inputs = [dice.randrange(300, 400)]
         target.forward_tree(inputs, tree)
         if turn % 3 == 2:
-            target.keep(0)
+            target.keep_path(0)
         else:
-            target.keep(1, path)
+            target.keep_path(1, path)
             kept += [*inputs, *(tree.tokens[i] for i in path)]
         assert target.size == base + len(kept)
     row = target.forward([300]).row().copy()
@@ -69,18 +72,18 @@ def test_what_is_kept_is_as_if_it_had_run_alone(target):
 def test_a_cache_with_a_kept_branch_grows_and_is_saved(target, tmp_path):
     base, tree = target.size, Tree.merged([[310, 311], [320, 321], [330]])
     target.forward_tree([305], tree)
-    target.keep(1, tree.path(3))
+    target.keep_path(1, tree.path(3))
     tokens = [0] * (base + 3)
     expected = target.forward([300]).row().copy()
     target.truncate(base + 3)
     target.resize(2048)
     assert_alike(target.forward_tree([300], tree).row(0), expected)
-    target.keep(0)
+    target.keep_path(0)
     target.save(tmp_path / "kv", tokens)
     target.truncate(0)
     assert len(target.load(tmp_path / "kv")) == target.size == base + 3
     assert_alike(target.forward_tree([300], tree).row(0), expected)
-    target.keep(0)
+    target.keep_path(0)
     target.resize(1024)
 
 
@@ -89,7 +92,7 @@ def test_as_many_branches_as_are_allowed(target):
     base = target.size
     logits = target.forward_tree([305], tree)
     rows = [logits.row(1 + i).copy() for i in range(tree.size)]
-    target.keep(1, tree.path(tree.size - 1))
+    target.keep_path(1, tree.path(tree.size - 1))
     assert target.size == base + 3
     assert all((a != b).any() for a, b in pairwise(rows))
     assert_alike(rows[-1], alone(target, base, [305, 300 + MOST_BRANCHES - 1, 400]))
@@ -102,7 +105,7 @@ def test_trees_fill_the_cache_to_its_last_cell(target):
     list(prefill(target, [300] * (room - 5)))
     tree = Tree.merged([[310, 311], [320, 321]])
     target.forward_tree([305], tree)
-    target.keep(1, tree.path(3))
+    target.keep_path(1, tree.path(3))
     assert target.n_ctx - target.size == 2
     target.forward([300, 301])
     assert target.n_ctx == target.size

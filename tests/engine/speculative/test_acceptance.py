@@ -1,10 +1,10 @@
-"""What is learned of drafted tokens: by evidence and place, and by token."""
+"""Acceptance is learned by evidence and place, and by token."""
 
 from __future__ import annotations
 
 import pytest
 
-from engine.speculative.acceptance import ANY, FADE, MOST_TOKENS, Acceptance
+from engine.speculative.acceptance import ANY_TOKEN, FADE, MAX_LEARNED_TOKENS, Acceptance
 from engine.speculative.draft import Draft
 
 USUAL, ODD = 5, 6
@@ -15,7 +15,7 @@ def draft(*tokens: int, drafter: str = "test") -> Draft:
 
 
 def taught() -> Acceptance:
-    """Of ten tokens eight were right, as was foretold, and it was always the same one that was not."""
+    """Return rates learned from tokens of which 80 % were right, as foretold; the wrong one was always ODD."""
     acceptance = Acceptance()
     for _ in range(20):
         for token in (USUAL, USUAL, USUAL, USUAL, ODD):
@@ -43,15 +43,15 @@ def test_no_token_is_told_to_the_disk() -> None:
 def test_a_draft_that_stands_for_any_teaches_about_no_token() -> None:
     acceptance = Acceptance()
     for _ in range(50):
-        acceptance.learn(draft(ANY), 0, False)
-    assert acceptance.rates(draft(ANY)) == acceptance.rates(draft(USUAL))
+        acceptance.learn(draft(ANY_TOKEN), 0, False)
+    assert acceptance.rates(draft(ANY_TOKEN)) == acceptance.rates(draft(USUAL))
     assert acceptance.rates(draft(USUAL))[0] < 0.8
 
 
 def test_the_oldest_tokens_are_forgotten() -> None:
     acceptance = taught()
     odd = acceptance.rates(draft(ODD))[0]
-    for token in range(100, 100 + MOST_TOKENS):
+    for token in range(100, 100 + MAX_LEARNED_TOKENS):
         acceptance.learn(Draft((token,), "test", (2,), (0.5,)), 0, True)
     assert acceptance.rates(draft(ODD))[0] > odd + 0.2
 

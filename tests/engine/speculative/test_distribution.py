@@ -1,6 +1,6 @@
 """Sampling with drafts draws from the target's own distribution: χ² at 1 % on the real default model.
 
-The expected probabilities are worked out here from the logits of plain passes, by the definitions of the chain's parts.
+The expected probabilities are computed here from the logits of plain passes, by the definitions of the chain's parts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.generation.decode import agreed
+from engine.generation.decode import sample_along_draft
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
 from engine.runtime.interface import Tree
@@ -35,7 +35,10 @@ SAMPLINGS = {
 
 
 def probabilities(logits: NDArray[np.float32], sampling: Sampling, history: Sequence[int]) -> dict[int, float]:
-    """What the chain chooses from: penalties, top-k, top-p, min-p, temperature, in this order."""
+    """Return the probabilities that the chain draws from.
+
+    The chain is: penalties, top-k, top-p, min-p, temperature, in this order.
+    """
     scores = logits.astype(np.float64)
     seen = np.array(sorted(set(history[-sampling.repeat_last_n :])))
     penalty = sampling.repeat_penalty
@@ -55,7 +58,7 @@ def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def chi_square(drawn: Counter[int], expected: Mapping[int, float]) -> tuple[float, int]:
-    """The statistic and its degrees of freedom. A token that cannot be drawn, and was, makes it infinite."""
+    """Return the statistic and its degrees of freedom; a drawn token that cannot be drawn makes it infinite."""
     total = drawn.total()
     if any(token not in expected for token in drawn):
         return math.inf, 1
@@ -68,19 +71,19 @@ def chi_square(drawn: Counter[int], expected: Mapping[int, float]) -> tuple[floa
 
 
 def critical(freedom: int) -> float:
-    """What χ² exceeds in one case of a hundred (Wilson and Hilferty 1931)."""
+    """Return the value that χ² exceeds in one case of a hundred (Wilson and Hilferty 1931)."""
     share = 2 / (9 * freedom)
     return float(freedom * (1 - share + 2.3263 * math.sqrt(share)) ** 3)
 
 
 class Context:
-    """A prompt in the cache but for its last token, and the target's rows for what may follow, from plain passes."""
+    """A prompt that is cached except for its last token, and the target's rows after it, from plain passes."""
 
     def __init__(self, engine, text: str) -> None:
         chat = engine._loaded()
         self.target = chat.target
         self.prompt: list[int] = self.target.vocabulary.tokenize(text, special=False)
-        list(chat.session.read(self.prompt[:-1]))
+        list(chat.session.prefill(self.prompt[:-1]))
 
     def row(self, *tokens: int) -> NDArray[np.float32]:
         row: NDArray[np.float32] = self.target.forward([self.prompt[-1], *tokens]).row().copy()
@@ -88,14 +91,14 @@ class Context:
         return row
 
     def draw(self, tree: Tree, sampling: Sampling, seeds: range) -> list[list[int]]:
-        """The tokens that came of verifying `tree`, with each of the seeds."""
+        """Return the tokens that verifying `tree` gives with each of the seeds."""
         logits = self.target.forward_tree(self.prompt[-1:], tree)
-        came = []
+        step_tokens = []
         for each in seeds:
             sampler = Sampler(replace(sampling, seed=each), self.prompt)
-            came.append(agreed(sampler, logits, tree, self.target.vocabulary.is_end)[0])
-        self.target.keep(0)
-        return came
+            step_tokens.append(sample_along_draft(sampler, logits, tree, self.target.vocabulary.is_end)[0])
+        self.target.keep_path(0)
+        return step_tokens
 
 
 @pytest.mark.parametrize("draws", [DRAWS["some"], pytest.param(DRAWS["all"], marks=pytest.mark.slow)], ids=DRAWS)
@@ -108,10 +111,10 @@ def test_tokens_come_as_often_as_without_drafts(engine, sampling, draws):
         likely = sorted(first, key=lambda token: -first[token])
         second = {token: probabilities(context.row(token), sampling, [*context.prompt, token]) for token in likely[:2]}
         tree = Tree.merged([[token, max(after, key=after.__getitem__)] for token, after in second.items()] + [[7, 7]])
-        came = context.draw(tree, sampling, range(i * draws, (i + 1) * draws))  # a seed draws alike everywhere
-        tests = [chi_square(Counter(tokens[0] for tokens in came), first)]
+        step_tokens = context.draw(tree, sampling, range(i * draws, (i + 1) * draws))  # a seed draws alike everywhere
+        tests = [chi_square(Counter(tokens[0] for tokens in step_tokens), first)]
         for token, after in second.items():
-            drawn = Counter(tokens[1] for tokens in came if tokens[0] == token)
+            drawn = Counter(tokens[1] for tokens in step_tokens if tokens[0] == token)
             tests.append(chi_square(drawn, after))
             followed += drawn.total()
         statistic += sum(value for value, _ in tests)

@@ -1,4 +1,4 @@
-"""Drafts in the decode loop: whatever is drafted, and whatever the KV policy says, the answer is the same."""
+"""Drafts in the decode loop: the answer is the same, whatever is drafted and whatever the KV policy decides."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import Step, decode
-from engine.kv.policy import Always, PartialFixed
+from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Lookup
 from engine.runtime.interface import Tree
 from engine.speculative.draft import Draft
-from engine.speculative.drafting import MOST_NAPS, PATIENCE, Auto, Fixed
+from engine.speculative.drafting import MAX_SKIPPED_STEPS, PATIENCE, Auto, Fixed
 from engine.speculative.policy import DraftChoice, DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.published import PublishedLookup
@@ -29,7 +29,7 @@ FREE = CostModel(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
 class Guess:
-    """Drafts what the model will say, wrong in some places; with `branches` above 1 some such lines as a tree."""
+    """A drafter of the model's own tokens with some errors; with `branches` above 1 it drafts trees."""
 
     seconds = 0.0
 
@@ -55,15 +55,15 @@ class Guess:
             draft.append(right if self.rng.random() < 0.7 else self.rng.randrange(97, 100))
         return draft
 
-    def learn(self, choice, came, /) -> None:
-        self.learned.append((len(choice.tokens), len(came) - 1))
-        self.tokens.extend(came[:-1])
+    def learn(self, choice, step_tokens, /) -> None:
+        self.learned.append((len(choice.tokens), len(step_tokens) - 1))
+        self.tokens.extend(step_tokens[:-1])
 
 
 def run(target: FakeRuntime, drafting=None, policy=None, max_tokens: int | None = 60):
     session = Session(target)
-    list(session.read(PROMPT))
-    kv = PartialFixed(policy or Always(), target.max_batch)
+    list(session.prefill(PROMPT))
+    kv = PartialFixed(policy or AlwaysPolicy(), target.max_batch)
     steps = list(decode(session, greedy(), kv, max_tokens, drafting))
     return [token for step in steps for token in step.tokens], steps, session, kv
 
@@ -112,7 +112,7 @@ def test_branches_beyond_the_first_are_accepted():
 
 
 def of_first_branch(step: Step) -> int:
-    """How many tokens would have been accepted of the draft's first branch alone."""
+    """Return how many tokens of the draft's first branch alone would have been accepted."""
     assert step.source
     draft = step.source.draft
     tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
@@ -137,7 +137,7 @@ def test_the_published_form_verifies_its_sequences_whole(text, lookup):
             assert all(len(c.tokens) < lookup.n for c in draft.proposed)
 
 
-def test_history_drafts_a_copy_and_saves_passes():
+def test_prompt_lookup_drafts_a_copy_and_saves_passes():
     text = b"small bird sang. the small bird sang. the small bird sang. the small bird sang."
     plain, steps, *_ = run(FakeRuntime(script(text, len(PROMPT))), max_tokens=None)
     drafted, fewer, *_ = run(
@@ -148,10 +148,10 @@ def test_history_drafts_a_copy_and_saves_passes():
 
 
 class Counting(PromptLookup):
-    asked = 0
+    proposals = 0
 
     def propose(self, limit: int) -> list[Draft]:
-        self.asked += 1
+        self.proposals += 1
         return super().propose(limit)
 
 
@@ -159,11 +159,11 @@ def test_where_drafts_are_in_vain_drafters_are_asked_rarely_and_told_everything(
     table = CostModel(Timings({0: {1: 1e-4, 8: 1e-2, 48: 1e-1}}, 0.0, 512, 1.0))  # a quick model, drafts cost too much
     target, drafter = FakeRuntime(), Counting()
     session = Session(target)
-    list(session.read(PROMPT))
+    list(session.prefill(PROMPT))
     sampler, drafting = greedy(), Auto((drafter,), DraftPolicy(), table)
-    steps = list(decode(session, sampler, PartialFixed(Always(), 64), 100, drafting))
+    steps = list(decode(session, sampler, PartialFixed(AlwaysPolicy(), 64), 100, drafting))
     assert all(step.source is None or not step.source.drafted for step in steps)
-    assert drafter.asked < 100 / MOST_NAPS + 2 * PATIENCE
+    assert drafter.proposals < 100 / MAX_SKIPPED_STEPS + 2 * PATIENCE
     whole = [*PROMPT, *(token for step in steps for token in step.tokens)]
     assert list(drafter.tokens) == whole[: len(drafter.tokens)]
-    assert len(drafter.tokens) >= len(whole) - MOST_NAPS - 1
+    assert len(drafter.tokens) >= len(whole) - MAX_SKIPPED_STEPS - 1

@@ -1,4 +1,4 @@
-"""Every form of drafting on the real default model, with and without pending tokens: one answer."""
+"""Every form of drafting on the real default model gives the same answer, with and without pending tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.engine import Engine
 from engine.protocol import Generate, Lookup, Message, Sampling, Trace
 from engine.speculative.policy import DraftPolicy
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, some_and_all
-from tests.engine.kv.test_real_policies import PUBLISHED
+from tests.engine.kv.test_policy_answers import PUBLISHED
 
 TEXT = "The wren sings in the hedge. The wren sings all day. The robin sings in the hedge too, and all night."
 QUESTIONS = [
@@ -35,8 +35,11 @@ LAYERS: dict[str, dict[str, Any]] = {  # our own graph's alone
 
 
 def forms(modes: Iterable[str], *usual: str) -> list[Any]:
-    """Every mode with tokens pending and without, on all questions for `make test-slow`; the usual ones, called by mode
-    and cache, on one question in every run of the tests."""
+    """Return parameters for every mode with and without pending tokens.
+
+    All questions are asked in `make test-slow`; the `usual` forms, named by mode and cache, ask one question in every
+    run.
+    """
     found = []
     for mode, (cache, pending) in itertools.product(modes, {"cached": False, "pending": True}.items()):
         name = f"{mode} {cache}"
@@ -48,19 +51,21 @@ def forms(modes: Iterable[str], *usual: str) -> list[Any]:
 
 @pytest.fixture
 def engine(whole: Engine) -> Engine:
-    """With the whole model: only what makes sense is drafted well."""
+    """Return the engine with the whole model, because only text that makes sense is drafted well."""
     return whole
 
 
 @pytest.fixture
 def free_passes(engine, monkeypatch):
-    """The engine believes that passes of any size cost the same, far more than drafting takes on any computer, and
-    learned nothing yet."""
+    """Let the engine believe that passes of any size cost the same, and forget what it learned.
+
+    The cost is far more than drafting takes on any computer.
+    """
     chat = engine._loaded()
     free = Timings({0: dict.fromkeys((1, 8, 48), 100.0)}, 0.0, 512, 200.0)
-    monkeypatch.setattr(chat.measured, "cost_model", CostModel(free))
+    monkeypatch.setattr(chat.cost_measurements, "cost_model", CostModel(free))
     monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
-    monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
+    monkeypatch.setattr(type(chat.cost_measurements), "observe", lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mod
 
 @pytest.mark.parametrize("questions", some_and_all(QUESTIONS[:2], 1))
 def test_a_seed_gives_one_text_on_every_run(engine, free_passes, questions):
-    """What was learned meanwhile makes other drafts, and no other text."""
+    """What was learned between the runs changes the drafts but not the text."""
     warm = Sampling(temperature=0.9, repeat_penalty=1.1, seed=11)
     modes = ({"draft": "off"}, {"draft": "auto"}, {"draft": "auto"}, MODES["published tree"])
     for question in questions:
@@ -117,10 +122,10 @@ def test_what_drafting_does_is_counted_and_traced(engine, free_passes):
     messages = (Message("user", QUESTIONS[0]),)
     *events, finished = engine.generate(Generate(1, messages, GREEDY, max_tokens=32, draft="history", trace=True))
     passes = [event for event in events if isinstance(event, Trace)]
-    numbers, (history,) = finished.statistics, finished.statistics.drafters
-    assert (history.name, history.drafted, history.accepted) == ("history", numbers.drafted, numbers.accepted)
-    assert history.proposed >= history.drafted == sum(p.drafted for p in passes) > 0
-    assert 0 < history.seconds <= numbers.drafting_seconds
+    numbers, (lookup,) = finished.statistics, finished.statistics.drafters
+    assert (lookup.name, lookup.drafted, lookup.accepted) == ("history", numbers.drafted, numbers.accepted)
+    assert lookup.proposed >= lookup.drafted == sum(p.drafted for p in passes) > 0
+    assert 0 < lookup.seconds <= numbers.drafting_seconds
     assert numbers.verifying_seconds == sum(p.seconds for p in passes if p.drafted)
     # Every pass takes a second, whatever its size.
     assert numbers.estimated_speedup == pytest.approx((len(passes) + numbers.accepted) / len(passes), rel=0.01)
@@ -131,7 +136,7 @@ def test_what_drafting_does_is_counted_and_traced(engine, free_passes):
 
 
 def test_a_model_without_timings_drafts_in_published_form_only(engine, monkeypatch):
-    monkeypatch.setattr(engine._loaded().measured, "cost_model", None)
+    monkeypatch.setattr(engine._loaded().cost_measurements, "cost_model", None)
     assert not engine.calibrated
     messages = (Message("user", QUESTIONS[0]),)
     for mode in ("auto", "history"):

@@ -1,4 +1,4 @@
-"""Draft trees against the lines they are made of."""
+"""Draft trees compared with the lines that they are made of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.runtime.interface import NOTHING, ROOT, Tree
+from engine.runtime.interface import EMPTY_TREE, ROOT, Tree
 
 lines = st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=6)
 
@@ -60,7 +60,7 @@ def test_the_first_tokens_of_a_tree_are_a_tree(some, count):
 def test_a_line_is_a_tree_of_one(tokens):
     assert Tree.line(tokens) == Tree.merged([tokens])
     assert Tree.line(tokens).is_line
-    assert (Tree.line(tokens) == NOTHING) == (not tokens)
+    assert (Tree.line(tokens) == EMPTY_TREE) == (not tokens)
 
 
 @pytest.mark.parametrize(

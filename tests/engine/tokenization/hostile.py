@@ -1,4 +1,4 @@
-"""Templates of strangers, and model files that have them."""
+"""Hostile chat templates, and model files that contain them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.default import default_model
 
-# They compute without end, or take more memory than a machine has.
+# Templates that compute without end, or take more memory than a machine has.
 ENDLESS = {
     "nested loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     "a long text": "{% set x = messages[0].role %}{{ x * 10**10 }}",
@@ -21,7 +21,7 @@ ENDLESS = {
     "a wide format": "{{ '{:2000000000}'.format(messages | length) }}",
     "much text": "{% for i in range(99999) %}{% for j in range(999) %}{{ messages }}{% endfor %}{% endfor %}",
 }
-# They end in exceptions of Python's.
+# Templates that raise Python's exceptions.
 REFUSING = {
     "overflow": "{{ (messages | length + 0.5) ** 99999 }}",
     "a range": "{{ range(99999999999) | list }}",
@@ -33,7 +33,7 @@ REFUSING = {
     "no such filter's argument": "{{ messages | join(1, 2, 3, 4) }}",
     "Python": "{{ messages.__class__.__mro__ }}",
 }
-# They cannot be compiled.
+# Templates that cannot be compiled.
 DAMAGED = {
     "a long number": "{{ " + "9" * 5000 + " }}",
     "parentheses": "{{ " + "(" * 20_000 + "1" + ")" * 20_000 + " }}",
@@ -44,7 +44,7 @@ DAMAGED = {
 
 
 def default_model_with(template: str, path: Path) -> Path:
-    """A copy of the default model whose template is another one, which must not be longer."""
+    """Copy the default model with another template, which must not be longer than its own; return the path."""
     shutil.copyfile(default_model(), path)
     with path.open("r+b") as file:
         header = file.read(8 << 20)

@@ -1,4 +1,4 @@
-"""Templates come out as llama-cpp-python, which follows Transformers, writes them."""
+"""Rendered templates: the same text as from llama-cpp-python, which follows Transformers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import jinja2
 import pytest
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-from engine.tokenization.jinja import compiled
+from engine.tokenization.jinja import compile_template
 
 MESSAGES = [
     {"role": "system", "content": "Be <brief> & “kind”."},
@@ -32,7 +32,9 @@ def theirs(source: str) -> str:
 
 
 def ours(source: str) -> str:
-    return compiled(source).render(messages=MESSAGES, eos_token="<e>", bos_token="<b>", add_generation_prompt=True)
+    return compile_template(source).render(
+        messages=MESSAGES, eos_token="<e>", bos_token="<b>", add_generation_prompt=True
+    )
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -1,4 +1,4 @@
-"""The process that renders templates: whatever a stranger wrote, it ends soon and takes little memory."""
+"""The template process: whatever a stranger's template does, rendering ends soon and takes little memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 
 from engine.stop import StopFlag, Stopped
 from engine.tokenization import jinja
-from engine.tokenization.renderer import Renderer, Trouble, environment
+from engine.tokenization.renderer import Renderer, RenderError, environment
 from tests.engine.tokenization.hostile import DAMAGED, ENDLESS, REFUSING
 
 ROOT = Path(__file__).parents[3]
 VALUES = {"messages": [{"role": "user", "content": "hi"}]}
 HELLO = "{{ messages[0].content }}"
-SOON = 0.5  # seconds, for what would never end
+SOON = 0.5  # seconds, a short limit for endless templates
 MEMORY = 300 << 10  # KiB
 
 
@@ -35,20 +35,20 @@ def rendered(renderer: Renderer, source: str) -> str:
     return renderer.render(source, VALUES, lambda: False)
 
 
-def trouble(renderer: Renderer, source: str) -> Trouble:
-    with pytest.raises(Trouble) as caught:
+def render_error(renderer: Renderer, source: str) -> RenderError:
+    with pytest.raises(RenderError) as caught:
         rendered(renderer, source)
     return caught.value
 
 
 def test_templates_without_end_are_ended_and_take_little_memory() -> None:
-    """In a process without other children, which on Linux says what the largest of them took."""
+    """The check runs in a process without other children, for which Linux reports the memory of the largest one."""
     script = """if True:
         import sys
-        from tests.engine.tokenization.test_renderer import ENDLESS, SOON, Renderer, trouble
+        from tests.engine.tokenization.test_renderer import ENDLESS, SOON, Renderer, render_error
         renderer = Renderer(SOON)
         for name, source in ENDLESS.items():
-            assert trouble(renderer, source).problem == "endless", name
+            assert render_error(renderer, source).problem == "endless", name
         renderer.close()
         if sys.platform == "linux":
             import resource
@@ -61,23 +61,23 @@ def test_templates_without_end_are_ended_and_take_little_memory() -> None:
 
 @pytest.mark.parametrize("name", REFUSING)
 def test_a_template_that_raises_says_what(renderer: Renderer, name: str) -> None:
-    refused = trouble(renderer, REFUSING[name])
+    refused = render_error(renderer, REFUSING[name])
     assert refused.problem == "refuses"
-    assert 0 < len(str(refused)) <= jinja.LONGEST_REASON
+    assert 0 < len(str(refused)) <= jinja.MAX_REASON
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_what_cannot_be_compiled(renderer: Renderer, name: str) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RenderError) as caught:
         renderer.check(DAMAGED[name], lambda: False)
     assert caught.value.problem == "damaged"
     assert str(caught.value)
 
 
 def test_compiling_without_end() -> None:
-    """Jinja works out constants before anything is rendered."""
+    """Jinja evaluates constants before anything is rendered."""
     renderer = Renderer(SOON)
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RenderError) as caught:
         renderer.check("{{ 10 ** 100000000 }}", lambda: False)
     assert caught.value.problem == "endless"
     renderer.close()
@@ -128,7 +128,7 @@ def test_a_process_that_died_is_replaced(renderer: Renderer) -> None:
 
 
 def test_what_other_programs_take_is_not_the_templates_time() -> None:
-    """On a busy machine a process may wait for its turn longer than it may compute."""
+    """On a busy machine a process may wait for a processor longer than it may compute."""
     renderer = Renderer(SOON)
     assert rendered(renderer, HELLO) == "hi"
     assert renderer._process
@@ -142,18 +142,18 @@ def test_what_other_programs_take_is_not_the_templates_time() -> None:
 
 
 def test_addresses_that_are_in_use_already_are_not_the_templates() -> None:
-    """As glibc reserves some for a thread at times: once a sound template failed in 200 times."""
+    """At times glibc reserves addresses for a thread: because of them, once in 200 times a sound template failed."""
     script = """if True:
         import faulthandler, mmap, sys
         from engine.tokenization import jinja
         watch, reserved = faulthandler.dump_traceback_later, []
         def reserving(*arguments, **options):
-            reserved.append(mmap.mmap(-1, 4 * jinja.ROOM))
+            reserved.append(mmap.mmap(-1, 4 * jinja.SPARE_BYTES))
             watch(*arguments, **options)
         faulthandler.dump_traceback_later = reserving
         sys.exit(jinja.serve(60))
         """
-    content, source = "hi" * 500_000, "{{ 3 * messages[0].content }}"  # more than what the process has free
+    content, source = "hi" * 500_000, "{{ 3 * messages[0].content }}"  # more than the process has free
     question = json.dumps({"source": source, "values": {"messages": [{"content": content}]}}).encode() + b"\n"
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=ROOT, input=2 * question, stdout=subprocess.PIPE, env=environment())
@@ -162,7 +162,7 @@ def test_addresses_that_are_in_use_already_are_not_the_templates() -> None:
 
 
 def test_what_a_large_chat_took_is_given_back(renderer: Renderer) -> None:
-    content = "ä😀\ud800" * (jinja.LARGE // 4)
+    content = "ä😀\ud800" * (jinja.LARGE_REQUEST // 4)
     text = renderer.render(HELLO, {"messages": [{"content": content}]}, lambda: False)
     assert text == content
     process = renderer._process

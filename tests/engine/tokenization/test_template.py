@@ -7,8 +7,8 @@ import pytest
 from common.failures import Failure
 from engine.protocol import Generate, Message, Prepare, Prepared
 from engine.stop import Stopped
-from engine.tokenization.template import CHATML_STOPS, ChatTemplate, alternating
-from engine.tokenization.turns import TooLong
+from engine.tokenization.template import CHATML_STOPS, ChatTemplate, with_alternating_roles
+from engine.tokenization.turns import ChatTooLong
 from tests.engine.asking import QUESTION
 from tests.engine.tokenization.hostile import DAMAGED, ENDLESS, REFUSING
 
@@ -101,7 +101,7 @@ def test_an_empty_prompt_is_a_sentence(engine, source):
 
 def test_tokens_that_the_vocabulary_lacks_are_a_sentence(engine, monkeypatch):
     vocabulary = engine._loaded().model.vocabulary
-    monkeypatch.setattr(vocabulary, "n_tokens", 2)  # as of a file whose tokens and weights do not belong together
+    monkeypatch.setattr(vocabulary, "n_tokens", 2)  # like a file whose tokens and weights do not match
     with pytest.raises(Failure, match="no tokens for this chat"):
         engine._loaded().template.tokens([Message("user", "hi")])
 
@@ -133,11 +133,11 @@ def test_what_fits_no_context_is_not_tokenized_to_its_end(engine, monkeypatch):
 
     monkeypatch.setattr(vocabulary, "_tokenize", noted)
     trained = engine._loaded().info.n_ctx_train
-    with pytest.raises(TooLong, match=f"needs more than {trained:,} tokens"):
+    with pytest.raises(ChatTooLong, match=f"needs more than {trained:,} tokens"):
         list(engine.generate(Generate(1, (Message("user", "one word and " * 500_000),))))
     assert len(pieces) <= 8  # of 200
 
 
 def test_alternating_joins_neighbours():
     chat = [Message("system", "s"), Message("user", "a"), Message("user", "b"), Message("assistant", "c")]
-    assert alternating(chat) == [Message("user", "s\n\na\n\nb"), Message("assistant", "c")]
+    assert with_alternating_roles(chat) == [Message("user", "s\n\na\n\nb"), Message("assistant", "c")]

@@ -1,4 +1,4 @@
-"""Forgetting turns: as few as needed, never the system prompt, never the question."""
+"""Forgetting turns: as few as needed, and never the system prompt or the question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.protocol import Message
-from engine.tokenization.turns import turns_to_forget, without_oldest
+from engine.tokenization.turns import drop_oldest_turns, turns_to_forget
 
 CHAT = [
     Message("system", "s"),
@@ -23,15 +23,15 @@ def words(messages) -> str:
 
 
 def test_the_oldest_go_first_and_the_system_prompt_stays():
-    assert words(without_oldest(CHAT, 0)) == "s u1 a1 u2 a2 u3"
-    assert words(without_oldest(CHAT, 1)) == "s u2 a2 u3"
-    assert words(without_oldest(CHAT, 2)) == "s u3"
-    assert words(without_oldest(CHAT, 9)) == "s u3"
+    assert words(drop_oldest_turns(CHAT, 0)) == "s u1 a1 u2 a2 u3"
+    assert words(drop_oldest_turns(CHAT, 1)) == "s u2 a2 u3"
+    assert words(drop_oldest_turns(CHAT, 2)) == "s u3"
+    assert words(drop_oldest_turns(CHAT, 9)) == "s u3"
 
 
 def test_two_messages_of_the_user_in_a_row_are_one_turn():
     chat = [Message("user", "a"), Message("user", "b"), Message("assistant", "c"), Message("user", "d")]
-    assert words(without_oldest(chat, 1)) == "d"
+    assert words(drop_oldest_turns(chat, 1)) == "d"
 
 
 def size(messages) -> int:
@@ -46,13 +46,13 @@ def test_what_is_left_fits_and_one_turn_less_would_not(lengths, n_ctx):
     chat.append(Message("user", "last"))
     turns = turns_to_forget(chat, n_ctx, size)
     if turns is None:
-        assert size(without_oldest(chat, len(chat))) >= n_ctx
+        assert size(drop_oldest_turns(chat, len(chat))) >= n_ctx
         return
     room = n_ctx - n_ctx // 4
-    left = size(without_oldest(chat, turns))
+    left = size(drop_oldest_turns(chat, turns))
     assert left <= room or turns == len(lengths)
     assert left < n_ctx
-    assert turns == 1 or size(without_oldest(chat, turns - 1)) > room
+    assert turns == 1 or size(drop_oldest_turns(chat, turns - 1)) > room
 
 
 def test_a_single_turn_cannot_be_forgotten():

@@ -1,8 +1,8 @@
-// Products with weights of the types Q4_0, Q8_0, IQ4_NL and IQ4_XS, which ik_llama.cpp repacks into blocks of eight rows,
-// IQ4_NL of four. Included by products.cpp.
+// Products with weights of the types Q4_0, Q8_0, IQ4_NL and IQ4_XS, which ik_llama.cpp repacks into blocks of eight
+// rows, IQ4_NL of four. Included by products.cpp.
 //
-// The quants of a product are whole numbers that no instruction takes as they are: one factor has to have no sign. So
-// something is added to each weight, and what that is too much follows from the sum of the token's numbers alone.
+// The instructions for products of bytes need one factor to be unsigned. So a constant is added to each weight; the
+// excess in the result follows from the sum of the token's numbers alone and is subtracted.
 #pragma once
 
 #include <cstring>
@@ -15,31 +15,31 @@
 namespace {
 
 constexpr int SHORT = 32;         // weights of a row that share a scale
-constexpr int MOST_SHORT = 1024;  // such parts of a row; longer rows are left to the library
+constexpr int MOST_SHORT = 1024;  // parts of SHORT weights in a row; longer rows are left to the library
 
-// Of eight rows, four bytes of each side by side; of Q4_0, a byte's lower bits are a column's quant, its upper bits that
-// of 16 columns further.
+// Blocks of eight rows, four bytes of each row side by side. In Q4_0 a byte's lower bits are the quant of a column, its
+// upper bits the quant of the column 16 further on.
 struct ShortQ4 {
     uint16_t d[8];
     uint8_t quants[4][32];
 };
 struct ShortQ8 {
     uint16_t d[8];
-    uint8_t quants[8][32];  // with a sign
+    uint8_t quants[8][32];  // signed
 };
-// Places in a table: the first 16 columns in turns, four as lower and four as upper bits, then the others.
+// Weights are places in a table. The first half of `quants[i]` has columns 4 i to 4 i + 3 of each row as lower bits,
+// and the columns 8 further on as upper bits; the second half has the columns 16 further on.
 struct ShortTable {
     uint16_t d[4];
     uint8_t quants[2][32];
 };
-// 256 weights of each row, which are places in that table too. Scales have six bits.
+// 256 weights of each row, which are places in the same table. Scales have six bits.
 struct TableQ4 {
     uint16_t d[8];
     uint8_t scales_high[16], scales_low[32];
     uint8_t quants[8][4][32];
 };
-// Four blocks of a token; what is left of a row at its end is in blocks of one. `d` and `sum` are the upper halves of
-// a float.
+// Four blocks of a token; the rest at a row's end is in single blocks. `d` and `sum` are the upper halves of floats.
 struct ShortTokens {
     uint16_t d[4], sum[4];
     int8_t quants[4][SHORT];
@@ -61,13 +61,13 @@ static_assert(sizeof(ShortToken) == sizeof(block_q8_2) && offsetof(ShortToken, q
 template <typename Block> constexpr int TOGETHER = sizeof(Block::d) / sizeof(uint16_t);  // rows of a block
 template <typename Block> constexpr int BESIDE = ROWS / TOGETHER<Block>;                // blocks of a register
 
-// What is added to each weight of a block, so that it has no sign.
+// The constant that is added to each weight of a block to make the weight unsigned.
 template <typename Block> constexpr int MORE = std::is_same_v<Block, ShortQ4> ? 8 : 128;
 
-// The weights of IQ4_NL and IQ4_XS, with what is added to them.
+// The weights of IQ4_NL and IQ4_XS, with the added constant.
 alignas(16) constexpr uint8_t TABLE[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 
-// 32 weights of all rows, four in each lane.
+// Unpack 32 weights of all rows, four in each lane.
 INLINE void unpack(const ShortQ4 * const * block, Ints * weights) {
     const auto low = bytes(0x0f);
     for (int i = 0; i < 4; ++i) {
@@ -94,7 +94,7 @@ INLINE void unpack(const ShortTable * const * block, Ints * weights) {
     }
 }
 
-// Of the 32 weights at `part`.
+// Unpack the 32 weights of part `part`.
 INLINE void unpack(const TableQ4 * const * block, int part, Ints * weights) {
     const auto low = bytes(0x0f), table = table_of(TABLE);
     for (int i = 0; i < 4; ++i) {
@@ -104,7 +104,7 @@ INLINE void unpack(const TableQ4 * const * block, int part, Ints * weights) {
     }
 }
 
-// What the sums of four parts of a token's numbers, 32 each, begin with.
+// Store the offsets that the sums of four parts of a token, 32 numbers each, begin with.
 template <typename Block> INLINE void keep_offsets(const int8_t * quants, int32_t * to) {
     auto sums = [&](int part) INLINED {
         auto pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), _mm256_loadu_si256((const __m256i *)quants + part));
@@ -115,7 +115,7 @@ template <typename Block> INLINE void keep_offsets(const int8_t * quants, int32_
     _mm_storeu_si128((__m128i *)to, begin_with(_mm_mullo_epi32(all, _mm_set1_epi32(-MORE<Block>))));
 }
 
-// Of one token of short blocks: where its numbers are, what their sums begin with, and their scales.
+// A token in short blocks: where its numbers lie, the offsets that their sums begin with, and their scales.
 struct Numbers {
     const char * row;
     int in_fours;
@@ -149,7 +149,7 @@ struct Numbers {
     }
 };
 
-// The blocks of a register's rows from `row` on. Where fewer rows are left than it holds, the first ones stand there again.
+// The blocks of a register's rows from `row` on. If fewer rows are left than a register holds, the first rows fill it.
 template <typename Block> struct Blocks {
     const Block * block[BESIDE<Block>];
     const char * ahead;
@@ -197,14 +197,14 @@ void short_product(int n, const void * weights, size_t stride, const DataInfo & 
     }
 }
 
-// Scales of all rows for each part, from the bits of eight rows' blocks.
+// Unpack the scales of all rows for each part from the bits of blocks of eight rows.
 INLINE void unpack_scales(const TableQ4 * const * block, int8_t (*to)[ROWS]) {
     const auto low = _mm256_set1_epi8(0x0f), high = _mm256_set1_epi8(0x30), less = _mm256_set1_epi8(32);
     for (int g = 0; g < BESIDE<TableQ4>; ++g) {
         auto l = _mm256_loadu_si256((const __m256i *)block[g]->scales_low);
         auto first = _mm_loadu_si128((const __m128i *)block[g]->scales_high);
         auto h = _mm256_set_m128i(_mm_srli_epi16(first, 2), first);
-        alignas(32) int64_t scales[8];  // of eight rows each
+        alignas(32) int64_t scales[8];  // one part each, with a byte for each of eight rows
         auto keep = [&](int at, __m256i low_bits, __m256i high_bits) INLINED {
             auto all = _mm256_or_si256(_mm256_and_si256(low_bits, low), _mm256_and_si256(high_bits, high));
             _mm256_store_si256((__m256i *)(scales + at), _mm256_sub_epi8(all, less));

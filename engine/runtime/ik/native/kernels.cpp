@@ -1,8 +1,8 @@
-// Stands before the functions by which ik_llama.cpp fills its table of products, so that ours get into it.
+// Functions in front of those by which ik_llama.cpp fills its tables of products, so that our products get into them.
 //
-// For any processor that the library runs on: what needs more is in products.cpp, which is compiled for each set of
-// instructions. The functions' names, which their C++ signatures are part of, are made by the compiler from the library's
-// own headers, and looked up as the linker knows them.
+// This file runs on any processor that the library runs on; products.cpp, which is compiled for each set of
+// instructions, holds all that needs more. The compiler makes the mangled names of the functions, which contain their
+// C++ signatures, from the library's own headers; they are looked up as the linker knows them.
 #include <dlfcn.h>
 
 #include "chickadee_ik.hpp"
@@ -12,22 +12,25 @@ namespace {
 
 constexpr const ProductSet * SETS[] = {nullptr, &avx2_products, &avx_vnni_products, &avx512_products};
 
-SetKernels set_k = nullptr, set_legacy = nullptr;  // the library's
+SetKernels set_k = nullptr, set_legacy = nullptr;  // the library's own functions
 const ProductSet * ours = nullptr;
 bool replaces = false, has_replaced = false;
 
+// Return the library's function that has the same name as `own`, which stands in front of it.
 SetKernels behind(void * library, SetKernels own) {
     Dl_info found;
     if (!dladdr(reinterpret_cast<void *>(own), &found) || !found.dli_sname) return nullptr;
     return reinterpret_cast<SetKernels>(dlsym(library, found.dli_sname));
 }
 
+// Whether the library has a product for these types of weights and tokens.
 bool has(SetKernels set, ggml_type type, ggml_type token_type) {
     Products products;
     Product of_sixteen;
     return set(QK_K, type, token_type, products, of_sixteen);
 }
 
+// Fill the table with the library's products, then replace those that we have.
 bool with_ours(SetKernels set, int n, int type, int token_type, Products & products, Product & of_sixteen) {
     if (!set || !set(n, type, token_type, products, of_sixteen)) return false;
     if (replaces && ours->replace(n, type, products, of_sixteen)) has_replaced = true;

@@ -1,7 +1,7 @@
-// Rows of weights side by side in the lanes of a register, and tokens that are broadcast to all of them.
+// Registers whose lanes hold rows of weights side by side, while a token's numbers are broadcast to all lanes.
 //
-// What this and what includes it computes with is a register of the processor that it is compiled for: wide.hpp for
-// AVX-512 with VNNI, narrow.hpp for AVX2 and AVX-VNNI. Both define the same names.
+// The size of a register depends on the set of instructions that this is compiled for: wide.hpp is for AVX-512 with
+// VNNI, narrow.hpp for AVX2 and AVX-VNNI. Both define the same names.
 #pragma once
 #include <immintrin.h>
 
@@ -16,10 +16,10 @@
 namespace {
 
 constexpr int BLOCK = QK_K;         // weights of a row that share a float16
-constexpr int MOST_TOKENS = IQK_MAX_NY;  // that a product takes at once, and 16 in longer passes
-constexpr int SCALES = BLOCK / 16;  // of a block of Q6, and offsets of a token's block
+constexpr int MOST_TOKENS = IQK_MAX_NY;  // tokens that a product takes at once; longer passes take 16 at once
+constexpr int SCALES = BLOCK / 16;  // scales of a block of Q6, and offsets of a token's block
 
-// Blocks of four rows. 32 bytes of quants are two halves, each with four bytes of every row.
+// Blocks of four rows. Each 32 bytes of quants are two halves, and each half has four bytes of every row.
 struct Q4 {
     uint16_t d[4], min[4];
     uint8_t scales_high[16], scales_low[32];
@@ -40,11 +40,11 @@ struct Token {
     float d, sum;
     int8_t quants[BLOCK];  // from -127 to 127
     union {
-        int16_t sums[SCALES];  // of 16 quants each, beside Q6
-        float scaled_sums[8];  // of 32 numbers each, beside Q4 and Q5
+        int16_t sums[SCALES];  // each of 16 quants; with weights of Q6
+        float scaled_sums[8];  // each of 32 numbers; with weights of Q4 and Q5
     };
 };
-// They are the library's, in finer parts.
+// These structs are the library's, divided into finer parts.
 static_assert(BLOCK == 256 && sizeof(ggml_half) == sizeof(uint16_t));
 static_assert(sizeof(Q4) == sizeof(block_q4_k_r4) && offsetof(Q4, scales_high) == offsetof(block_q4_k_r4, scales_h) &&
               offsetof(Q4, scales_low) == offsetof(block_q4_k_r4, scales_l) &&
@@ -69,7 +69,7 @@ using Word = int32_t __attribute__((may_alias));
 
 namespace {
 
-// std::array would ask whether a template may have an argument with an alignment.
+// An array of registers. With std::array the compiler warns that it ignores a template argument's alignment.
 template <int count> struct Vectors {
     Floats of[count];
 
@@ -89,22 +89,22 @@ template <int count> struct Tokens {
 
 constexpr unsigned ALL_LANES = (1u << ROWS) - 1;
 
-// The first ones, where so many rows are left.
+// Return a mask of the first `rows` lanes, all lanes if more rows are left.
 INLINE unsigned lanes_of(int rows) { return rows < ROWS ? (1u << rows) - 1 : ALL_LANES; }
 
-// Whole numbers of 16 bits, moved by some of them. For bytes that are masked afterwards.
+// Shift the 16-bit numbers of a register. The bits that cross from byte to byte must be masked away afterwards.
 using Pairs = uint16_t __attribute__((vector_size(sizeof(Ints))));
 template <int bits> INLINE Ints up(Ints x) { return (Ints)((Pairs)x << bits); }
 template <int bits> INLINE Ints down(Ints x) { return (Ints)((Pairs)x >> bits); }
 
-// 32 bytes of each block, which `of` finds: the first halves of all, and the second.
+// 32 bytes of each block, at the address that `of` returns: the first halves of all blocks, and the second halves.
 struct Halves {
     Ints first, second;
 
     INLINE explicit Halves(const auto & of) { halves(of, first, second); }
 };
 
-// An eighth of `size` bytes, into the second cache. Behind the last row there may be nothing, which does no harm.
+// Prefetch an eighth of `size` bytes into the second-level cache. Prefetching behind the last row does no harm.
 INLINE void ask_for(const char * ahead, int eighth, size_t size) {
     for (size_t i = eighth * size / 512; i < (eighth + 1) * size / 512; ++i) _mm_prefetch(ahead + 64 * i, _MM_HINT_T1);
 }

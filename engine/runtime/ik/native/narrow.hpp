@@ -1,7 +1,8 @@
-// Registers of 256 bits with eight rows of weights, for processors with AVX2 or AVX-VNNI. Included by lanes.hpp.
+// Registers of 256 bits that hold eight rows of weights, for processors with AVX2 or AVX-VNNI. Included by lanes.hpp.
 //
-// AVX2 has no product of four bytes at once: `vpmaddubsw` makes 16-bit sums of two, and how many of these fit one another
-// depends on the quants. So sums are widened, by one instruction that multiplies by the scale too, as late as they can be.
+// AVX2 has no instruction for products of four bytes: `vpmaddubsw` makes 16-bit sums of two products, and how many of
+// these can be added without overflow depends on the quants. So sums are widened as late as possible, by one
+// instruction that also multiplies by the scale.
 #pragma once
 
 namespace {
@@ -44,7 +45,7 @@ INLINE Ints broadcast(const void * four_bytes) { return _mm256_set1_epi32(*(cons
 // a & mask | b
 INLINE Ints either(Ints a, Ints mask, Ints b) { return (a & mask) | b; }
 
-// Signed bytes of all rows.
+// Widen a signed byte of each row to an int.
 INLINE Ints widened(const int8_t * rows) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)rows)); }
 
 #ifdef __AVXVNNI__
@@ -71,18 +72,19 @@ INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const i
     return plus_scaled(sum, products_of(broadcast(offset), weights, token, 4), scale);
 }
 
-// Of 32 weights, to which something was added, and a token's numbers. `begin`: what that is too much, less than zero, as
-// `begin_with` has it.
+// Return the sum of products of 32 weights and a token's numbers. Something was added to each weight to make it
+// unsigned; `begin` is the negative of what that adds to the sum, in the form that `begin_with` returns.
 INLINE __m128i begin_with(__m128i sums) { return sums; }
 INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
     return products_of(broadcast(begin), weights, token, 8);
 }
 
-// Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32.
+// The sum for an output head's upper bits. `add` adds the products of 16 weights 8 q - 61; these weights are twice
+// 4 q + 1.5 - 32.
 struct RoughSum {
     Ints sum = no_ints();
 
-    static int offset(int numbers) { return 61 * numbers; }  // of the sum of the token's 16 numbers
+    static int offset(int numbers) { return 61 * numbers; }  // `numbers`: the sum of the token's 16 numbers
     INLINE void add(const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
         auto products = products_of(no_ints(), weights, token, 4);
         sum = plus_scaled(sum, _mm256_sub_epi32(_mm256_slli_epi32(products, 3), broadcast(offset)), scale);
@@ -92,7 +94,7 @@ struct RoughSum {
 
 #else
 
-// Scales as `add` takes them: each twice, with 16 bits.
+// Scales in the form that `add_16` and `add_32` take: each twice, with 16 bits.
 INLINE Ints scale_of(const int8_t * rows) {
     const auto high_bytes = _mm256_setr_epi8(-1, 0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3,  //
                                              -1, 4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7);
@@ -100,7 +102,8 @@ INLINE Ints scale_of(const int8_t * rows) {
     return _mm256_srai_epi16(_mm256_shuffle_epi8(eight, high_bytes), 8);
 }
 
-// What `add_16` begins with. Of each four numbers the first two go into one sum of 16 bits, the others into another.
+// Compute the offsets that `add_16` begins with. Of each four numbers the first two go into one 16-bit sum, the others
+// into another.
 INLINE void offsets_of(const Token & token, int32_t * to) {
     for (int part = 0; part < SCALES / 2; ++part) {
         auto quants = _mm256_loadu_si256((const __m256i *)(token.quants + 32 * part));
@@ -115,7 +118,7 @@ INLINE void offsets_of(const Token & token, int32_t * to) {
 
 INLINE Ints two(Ints weights, const int8_t * token) { return _mm256_maddubs_epi16(weights, broadcast(token)); }
 
-// One token after another: GCC 12 mixes their instructions, and for 8 tokens lacks registers then.
+// Keep the tokens' instructions apart: GCC 12 would mix them and then run out of registers for 8 tokens.
 INLINE Ints at_once(Ints products) {
     asm volatile("" : "+x"(products));
     return products;
@@ -125,7 +128,7 @@ INLINE Ints plus_scaled(Ints sum, Ints products, Ints scale) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(products, scale));
 }
 
-// To `sum`, the products of 32 weights, whose quants are at most `most`, and a token's numbers, times the scale.
+// Add to `sum` the products of 32 weights, whose quants are at most `most`, and a token's numbers, times the scale.
 template <int most> INLINE Ints add_32(Ints sum, const Ints * weights, const int8_t * token, Ints scale) {
     constexpr int fit = 32767 / (2 * 127 * most) >= 8 ? 8 : 4;
     static_assert(fit * 2 * 127 * most <= 32767);
@@ -137,16 +140,17 @@ template <int most> INLINE Ints add_32(Ints sum, const Ints * weights, const int
     return sum;
 }
 
-// Of 16 weights, which are their quants less 32. A sum of eight quants' products does not fit 16 bits, but that of the
-// weights' does, and what is in between may well overflow: 63 * 2 * 127 must fit, and 32 * 8 * 127.
+// Add the products of 16 weights, which are their quants less 32. The sum of eight quants' products does not fit into
+// 16 bits, but the sum of the weights' products does, and sums in between may overflow: only 63 * 2 * 127 and 32 * 8 *
+// 127 must fit.
 INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
     auto products = broadcast(offset);
     for (int i = 0; i < 4; ++i) products = _mm256_add_epi16(products, two(weights[i], token + 4 * i));
     return plus_scaled(sum, at_once(products), scale);
 }
 
-// As above, of weights of four bits. It goes into the first of two sums of 16 bits. What is in between may overflow them;
-// what comes out, at most 2 * 16 * 8 * 127 and 16 * 15 * 127, does not.
+// The same function for weights of four bits. `begin` goes into the first of two 16-bit sums. Sums in between may
+// overflow; the results, at most 2 * 16 * 8 * 127 and 16 * 15 * 127, do not.
 INLINE __m128i begin_with(__m128i sums) { return _mm_and_si128(sums, _mm_set1_epi32(0xffff)); }
 INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
     auto products = broadcast(begin);
@@ -154,8 +158,9 @@ INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t 
     return at_once(_mm256_madd_epi16(products, _mm256_set1_epi16(1)));
 }
 
-// Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32. These do
-// not fit 16 bits, so what is multiplied by 8 and by 61 is added apart.
+// The sum for an output head's upper bits. `add` adds the products of 16 weights 8 q - 61; these weights are twice
+// 4 q + 1.5 - 32. The products do not fit into 16 bits, so the terms with the factors 8 and 61 are
+// summed separately.
 struct RoughSum {
     Ints sum = no_ints(), numbers = no_ints();
 
@@ -175,7 +180,7 @@ struct RoughSum {
 
 INLINE Ints beside(__m128i a, __m128i b) { return _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1); }
 
-// 16 bytes of each block.
+// Load 16 bytes of each block.
 INLINE Ints sixteens(const auto & of) {
     return beside(_mm_loadu_si128((const __m128i *)of(0)), _mm_loadu_si128((const __m128i *)of(1)));
 }
@@ -185,21 +190,21 @@ INLINE void halves(const auto & of, Ints & first, Ints & second) {
     second = sixteens([&](int group) INLINED { return of(group) + 16; });
 }
 
-// Of blocks of eight rows: 32 bytes of one, and eight float16.
+// Blocks of eight rows, one in a register: load 32 bytes of the block, and convert its eight float16.
 INLINE Ints eights(const auto & of) { return _mm256_loadu_si256((const __m256i *)of(0)); }
 INLINE Floats eights_to_floats(const auto & of) { return load_half(of(0)); }
 
-// A table of 16 bytes, and those at places below 16.
+// Load a table of 16 bytes, and look up the bytes at `places`, each below 16.
 INLINE Ints table_of(const uint8_t * table) { return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)table)); }
 INLINE Ints looked_up(Ints table, Ints places) { return _mm256_shuffle_epi8(table, places); }
 
-// Four float16 of each block.
+// Convert four float16 of each block.
 INLINE Floats halves_to_floats(const auto & of) {
     auto load = [&](int group) INLINED { return _mm_loadl_epi64((const __m128i *)of(group)); };
     return _mm256_cvtph_ps(_mm_unpacklo_epi64(load(0), load(1)));
 }
 
-// From four bytes for each of `parts` in every block to all rows' bytes of a part.
+// Reorder a block's four bytes for each of `parts` so that the bytes of all rows for one part lie together.
 INLINE void gather(const auto & of, int parts, int8_t * to) {
     for (int part = 0; part < parts; part += 4, to += 4 * ROWS) {
         auto load = [&](int group) INLINED {

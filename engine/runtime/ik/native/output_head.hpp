@@ -1,9 +1,10 @@
-// The output head in two parts, of which a pass of few tokens reads the first only: the upper four bits of each six.
+// An output head in two parts. A pass of few tokens reads the first part only: the upper four of each weight's six
+// bits.
 //
-// A head of Q6_K is a fifth of what a 1.5B model's step reads, and of its 152 k logits the sampler looks at the largest.
-// Here the upper bits of 1,024 rows lie together, with their scales, and the lower ones behind them. What the upper ones
-// give is a rough logit and how far off it may be; `finish` then computes in full those that can be among the largest.
-// docs/output-head.md says how far off, how sure, and what that gives.
+// A head of Q6_K is a fifth of what a 1.5B model's step reads, but of its 152 k logits the sampler reads only the
+// largest. Here the upper bits of 1,024 rows lie together with their scales, and the lower bits lie behind them. The
+// upper bits give a rough logit and a bound of its error; `finish` then computes in full those logits that can be among
+// the largest. docs/output-head.md gives the errors, their probability and the speed-up.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -12,17 +13,17 @@
 
 namespace {
 
-constexpr int MOST_ROUGH = 4;            // tokens of a pass that is rough; with more the processor is what is waited for
+constexpr int MOST_ROUGH = 4;            // tokens of a rough pass; with more, memory is not the bottleneck
 constexpr int CHUNK = 1024 / ROWS;        // groups of rows whose upper bits lie together
 constexpr int LINE = 4 * ROWS;           // bytes
-constexpr float SURE = 6;                // standard deviations
+constexpr float SURE = 6;                // standard deviations that an error is assumed not to exceed
 constexpr int MOST_BLOCKS = 64, MOST_ROWS = 1 << 19;
-constexpr int MOST_HEADS = 4;            // of a target, a draft model, and whatever else is loaded
-constexpr int MOST_COMPARED = 1 << 13;  // logits
+constexpr int MOST_HEADS = 4;            // heads of a target, a draft model, and other loaded models
+constexpr int MOST_COMPARED = 1 << 13;  // exact logits among which the `count`-th largest is searched
 constexpr float INFINITE = __builtin_inff();
 
-// Of a group of rows, as many as a register holds, and a block: bits 5 to 2 of each quant, two of them in a byte, and
-// bits 1 and 0, four in a byte. Each register holds four columns of every row.
+// One block of a group of rows; a group has as many rows as a register holds. `Upper` has bits 5 to 2 of each quant,
+// two quants in a byte; `Lower` has bits 1 and 0, four quants in a byte. Each register holds four columns of every row.
 struct Upper {
     int8_t scales[SCALES][ROWS];
     uint8_t quants[SCALES][2][LINE];
@@ -36,7 +37,7 @@ struct Shared {
 static_assert(sizeof(Upper) + sizeof(Lower) + sizeof(Shared) == GROUPS * sizeof(Q6));
 static_assert(sizeof(Upper) % LINE == 0 && sizeof(Lower) % LINE == 0);
 
-// The blocks of a group.
+// Pointers to the blocks of a group.
 struct Place {
     const Upper * upper;
     const Lower * lower;
@@ -47,12 +48,12 @@ struct Place {
 
 INLINE Ints line(const uint8_t * from) { return *(const Ints *)from; }
 
-// What a token's numbers are multiplied with besides: of each 16 of them.
+// The terms by which a token's sums are corrected because quants are stored without a sign, one for each 16 numbers.
 template <int count> struct Offsets {
     int32_t of[count][MOST_BLOCKS * SCALES];
 };
 
-// The same whole numbers, added in the same order, as of weights that were not rearranged.
+// Add a block's product. The whole numbers and their order are the same as for weights that were not rearranged.
 template <int count>
 INLINE void add_exact(const Place & place, int block, const Place & next, const Tokens<count> & token,
                       const Offsets<count> & offsets, Vectors<count> & result) {
@@ -81,7 +82,7 @@ INLINE void add_exact(const Place & place, int block, const Place & next, const 
     for (int i = 0; i < count; ++i) result[i] = plus_product(result[i], d * all(token[i]->d), to_floats(sums[i]));
 }
 
-// As if the lower bits were their mean, 1.5.
+// Add a block's rough product, as if the lower bits of each weight were their mean, 1.5.
 template <int count>
 INLINE void add_rough(const Place & place, int block, const Place & next, const Tokens<count> & token,
                       const Offsets<count> & offsets, Vectors<count> & result) {
@@ -101,7 +102,7 @@ INLINE void add_rough(const Place & place, int block, const Place & next, const 
         result[i] = plus_product(result[i], d * all(token[i]->d / 2), to_floats(sums[i].total()));
 }
 
-// A float by its place among all of them.
+// Return the float at this place in the order of all floats.
 INLINE float in_order(uint32_t place) {
     place ^= place >> 31 ? 1u << 31 : 0xffffffff;
     float result;
@@ -109,7 +110,7 @@ INLINE float in_order(uint32_t place) {
     return result;
 }
 
-// The `count`-th largest of `size` floats: the bits of its place are found one by one.
+// Return the `count`-th largest of `size` floats, by finding the bits of its place in the order one by one.
 inline float largest(const float * of, int size, int count) {
     uint32_t found = 0;
     for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
@@ -123,19 +124,20 @@ inline float largest(const float * of, int size, int count) {
 
 struct OutputHead {
     char * weights = nullptr;
-    int blocks, groups, padded;  // of 256 weights; of a register's rows, and a multiple of these
+    int blocks, groups, padded;  // blocks of 256 weights; groups of a register's rows, and these rounded up to ROWS
     bool may_be_rough;
     char * memory;
-    // Beside the weights, in memory of its own. Of each group the scales' largest squares, and units: see `measure`.
+    // In `memory`, beside the weights. `squares` and `units` hold the largest squares of each group's scales
+    // (`measure`).
     Shared * shared;    // [groups][blocks]
     uint8_t * squares;  // [groups][blocks][SCALES]
     float * units;      // [groups]
-    // Of the last pass. Of each group's logits the largest, and the standard deviation of what the lower bits add to them, 0
-    // once that is done.
+    // The rows of the last pass. For each group of logits `largest` holds the largest one, and `deviations` the
+    // standard deviation of what the lower bits would add; 0 once the logits are exact.
     struct Row {
         bool is_rough;
-        Token token[MOST_BLOCKS];  // what it was made of
-        float *largest, *deviations;  // [padded], there too
+        Token token[MOST_BLOCKS];  // the token that the row was computed from
+        float *largest, *deviations;  // [padded], in `memory` too
     } rows[MOST_ROUGH];
 
     static OutputHead * of(const void * weights);
@@ -210,8 +212,9 @@ struct OutputHead {
         }
     }
 
-    // Of 16 weights that share a scale, the lower bits add what has a variance of 1.25 squares of the scale, times the
-    // sum of the squares of the token's numbers. Here these squares, the largest of a group, in 255ths of a unit.
+    // Store the largest squares of a group's scales, in 255ths of a unit. The lower bits of 16 weights that share a
+    // scale add a term with a variance of 1.25 squares of the scale, times the sum of the squares of the token's
+    // numbers.
     void measure(int group) {
         float most = 0, largest[MOST_BLOCKS * SCALES];
         auto place = at(group);
@@ -236,7 +239,7 @@ struct OutputHead {
     }
     INLINE Place after(int group) const { return at(group + 1 < groups ? group + 1 : group); }
 
-    // From a row on that `from` would be of weights that were not rearranged.
+    // Multiply `size` rows, beginning with the row that would lie at `from` if the weights had not been rearranged.
     template <int count> void multiply(const void * from, const DataInfo & info, int size) {
         int begin = ((const char *)from - weights) / (blocks * sizeof(Q6)) * 4, end = begin + size;
         Tokens<count> token;
@@ -261,7 +264,7 @@ struct OutputHead {
         return offsets;
     }
 
-    // Threads may begin within a group.
+    // Store a group's logits, except those of rows that belong to other threads: a thread may begin within a group.
     INLINE static void store_group(const auto & result, int group, int begin, int end, const DataInfo & info) {
         int row = ROWS * group;
         unsigned lanes = ALL_LANES;
@@ -325,9 +328,9 @@ struct OutputHead {
         return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(units[group] * sum_of(sum))));
     }
 
-    // Make exact what is no less than the `count`-th largest logit. If so many logits are no less than a bound, that one
-    // is not either. The largest of groups give such a bound, and the logits that are exact then a better one. Returns
-    // of how many rows logits were computed.
+    // Make exact all logits that are no less than the `count`-th largest. If `count` logits reach a bound, then the
+    // `count`-th largest reaches the bound too. The groups' largest rough logits give a first bound; the logits that
+    // are exact after that give a better one. Return the number of rows whose logits were computed.
     int finish(int number, float * logits, int count) {
         if (number >= MOST_ROUGH || !rows[number].is_rough) return 0;
         auto & row = rows[number];
@@ -350,7 +353,8 @@ struct OutputHead {
         return largest(exact, size, count);
     }
 
-    // Of groups in which there may be a logit of `bound` or more, but for those that are exact.
+    // Compute the logits of groups that may contain a logit of `bound` or more, except groups that are exact already.
+    // `sure`: standard deviations by which a logit may be larger than its rough value.
     int compute(Row & row, float * logits, float bound, float sure) {
         const Tokens<1> token = {{row.token}};
         const auto offsets = exact_offsets(token);

@@ -1,14 +1,14 @@
-// Passes of ik_llama.cpp that can be stopped meanwhile, and whose buffer of logits nobody fills with zeros first.
+// Passes of ik_llama.cpp that can be stopped while they run, and whose buffer of logits is not filled with zeros first.
 //
 // The library's own way to stop a pass, its abort callback, hangs now and then: the first thread says stop after a node
-// of the graph, another that is late at the barrier before reads that already and leaves, and the first waits for it for
-// ever. But the scheduler asks a callback where to cut a graph into parts, computes one part after the other, all
-// threads together, and asks after each whether to go on. Parts are of equal work, so passes of few tokens are hardly
-// ever cut, and a stop takes as long as one part.
+// of the graph; another thread, late at the barrier before, already reads the stop and leaves; and the first thread
+// waits for it for ever. The scheduler's callback is safe: the scheduler asks it where to cut a graph into parts,
+// computes one part after the other with all threads, and asks after each part whether to go on. Parts are of equal
+// work, so passes of few tokens are hardly ever cut, and a stop takes as long as one part.
 //
-// Before each pass the library fills its buffer of logits with zeros. It is as large as the pass with the most rows so
-// far needed: 29 MB once a draft of 47 tokens was verified (of 152 k tokens each), and to fill it takes 1.4 ms of every
-// later pass, 5 % of a 1.5B model's plain step. Nothing else is cleared within a pass.
+// Before each pass the library fills its buffer of logits with zeros. The buffer is as large as the pass with the most
+// rows so far needed: 29 MB once a draft of 47 tokens was verified (152 k logits a row). Filling it takes 1.4 ms of
+// every later pass, 5 % of a 1.5B model's plain step. The library clears no other buffer within a pass.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ template <typename Function> Function * found(void * library, const char * name)
     return reinterpret_cast<Function *>(dlsym(library, name));
 }
 
-// Multiplications that a node takes, roughly.
+// Return roughly how many multiplications a node takes.
 int64_t work_of(const ggml_tensor & node) {
     const int64_t results = node.ne[0] * node.ne[1] * node.ne[2] * node.ne[3];
     switch (node.op) {
@@ -42,12 +42,12 @@ int64_t work_of(const ggml_tensor & node) {
         case GGML_OP_MUL_MAT_ID: return results * node.src[0]->ne[0];
         case GGML_OP_FUSED_UP_GATE:
         case GGML_OP_MOE_FUSED_UP_GATE: return 2 * results * node.src[0]->ne[0];
-        case GGML_OP_FLASH_ATTN_EXT: return 2 * results * node.src[1]->ne[1];  // keys that each token sees
-        default: return 0;  // such a node also begins what the library computes together: no place to cut
+        case GGML_OP_FLASH_ATTN_EXT: return 2 * results * node.src[1]->ne[1];  // keys that each token attends to
+        default: return 0;  // do not cut here: such a node may begin a group that the library computes together
     }
 }
 
-// Are types, operations and tensors of the loaded library those of the headers?
+// Whether types, operations and tensors of the loaded library are those of the headers.
 bool is_of_headers(void * library) {
     auto overhead = found<decltype(ggml_tensor_overhead)>(library, "ggml_tensor_overhead");
     auto type_name = found<decltype(ggml_type_name)>(library, "ggml_type_name");
@@ -89,7 +89,8 @@ bool chickadee_pass_end(Pass * pass) {
     return pass->stopped;
 }
 
-// Asked of each node whether to cut behind it, and after a part whether to go on.
+// The scheduler calls this for each node, with `ask`, to know whether to cut behind it, and after each part, without
+// `ask`, to know whether to go on.
 bool chickadee_pass_goes_on(ggml_tensor * node, bool ask, void * of) {
     auto & pass = *static_cast<Pass *>(of);
     if (!ask) {

@@ -1,11 +1,10 @@
-// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K, Q6_K, Q4_0, Q8_0, IQ4_NL and
-// IQ4_XS as ik_llama.cpp repacks them.
-// Compiled for each set of instructions: see packaging/ik_native.py.
+// Matrix products for few tokens at once, with weights of the types Q4_K, Q5_K, Q6_K, Q4_0, Q8_0, IQ4_NL and IQ4_XS as
+// ik_llama.cpp repacks them. Compiled for each set of instructions (packaging/ik_native.py).
 //
-// ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each
-// of a register's lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load
-// itself. And what comes next is asked of the memory meanwhile: across rows the processor does not guess it.
-// docs/products.md says what that gives.
+// ik_llama.cpp's own products take four rows of weights at a time and shuffle the tokens' numbers again for each four
+// rows. Here each lane of a register holds a row of its own, and the load itself broadcasts four numbers of a token to
+// all lanes. The weights of the next rows are prefetched, because the processor does not predict accesses across rows.
+// docs/products.md gives the speed-up.
 #include "products.hpp"
 
 #include <cstddef>
@@ -19,14 +18,14 @@
 
 namespace {
 
-constexpr int LONGEST = 128;  // blocks of a row whose offsets are kept; more are computed again for each register
+constexpr int LONGEST = 128;  // blocks of a row whose offsets are kept; for longer rows they are computed per register
 
-// The blocks of a register's rows, of the rows that follow, and the tokens' of the same columns.
+// Pointers to the blocks of a register's rows, to the rows that follow, and to the tokens' blocks of the same columns.
 template <typename Block, int tokens> struct Where {
     const Block * block[GROUPS];
     const char * ahead;
     const Token * token[tokens];
-    const int32_t * offsets[tokens];  // beside Q6
+    const int32_t * offsets[tokens];  // used with Q6 only
 };
 
 template <int tokens>
@@ -61,7 +60,7 @@ INLINE void add_block(const Where<Q6, tokens> & where, Vectors<tokens> & result)
         result[i] = plus_product(result[i], d * all(where.token[i]->d), to_floats(sums[i]));
 }
 
-// Of four rows: scales, and what is taken off, of six bits each.
+// Scales and minimums of four rows, of six bits each. A weight is its quant times a scale, less a minimum.
 struct Unpacked {
     alignas(32) int8_t scales[32], mins[32];
 
@@ -78,7 +77,8 @@ struct Unpacked {
     }
 };
 
-// The fifth bits of a row's quants, which stand as bits 0, 2, 1 and 3 of a byte, the second half's in bits 4 to 7.
+// Add the fifth bits of a row's quants. They are bits 0, 2, 1 and 3 of a byte; those of the second half are bits 4 to
+// 7.
 INLINE void add_fifth_bits(const Q5 * const * block, int part, Ints * q) {
     const auto bit = bytes(0x10);
     auto second = sixteens([&](int g) INLINED { return block[g]->high[part]; }), first = up<4>(second);
@@ -92,7 +92,7 @@ INLINE void add_fifth_bits(const Q5 * const * block, int part, Ints * q) {
 }
 INLINE void add_fifth_bits(const Q4 * const *, int, Ints *) {}
 
-// What is taken off all weights of a part, times the sum of the token's numbers.
+// Subtract the minimum of each part's weights, times the sum of the token's numbers in that part.
 template <typename Block, int tokens>
 INLINE void take_off(const Where<Block, tokens> & where, const int8_t * mins, Vectors<tokens> & result) {
     auto d = halves_to_floats([&](int g) INLINED { return where.block[g]->min; });
@@ -134,7 +134,7 @@ INLINE void add_block(const Where<Block, tokens> & where, Vectors<tokens> & resu
         result[i] = plus_product(result[i], d * all(where.token[i]->d), to_floats(sums[i]));
 }
 
-// The product of `tokens` tokens and `rows` rows, a multiple of four.
+// Compute the product of `tokens` tokens and `rows` rows, a multiple of four.
 template <typename Block, int tokens>
 void product(int n, const void * weights, size_t stride, const DataInfo & info, int rows) {
     if constexpr (std::is_same_v<Block, Q6>)
@@ -149,7 +149,7 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
     for (int row = 0; row < rows; row += ROWS) {
         auto from = (const char *)weights + row * stride;
         Where<Block, tokens> where;
-        // Where fewer rows are left than a register holds, the last ones stand there again.
+        // If fewer rows are left than a register holds, the last four rows fill the rest of it.
         for (int g = 0; g < GROUPS; ++g)
             where.block[g] = (const Block *)(from + (row + 4 * g < rows ? 4 * g : rows - row - 4) * stride);
         where.ahead = from + ROWS * stride;
@@ -171,8 +171,8 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
 template <typename Block, size_t... i>
 void replace_all(Products & products, Product & of_sixteen, std::index_sequence<i...>) {
     ((products[i] = product<Block, i + 1>), ...);
-    // Weights are unpacked half as often then; but sums of 16 tokens and weights of Q4 or Q5 need more registers than
-    // AVX-512 has, and with AVX2 they do anyway.
+    // With 16 tokens at once weights are unpacked half as often. But the sums of 16 tokens with weights of Q4 or Q5
+    // need more registers than AVX-512 has; with AVX2 the registers do not suffice anyway.
     if constexpr (ROWS == 8 || std::is_same_v<Block, Q6>) of_sixteen = product<Block, 16>;
 }
 
@@ -187,7 +187,8 @@ bool replace(int n, int type, Products & products, Product & of_sixteen) {
             if (is_short) replace_short<ShortQ4>(products, of_sixteen, counts);
             return is_short;
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-        // Without products of four bytes, weights of eight bits and a table's take as long as with the library's.
+        // Without an instruction for products of four bytes, our products for eight-bit weights and for weights from a
+        // table are no faster than the library's.
         case GGML_TYPE_Q8_0_R8:
             if (is_short) replace_short<ShortQ8>(products, of_sixteen, counts);
             return is_short;

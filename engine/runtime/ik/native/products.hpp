@@ -1,20 +1,21 @@
-// The table of products that ik_llama.cpp computes with, in the words of its own headers, and our sets of them.
+// The table of products that ik_llama.cpp computes with, by the types of its own headers, and our sets of products.
 #pragma once
 #include <array>
 
 #include "iqk/iqk_gemm_kquants.h"
 #include "iqk/iqk_gemm_legacy_quants.h"
 
-// Of `rows` rows of `n` weights, `stride` bytes each. How many tokens there are is known to each function of the table.
+// A product with `rows` rows of `n` weights, `stride` bytes each; each function of the table is for one number of
+// tokens.
 using Product = mul_mat_t;
 using Products = std::array<Product, IQK_MAX_NY>;
 using SetKernels = decltype(&iqk_set_kernels_kquants);
 
-// What products.cpp is for one set of instructions.
+// The functions of products.cpp, compiled for one set of instructions.
 struct ProductSet {
-    // Of rows of `n` weights. False if they are of no type that we know.
+    // Put our products for rows of `n` weights into the table; return false if we have none for this type.
     bool (*replace)(int n, int type, Products & products, Product & of_sixteen);
-    // Output heads, as chickadee_ik.hpp says.
+    // Output heads: see chickadee_ik.hpp.
     int rows;
     size_t (*head_room)(int n, int rows);
     int (*split_head)(const ggml_tensor * head, int rows);

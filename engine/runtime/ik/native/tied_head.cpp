@@ -1,8 +1,8 @@
 // Output heads that have the embedding's weights.
 //
-// ik_llama.cpp loads such weights twice, as two tensors of one name: one whose rows are looked up, and one that is
-// multiplied with. Of weights of that name it puts none into the order that it computes fastest, for rows are found in
-// the file's order only. The second tensor has a name of its own from now on, and is put into that order like all others.
+// ik_llama.cpp loads such weights twice, as two tensors of one name: one whose rows are looked up, and one that is used
+// in products. It does not repack weights of that name into the order that it computes fastest, because rows can be
+// looked up in the file's order only. Here the second tensor gets a name of its own and is repacked like all others.
 #include <dlfcn.h>
 #include <string.h>
 
@@ -11,11 +11,12 @@
 
 namespace {
 
-constexpr int ROWS = 16;  // the library's products of some types take so many rows at a time, and abort otherwise
+constexpr int ROWS = 16;  // the library's products of some types take 16 rows at a time and abort at other numbers
 
 void (*repack)(ggml_tensor *) = nullptr;  // the library's iqk_repack_tensor
 
-// The tensor that was made next in the same context, or null. Its description lies behind its ggml_object.
+// Return the tensor that was made next in the same context, or null. A tensor's description lies behind its
+// ggml_object.
 ggml_tensor * next_of(ggml_tensor * tensor) {
     auto object = (ggml_object *)((char *)tensor - GGML_OBJECT_SIZE);
     do object = object->next;

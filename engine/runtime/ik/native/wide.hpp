@@ -1,4 +1,4 @@
-// Registers of 512 bits with 16 rows of weights, for processors with AVX-512 and VNNI. Included by lanes.hpp.
+// Registers of 512 bits that hold 16 rows of weights, for processors with AVX-512 and VNNI. Included by lanes.hpp.
 #pragma once
 
 namespace {
@@ -29,16 +29,17 @@ INLINE Ints broadcast(const void * four_bytes) { return _mm512_set1_epi32(*(cons
 // a & mask | b
 INLINE Ints either(Ints a, Ints mask, Ints b) { return _mm512_ternarylogic_epi32(a, mask, b, 0xea); }
 
-// Signed bytes of all rows.
+// Widen a signed byte of each row to an int.
 INLINE Ints widened(const int8_t * rows) { return _mm512_cvtepi8_epi32(_mm_load_si128((const __m128i *)rows)); }
 
-// Scales as `add` takes them, and what it begins with where a weight is its quant less 32.
+// Scales in the form that `add_16` and `add_32` take, and the offsets that `add_16` begins with, because a weight is
+// its quant less 32.
 INLINE Ints scale_of(const int8_t * rows) { return widened(rows); }
 INLINE void offsets_of(const Token & token, int32_t * to) {
     for (int s = 0; s < SCALES; ++s) to[s] = -32 * token.sums[s];
 }
 
-// By hand, as GCC 12 broadcasts by an instruction of its own: 3 to 13 % of all time.
+// Written in assembler, because GCC 12 broadcasts with a separate instruction: 3 to 13 % of all time.
 INLINE Ints dot(Ints sum, Ints weights, const int8_t * token) {
     asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(weights), "m"(*(const Word *)token));
     return sum;
@@ -48,22 +49,22 @@ INLINE Ints plus_scaled(Ints sum, Ints products, Ints scale) {
     return _mm512_add_epi32(sum, _mm512_mullo_epi32(products, scale));
 }
 
-// To `sum`, the products of 32 weights, whose quants are at most `most`, and a token's numbers, times the scale.
+// Add to `sum` the products of 32 weights, whose quants are at most `most`, and a token's numbers, times the scale.
 template <int most> INLINE Ints add_32(Ints sum, const Ints * weights, const int8_t * token, Ints scale) {
     auto products = no_ints();
     for (int i = 0; i < 8; ++i) products = dot(products, weights[i], token + 4 * i);
     return plus_scaled(sum, products, scale);
 }
 
-// Of 16 weights, which are their quants less 32.
+// Add the products of 16 weights, which are their quants less 32.
 INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
     auto products = broadcast(offset);
     for (int i = 0; i < 4; ++i) products = dot(products, weights[i], token + 4 * i);
     return plus_scaled(sum, products, scale);
 }
 
-// Of 32 weights, to which something was added, and a token's numbers. `begin`: what that is too much, less than zero, as
-// `begin_with` has it.
+// Return the sum of products of 32 weights and a token's numbers. Something was added to each weight to make it
+// unsigned; `begin` is the negative of what that adds to the sum, in the form that `begin_with` returns.
 INLINE __m128i begin_with(__m128i sums) { return sums; }
 INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
     auto sum = broadcast(begin);
@@ -71,11 +72,12 @@ INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t 
     return sum;
 }
 
-// Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32.
+// The sum for an output head's upper bits. `add` adds the products of 16 weights 8 q - 61; these weights are twice
+// 4 q + 1.5 - 32.
 struct RoughSum {
     Ints sum = no_ints();
 
-    static int offset(int numbers) { return 61 * numbers; }  // of the sum of the token's 16 numbers
+    static int offset(int numbers) { return 61 * numbers; }  // `numbers`: the sum of the token's 16 numbers
     INLINE void add(const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
         auto products = no_ints();
         for (int i = 0; i < 4; ++i) products = dot(products, weights[i], token + 4 * i);
@@ -94,14 +96,14 @@ INLINE void halves(const auto & of, Ints & first, Ints & second) {
     second = _mm512_shuffle_i32x4(ab, cd, 0xdd);
 }
 
-// 16 bytes of each block.
+// Load 16 bytes of each block.
 INLINE Ints sixteens(const auto & of) {
     auto load = [&](int group) INLINED { return _mm_loadu_si128((const __m128i *)of(group)); };
     auto ab = _mm256_set_m128i(load(1), load(0)), cd = _mm256_set_m128i(load(3), load(2));
     return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
 
-// Of blocks of eight rows: 32 bytes of each, and eight float16.
+// Blocks of eight rows: load 32 bytes of each block, and convert eight float16 of each.
 INLINE Ints eights(const auto & of) {
     auto load = [&](int block) INLINED { return _mm256_loadu_si256((const __m256i *)of(block)); };
     return _mm512_inserti64x4(_mm512_castsi256_si512(load(0)), load(1), 1);
@@ -111,18 +113,18 @@ INLINE Floats eights_to_floats(const auto & of) {
     return _mm512_cvtph_ps(_mm256_set_m128i(load(1), load(0)));
 }
 
-// A table of 16 bytes, and those at places below 16.
+// Load a table of 16 bytes, and look up the bytes at `places`, each below 16.
 INLINE Ints table_of(const uint8_t * table) { return _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)table)); }
 INLINE Ints looked_up(Ints table, Ints places) { return _mm512_shuffle_epi8(table, places); }
 
-// Four float16 of each block.
+// Convert four float16 of each block.
 INLINE Floats halves_to_floats(const auto & of) {
     auto load = [&](int group) INLINED { return _mm_loadl_epi64((const __m128i *)of(group)); };
     auto ab = _mm_unpacklo_epi64(load(0), load(1)), cd = _mm_unpacklo_epi64(load(2), load(3));
     return _mm512_cvtph_ps(_mm256_set_m128i(cd, ab));
 }
 
-// From four bytes for each of `parts` in every block to all rows' bytes of a part.
+// Reorder a block's four bytes for each of `parts` so that the bytes of all rows for one part lie together.
 INLINE void gather(const auto & of, int parts, int8_t * to) {
     for (int part = 0; part < parts; part += 4, to += 4 * ROWS) {
         auto load = [&](int group) INLINED {

@@ -1,4 +1,4 @@
-"""The shallow model on our own graph and on llama.cpp, whose logits are what ours must be."""
+"""Fixtures with the shallow model on our own graph and on llama.cpp, whose logits ours must equal."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def oracle_opened() -> Iterator[LlamaRuntime]:
 
 @pytest.fixture
 def target(opened: GraphRuntime, prompt: list[int]) -> GraphRuntime:
-    """After a short prompt."""
+    """Return our runtime after it has read a short prompt."""
     opened.truncate(0)
     list(prefill(opened, prompt))
     return opened
@@ -57,7 +57,7 @@ def target(opened: GraphRuntime, prompt: list[int]) -> GraphRuntime:
 
 @pytest.fixture
 def oracle(oracle_opened: LlamaRuntime, prompt: list[int]) -> LlamaRuntime:
-    """llama.cpp after the same prompt."""
+    """Return llama.cpp's runtime after it has read the same prompt."""
     oracle_opened.truncate(0)
     list(prefill(oracle_opened, prompt))
     return oracle_opened

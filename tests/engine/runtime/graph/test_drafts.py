@@ -1,4 +1,4 @@
-"""Drafts, and tokens that stay uncached, on our own graph with the real default model."""
+"""Drafts and uncached tokens on our own graph with the real default model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.engine import Engine
 from engine.protocol import Sampling
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask, loaded_from, some_and_all
-from tests.engine.kv import test_real_policies as policies
+from tests.engine.kv import test_policy_answers as policies
 from tests.engine.speculative import test_real_drafts as drafts
 from tests.engine.speculative.test_real_drafts import engine, free_passes
 
@@ -45,7 +45,7 @@ def test_a_seed_gives_the_same_text_when_a_layer_drafts(engine, free_passes):
 
 def test_a_pass_that_a_layer_has_begun_tells_nothing_of_other_passes(engine, monkeypatch):
     seen = []
-    monkeypatch.setattr(type(engine._loaded().measured), "observe", lambda _judge, passed: seen.append(passed))
+    monkeypatch.setattr(type(engine._loaded().cost_measurements), "observe", lambda _judge, passed: seen.append(passed))
     numbers = ask(engine, QUESTION, max_tokens=8, **drafts.LAYERS["a layer as published"])[1].statistics
     assert numbers.drafted
     assert all(not passed.drafted for passed in seen)
@@ -61,7 +61,7 @@ def test_layers_that_are_not_there(engine, layers, message):
 def test_without_a_measurement_three_quarters_of_the_layers_draft(engine, free_passes):
     middle = engine._loaded().sources.exits
     assert middle.drafter(None).exit.layers == 22
-    assert middle.paying() == ()
+    assert middle.paying_drafters() == ()
 
 
 @pytest.mark.parametrize("questions", some_and_all(policies.QUESTIONS, 3))

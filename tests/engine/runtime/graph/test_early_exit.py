@@ -1,4 +1,4 @@
-"""Looking ahead with a model's lower layers: what they say, and that nothing of it is left behind."""
+"""Looking ahead with a model's lower layers gives the right logits and leaves no trace."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 
 from engine.runtime.contexts import ContextOptions, KVMode
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.modes import split_kv
+from engine.runtime.graph.modes import make_head_split_kv
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import EarlyExitRuntime, Tree, prefill
 from engine.runtime.llama.runtime import LlamaRuntime, Model
 from engine.stop import StopFlag, Stopped
-from tests.engine.runtime.graph.test_models import QKV
+from tests.engine.runtime.graph.test_model import QKV
 from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny
 
 OPTIONS = ContextOptions(n_ctx=512, threads=1)
@@ -28,7 +28,10 @@ PROMPT = [i * 7 % VOCABULARY for i in range(250)]
 
 @pytest.fixture(scope="module", params=SHAPES)
 def pair(request, tmp_path_factory) -> Iterator[tuple[GraphRuntime, ...]]:
-    """Two targets of one tiny model, whose weights are exact: else rounding makes more of the last bits."""
+    """Yield two runtimes of one tiny model.
+
+    Its weights are exact, because rounded weights would amplify differences in the last bits.
+    """
     path = tmp_path_factory.mktemp("tiny") / "m.gguf"
     write_tiny(path, request.param, layers=LAYERS, type=gguf.GGMLQuantizationType.F32, **SHAPES[request.param])
     with ExitStack() as stack:
@@ -47,7 +50,10 @@ def targets(pair):
 @pytest.mark.parametrize("architecture", SHAPES)
 @pytest.mark.parametrize("layers", range(1, LAYERS))
 def test_the_logits_are_those_of_a_model_with_the_lower_layers_alone(tmp_path, architecture, layers):
-    """As llama.cpp computes it, to the last bit: of the tiny models the first layers are the same."""
+    """The logits equal llama.cpp's to the last bit.
+
+    Tiny models with different numbers of layers have the same first layers.
+    """
     whole, part = (
         write_tiny(tmp_path / f"{n}.gguf", architecture, layers=n, **SHAPES[architecture]) for n in (LAYERS, layers)
     )
@@ -92,7 +98,7 @@ def test_other_tokens_than_those_looked_ahead_at(targets):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_is_left_of_any_look_ahead(targets, seed):
-    """A walk over the edge of a bucket, beside a target that never looks ahead."""
+    """A random walk over the edge of a bucket gives the same logits as a runtime that never looks ahead."""
     dice = random.Random(seed)
     target, plain = targets
     for _ in range(40):
@@ -119,7 +125,7 @@ def test_nothing_is_left_of_any_look_ahead(targets, seed):
             if tree.is_line:
                 one.truncate(base + len(inputs) + len(path))
             else:
-                one.keep(len(inputs), path)
+                one.keep_path(len(inputs), path)
         assert target.size == plain.size
         if target.size > 400:
             for one in targets:
@@ -131,7 +137,7 @@ def branch(dice: random.Random) -> list[int]:
 
 
 def close(a, b) -> bool:
-    """But for the last bits, in which passes of other sizes differ."""
+    """Return whether two rows are equal except for the last bits, in which passes of other sizes differ."""
     return bool(np.abs(a - b).max() < 1e-2 * (b.max() - b.min()))
 
 
@@ -154,7 +160,9 @@ def test_heads_that_keep_less_cannot_exit(tmp_path):
     options = ContextOptions(n_ctx=512, threads=1, kv_mode=KVMode("window", 0.5))
     with closing(GraphModel(path)) as model:
         heads = [(0, 0)]
-        target = GraphRuntime(model, options, StopFlag(), None, lambda m, n, mode: split_kv(m, n, mode.name, heads))
+        target = GraphRuntime(
+            model, options, StopFlag(), None, lambda m, n, mode: make_head_split_kv(m, n, mode.name, heads)
+        )
         with closing(target):
             assert isinstance(target, EarlyExitRuntime)
             assert not target.exits

@@ -1,4 +1,4 @@
-"""The engine's tests in which the runtime has a part, with our own graph in place of llama.cpp."""
+"""The engine's tests that depend on the runtime, with our own graph in place of llama.cpp."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from engine.protocol import Load
 from tests.engine.runtime.test_llama import (
     test_a_second_turn_reuses_the_first_ones_tokens,
     test_a_seed_gives_the_same_text,
+    test_a_snapshot_is_restored,
     test_editing_an_earlier_message_reuses_up_to_the_edit,
     test_growing_saving_and_restoring_change_no_answer,
     test_prepare_makes_the_next_prompt_short,
     test_stop_inside_a_pass_keeps_the_session_whole,
-    test_what_is_set_aside_comes_back,
 )
 from tests.engine.shallow import shallow_model
 
 __all__ = [
     "test_a_second_turn_reuses_the_first_ones_tokens",
     "test_a_seed_gives_the_same_text",
+    "test_a_snapshot_is_restored",
     "test_editing_an_earlier_message_reuses_up_to_the_edit",
     "test_growing_saving_and_restoring_change_no_answer",
     "test_prepare_makes_the_next_prompt_short",
     "test_stop_inside_a_pass_keeps_the_session_whole",
-    "test_what_is_set_aside_comes_back",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Which tokens the compressed heads hold."""
+"""Slots of the compressed heads: which tokens they hold."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.runtime.graph.published import PublishedSlots
-from engine.runtime.graph.slots import BLOCK, PROTECTED, SINKS, MergedSlots, WindowSlots, window
+from engine.runtime.graph.slots import MERGE_BLOCK, PROTECTED_TOKENS, SINK_TOKENS, MergedSlots, WindowSlots, window_size
 
 KINDS = [MergedSlots, WindowSlots]
 
 
 def read(slots, tokens, step=32) -> None:
-    """Tokens behind those that are held, in passes of `step`."""
+    """Append tokens in passes of `step`."""
     for begin in range(0, len(tokens), step):
-        slots.begin(slots.settled + len(slots.tail))
-        slots.take(tokens[begin : begin + step])
-    slots.begin(slots.settled + len(slots.tail))
+        slots.begin_pass(slots.settled + len(slots.tail))
+        slots.assign(tokens[begin : begin + step])
+    slots.begin_pass(slots.settled + len(slots.tail))
 
 
 def seen(slots) -> list[int]:
@@ -28,11 +28,11 @@ def seen(slots) -> list[int]:
 def test_the_newest_tokens_are_never_merged():
     slots = MergedSlots(1024)
     read(slots, [7] * 300)
-    assert len(slots.tail) >= PROTECTED
-    assert slots.held == SINKS + 1 + len(slots.tail)
+    assert len(slots.tail) >= PROTECTED_TOKENS
+    assert slots.held == SINK_TOKENS + 1 + len(slots.tail)
     (entry,) = slots.entries.values()
     slot, count, _ = entry
-    assert count == 300 - len(slots.tail) - SINKS
+    assert count == 300 - len(slots.tail) - SINK_TOKENS
     assert slots.bias[slot] == np.float16(np.log(count))
 
 
@@ -46,7 +46,7 @@ def test_distinct_tokens_keep_entries_of_their_own():
 def test_a_window_holds_the_first_tokens_and_the_newest():
     slots = WindowSlots(4096)
     read(slots, list(range(2000)))
-    assert window(2000) + SINKS <= slots.held <= window(2000) + SINKS + BLOCK
+    assert window_size(2000) + SINK_TOKENS <= slots.held <= window_size(2000) + SINK_TOKENS + MERGE_BLOCK
     assert slots.tail[-1][1] == 1999
 
 
@@ -56,9 +56,9 @@ def test_what_was_drafted_and_dropped_leaves_no_trace(kind):
     plain, other = kind(1024), kind(1024)
     read(plain, tokens[:400])
     read(other, tokens[:400])
-    other.begin(400)
-    other.take([1, 2, 3, 4, 5])
-    other.begin(400)
+    other.begin_pass(400)
+    other.assign([1, 2, 3, 4, 5])
+    other.begin_pass(400)
     assert other.state()["tail"].tolist() == plain.state()["tail"].tolist()
     assert (other.bias == plain.bias).all()
 
@@ -67,10 +67,10 @@ def test_what_was_drafted_and_dropped_leaves_no_trace(kind):
 def test_a_branch_is_kept(kind):
     slots = kind(1024)
     read(slots, list(range(100)))
-    slots.begin(100)
-    new = slots.take([500, 501, 502, 503])
-    slots.keep(100, [0, 2])
-    slots.begin(102)
+    slots.begin_pass(100)
+    new = slots.assign([500, 501, 502, 503])
+    slots.keep_nodes(100, [0, 2])
+    slots.begin_pass(102)
     assert [slot for slot, _ in slots.tail[-2:]] == [new[0], new[2]]
     assert len(seen(slots)) == 102
 

@@ -1,4 +1,4 @@
-"""Draft trees on our own graph, with the real default model."""
+"""Draft trees on our own graph, with the shallow model."""
 
 from __future__ import annotations
 

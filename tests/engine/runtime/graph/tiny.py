@@ -1,4 +1,4 @@
-"""Small GGUF files with random weights, of every architecture and shape that our own graph computes."""
+"""Small GGUF files with random weights, in every architecture and shape that our own graph computes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ WIDTH, FEED_FORWARD, VOCABULARY, LAYERS = 128, 192, 320, 2
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`biases` and `norms`: names of tensors that have one. The first layers are the same whatever `layers` is."""
+    """Architecture options of a tiny model; `biases` and `norms` name the tensors that have one.
+
+    The first layers are the same whatever `layers` is.
+    """
 
     layers: int = LAYERS
     width: int = WIDTH
@@ -34,7 +37,7 @@ class Shape:
 
 
 def write_tiny(path: Path, architecture: str, **shape: Any) -> Path:
-    """Of a `Shape` given by name. Without a vocabulary: token ids only."""
+    """Write a model without a vocabulary (token ids only); `shape` gives fields of `Shape`."""
     made, dice = Shape(**shape), np.random.default_rng(1)
     writer = gguf.GGUFWriter(path, architecture)
     _add_metadata(writer, made)
@@ -74,7 +77,7 @@ def _add_metadata(writer: gguf.GGUFWriter, shape: Shape) -> None:
 
 
 def tensors_of(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and sizes."""
+    """Yield the names and sizes of a model's tensors."""
     yield "token_embd.weight", (shape.vocabulary, shape.width)
     yield "output_norm.weight", (shape.width,)
     if not shape.tied:

@@ -1,3 +1,3 @@
-"""The tests in `alone` run in processes of their own: see `test_alone`."""
+"""The tests in `alone` run in processes of their own, which `test_alone` starts."""
 
 collect_ignore = ["alone"]

@@ -18,8 +18,8 @@ from tests.engine.runtime.test_llama import LONG
 from tests.engine.shallow import shallow_model
 
 ALONE = Path(__file__).parent / "alone"
-COMPUTING = ("target", "tree", "native", "eight_rows", "output_head", "model", "dry", "architectures")
-ANSWERING = ("answers", "drafts", "pair")
+COMPUTING = ("runtime", "tree", "native", "eight_rows", "output_head", "model", "dry", "needs")
+ANSWERING = ("answers", "drafts", "draft_model")
 pytestmark = needs_ik
 
 
@@ -43,7 +43,7 @@ def test_alone(names):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_alone_at_length():
-    run_alone("-m", "slow", *files(("target", *ANSWERING)))
+    run_alone("-m", "slow", *files(("runtime", *ANSWERING)))
 
 
 def test_greedy_answers_are_llama_cpps(whole, tmp_path, monkeypatch):
@@ -55,11 +55,11 @@ def test_greedy_answers_are_llama_cpps(whole, tmp_path, monkeypatch):
 
 
 def reused_of_saved(backend: BackendName) -> int:
-    """How many tokens of a chat an engine finds saved, which it answers and saves again."""
+    """Answer a chat with a new engine, save it again, and return how many of its tokens were found saved."""
     with closing(Engine()) as engine:
         engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=1, backend=backend))
         _, finished = ask(engine, LONG, max_tokens=4, chat="c1")
-        engine._loaded().memory.save(disk_bytes_per_s=1e12)
+        engine._loaded().chat_cache.save(disk_bytes_per_s=1e12)
         reused: int = finished.statistics.reused_tokens
         return reused
 

@@ -1,4 +1,7 @@
-"""A chat that llama.cpp saved, opened by ik_llama.cpp. Not collected by name: `test_alone` has it saved first."""
+"""A chat that llama.cpp saved, opened by ik_llama.cpp.
+
+Not collected by its name: `test_alone` has the chat saved first and then runs this file.
+"""
 
 from __future__ import annotations
 

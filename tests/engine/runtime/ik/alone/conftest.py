@@ -37,18 +37,18 @@ def prompt(model: IkModel) -> list[int]:
 
 
 @pytest.fixture(scope="session")
-def opened(model: IkModel) -> Iterator[IkRuntime]:
+def runtime(model: IkModel) -> Iterator[IkRuntime]:
     target = IkRuntime(model, ContextOptions(n_ctx=1024, threads=1), StopFlag())
     yield target
     target.close()
 
 
 @pytest.fixture
-def target(opened: IkRuntime, prompt: list[int]) -> IkRuntime:
-    """After a short prompt."""
-    opened.truncate(0)
-    list(prefill(opened, prompt))
-    return opened
+def target(runtime: IkRuntime, prompt: list[int]) -> IkRuntime:
+    """Return the runtime after a short prompt."""
+    runtime.truncate(0)
+    list(prefill(runtime, prompt))
+    return runtime
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +59,7 @@ def loaded() -> Iterator[Engine]:
 
 @pytest.fixture
 def engine(loaded: Engine) -> Engine:
-    """The loaded shallow model with an empty session."""
+    """Return the loaded shallow model with an empty session."""
     return emptied(loaded)
 
 
@@ -71,5 +71,5 @@ def loaded_whole() -> Iterator[Engine]:
 
 @pytest.fixture
 def whole(loaded_whole: Engine) -> Engine:
-    """The default model with an empty session: for tests that need text with some sense in it."""
+    """Return the whole default model with an empty session, for tests that need a text that makes sense."""
     return emptied(loaded_whole)

@@ -23,6 +23,6 @@ for each in SAME_CODE:
 
 
 def test_one_library(engine):
-    """After all that the tests above do."""
+    """This runs after the tests above, which must not have loaded llama.cpp."""
     assert engine.status(0).model.backend == "ik"
     assert "llama_cpp" not in sys.modules

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.engine.kv.test_real_policies import *  # noqa: F403
+from tests.engine.kv.test_policy_answers import *  # noqa: F403
 from tests.engine.speculative import test_real_drafts as drafts
 from tests.engine.speculative.test_real_drafts import *  # noqa: F403
 

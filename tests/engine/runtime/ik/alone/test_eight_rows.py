@@ -1,4 +1,4 @@
-"""Our products with Q4_0, Q8_0, IQ4_NL and IQ4_XS: the library's, and the same bits as in plain arithmetic."""
+"""Our products with Q4_0, Q8_0, IQ4_NL and IQ4_XS, compared with the library's and with plain arithmetic."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.engine.runtime.ik.alone.test_native import fused, multiplied, needs_products, own, quantised
+from tests.engine.runtime.ik.alone.test_native import (
+    fused_multiply_add,
+    library_product,
+    needs_products,
+    product_code,
+    quantise_tokens,
+)
 
-__all__ = ["own"]
+__all__ = ["product_code"]
 
 pytestmark = needs_products
 
@@ -20,8 +26,15 @@ TABLE = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 6
 
 @dataclass(frozen=True)
 class Kind:
-    """Of weights: `number` is ggml's, `length` how many of a row are in a block of `bytes`. `tokens`: their type, what
-    quantises them, the bytes of a block; `lengths` of rows that are tried; `together`: rows in a block."""
+    """A kind of weights.
+
+    - `number`: ggml's number of the type.
+    - `length`, `bytes`: weights of a row in a block, and bytes of such a block.
+    - `tokens`: ggml's type of the tokens, the function that quantises them, and the bytes of one of their blocks.
+    - `lengths`: lengths of rows that are tested.
+    - `for_avx2`: whether our AVX2 set has a product for this kind.
+    - `together`: rows in a block.
+    """
 
     number: int
     length: int
@@ -42,8 +55,11 @@ KINDS = {
 FOUR = 4 * SHORT_TOKENS[2]
 
 
-def some_weights(kind: Kind, rows: int, n: int, seed: int) -> np.ndarray:
-    """(rows that are together, block, byte). Any bytes are weights, but for the float16 that they are multiplied by."""
+def random_weights(kind: Kind, rows: int, n: int, seed: int) -> np.ndarray:
+    """Return random weights as bytes: (block of rows, block, byte).
+
+    All bytes are valid weights, except the float16 scales at the beginning of a block.
+    """
     random = np.random.default_rng(seed)
     blocks = random.integers(0, 256, (rows // kind.together, n // kind.length, kind.together * kind.bytes), np.uint8)
     scales = random.uniform(-1, 1, (*blocks.shape[:2], kind.together)).astype(np.float16)
@@ -51,21 +67,21 @@ def some_weights(kind: Kind, rows: int, n: int, seed: int) -> np.ndarray:
     return blocks
 
 
-def some_tokens(kind: Kind, count: int, n: int, seed: int) -> np.ndarray:
+def random_tokens(kind: Kind, count: int, n: int, seed: int) -> np.ndarray:
     numbers = np.random.default_rng(seed).normal(size=(count, n)).astype(np.float32)
     numbers[-1] = np.where(np.arange(n) % 3, 1, -1)  # every quant at its limit
     numbers[0, :PART] = 1
     numbers[0, PART : 2 * PART] = 0
     _, function, size = kind.tokens
-    return quantised(numbers, function, n // kind.length * size)
+    return quantise_tokens(numbers, function, n // kind.length * size)
 
 
 def product(weights: np.ndarray, tokens: np.ndarray, kind: Kind, rows: int, n: int) -> np.ndarray:
-    return multiplied(weights, (kind.number, n // kind.length * kind.bytes), tokens, kind.tokens[0], (rows, n))
+    return library_product(weights, (kind.number, n // kind.length * kind.bytes), tokens, kind.tokens[0], (rows, n))
 
 
 def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: Kind) -> np.ndarray:
-    """Block after block, each a sum of whole numbers: (token, row)."""
+    """Return the product (token, row), computed block after block, each a sum of whole numbers."""
     d, quants = table_tokens(tokens) if kind.length == 256 else short_tokens(tokens)
     together = kind.together
     result = np.zeros((len(tokens), together * len(weights)), np.float32)
@@ -73,19 +89,19 @@ def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: Kind) -> np.nda
         to = result[:, first : first + together]
         for i, block in enumerate(blocks):
             scales = block[: 2 * together].view(np.float16).astype(np.float32)
-            rows = unpacked(block[2 * together :], kind)
+            rows = unpack(block[2 * together :], kind)
             sums = quants[:, i] @ rows.T
-            to[:] = fused(scales * d[:, i, None], sums.astype(np.float32), to)
+            to[:] = fused_multiply_add(scales * d[:, i, None], sums.astype(np.float32), to)
     return result
 
 
-def unpacked(block: np.ndarray, kind: Kind) -> np.ndarray:
-    """(row, column), times the whole numbers that some of them share."""
+def unpack(block: np.ndarray, kind: Kind) -> np.ndarray:
+    """Return the weights of a block as (row, column), multiplied by the whole-number scales that some of them share."""
     if kind is KINDS["Q8_0"]:
         return by_rows(block.view(np.int8).astype(np.int64))
     if kind is KINDS["Q4_0"]:
         return by_rows(np.concatenate([block & 15, block >> 4]).astype(np.int64) - 8)
-    if kind is KINDS["IQ4_NL"]:  # in turns: 0 to 3 and 8 to 11, 16 to 19 and 24 to 27, 4 to 7 and 12 to 15, ...
+    if kind is KINDS["IQ4_NL"]:  # columns 0 to 3 and 8 to 11, then 16 to 19 and 24 to 27, 4 to 7 and 12 to 15, ...
         fours = block.reshape(2, 2, 4, 4)  # (odd four of columns, half, row, column)
         return TABLE[np.stack([fours & 15, fours >> 4]).transpose(3, 2, 0, 1, 4).reshape(4, PART)]
     high, low, quants = block[:16], block[16:48], block[48:].reshape(8, 4, 32)
@@ -99,12 +115,12 @@ def unpacked(block: np.ndarray, kind: Kind) -> np.ndarray:
 
 
 def by_rows(numbers: np.ndarray) -> np.ndarray:
-    """From four of each row side by side to (row, column)."""
+    """Reorder numbers that lie as four of each row side by side to (row, column)."""
     return np.swapaxes(numbers.reshape(8, 8, 4), 0, 1).reshape(8, PART)
 
 
 def short_tokens(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scales (token, block) and quants (token, block, column)."""
+    """Return the tokens' scales (token, block) and quants (token, block, column)."""
     whole = tokens.shape[1] // FOUR * FOUR
     fours, ones = tokens[:, :whole].reshape(len(tokens), -1, FOUR), tokens[:, whole:].reshape(len(tokens), -1, 36)
     scales = np.concatenate([each.reshape(len(tokens), -1) for each in (fours[..., :8], ones[..., :2])], 1)
@@ -114,15 +130,15 @@ def short_tokens(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def table_tokens(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As above."""
+    """Return the tokens' scales (token, block) and quants (token, block, column), from blocks of 256."""
     blocks = tokens.reshape(len(tokens), -1, 296)
     return blocks[..., :4].copy().view(np.float32)[..., 0], blocks[..., 8:264].view(np.int8).astype(np.int64)
 
 
 @cache
-def in_plain_arithmetic(kind: Kind, rows: int, n: int, fill: int | None, count: int) -> tuple[np.ndarray, ...]:
-    """Weights, tokens and their product, worked out once for all sets."""
-    weights, tokens = some_weights(kind, rows, n, seed=rows), some_tokens(kind, count, n, seed=count)
+def expected_product(kind: Kind, rows: int, n: int, fill: int | None, count: int) -> tuple[np.ndarray, ...]:
+    """Return weights, tokens and their product in plain arithmetic, cached because all sets of products need them."""
+    weights, tokens = random_weights(kind, rows, n, seed=rows), random_tokens(kind, count, n, seed=count)
     if fill is not None:
         weights[..., 2 * kind.together :] = fill
     return weights, tokens, plain_product(weights, tokens, kind)
@@ -133,15 +149,15 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 @each_kind
 @pytest.mark.parametrize("rows", [8, 16, 24, 136])
-def test_products_are_the_librarys(own, kind, rows):
-    """Which takes from a rounded sum of the token's numbers what it added to each weight."""
+def test_products_are_the_librarys(product_code, kind, rows):
+    """Results differ a little: the library subtracts a rounded number for what it added to each weight."""
     for n in kind.lengths:
-        weights = some_weights(kind, rows, n, seed=rows)
+        weights = random_weights(kind, rows, n, seed=rows)
         for count in (*range(1, 10), 16, 19):
-            tokens = some_tokens(kind, count, n, seed=count)
-            own.chickadee_products_replace(False)
+            tokens = random_tokens(kind, count, n, seed=count)
+            product_code.chickadee_products_replace(False)
             theirs = product(weights, tokens, kind, rows, n)
-            own.chickadee_products_replace(True)
+            product_code.chickadee_products_replace(True)
             ours = product(weights, tokens, kind, rows, n)
             assert np.isfinite(ours).all()
             assert np.abs(theirs - ours).max() <= 2e-2 * np.abs(theirs).max(), (n, count)
@@ -150,29 +166,29 @@ def test_products_are_the_librarys(own, kind, rows):
 @each_kind
 @pytest.mark.parametrize("rows", [8, 16, 24, 40])
 @pytest.mark.parametrize("fill", [None, 0x00, 0x0F, 0x7F, 0x80, 0xF0, 0xFF])
-def test_products_are_the_same_bits_as_in_plain_arithmetic(request, own, kind, rows, fill):
-    """With each set that has them, for any number of rows and tokens, and with every quant at its limits."""
-    if request.node.callspec.params["own"].name == "AVX2" and not kind.for_avx2:
-        pytest.skip("the library's own compute")
+def test_products_are_the_same_bits_as_in_plain_arithmetic(request, product_code, kind, rows, fill):
+    """This holds for each set that has the kind, any number of rows and tokens, and with every quant at its limits."""
+    if request.node.callspec.params["product_code"].name == "AVX2" and not kind.for_avx2:
+        pytest.skip("the library's product_code compute")
     for n in kind.lengths if fill is None else kind.lengths[1:2]:
         for count in (*range(1, 9), 16, 27) if fill is None else (3,):
-            weights, tokens, expected = in_plain_arithmetic(kind, rows, n, fill, count)
+            weights, tokens, expected = expected_product(kind, rows, n, fill, count)
             assert np.array_equal(product(weights, tokens, kind, rows, n), expected), (n, count)
 
 
 @each_kind
-def test_rows_may_be_longer_than_any_model_s(own, kind):
-    """As long as ours take, and longer, which the library computes."""
+def test_rows_may_be_longer_than_any_model_s(product_code, kind):
+    """Our products take the first length; the second, longer one is left to the library."""
     for n in (PART * 1024, PART * 1024 + kind.length):
-        weights, tokens = some_weights(kind, 16, n, seed=8), some_tokens(kind, 3, n, seed=9)
+        weights, tokens = random_weights(kind, 16, n, seed=8), random_tokens(kind, 3, n, seed=9)
         found, expected = product(weights, tokens, kind, 16, n), plain_product(weights, tokens, kind)
         assert np.abs(found - expected).max() <= 2e-2 * np.abs(expected).max()
 
 
 @each_kind
-def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
-    """So drafts are verified with the very numbers that plain decoding would have."""
-    weights, tokens = some_weights(kind, 72, 768, seed=1), some_tokens(kind, 19, 768, seed=2)
+def test_a_token_s_product_is_the_same_beside_any_others(product_code, kind):
+    """Therefore drafts are verified with exactly the numbers that plain decoding would have."""
+    weights, tokens = random_weights(kind, 72, 768, seed=1), random_tokens(kind, 19, 768, seed=2)
     alone = np.concatenate([product(weights, tokens[i : i + 1], kind, 72, 768) for i in range(19)])
     for count in (8, 16, 19):
         assert np.array_equal(product(weights, tokens[:count], kind, 72, 768), alone[:count])

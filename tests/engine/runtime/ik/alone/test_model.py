@@ -11,7 +11,7 @@ import pytest
 from common.failures import Failure
 from engine.loading.libraries import backend
 from engine.runtime.contexts import ContextOptions
-from engine.runtime.ik.library import native, opened
+from engine.runtime.ik.library import native, open_library
 from engine.runtime.ik.runtime import EMBEDDING, IkModel, IkRuntime
 from engine.runtime.interface import prefill
 from engine.stop import StopFlag, Stopped
@@ -66,14 +66,14 @@ def test_what_the_file_says(model):
 
 
 def test_a_head_that_shares_the_embeddings_weights_is_repacked(model, prompt, monkeypatch):
-    """Of eight bits here, which no step reads in two parts."""
-    own = native()
-    if own is None:
+    """This head has eight bits, which no step reads in two parts."""
+    native_code = native()
+    if native_code is None:
         pytest.skip("without native code it stays in the file's order")
     monkeypatch.setattr(IkModel, "_repacked_head", lambda *_: None)
     rows = []
     with closing(IkModel(shallow_model())) as as_loaded:
-        assert own.code.chickadee_tied_head(embedding_of(model)) is None  # there is no third one
+        assert native_code.code.chickadee_tied_head(embedding_of(model)) is None  # there is no third one
         for each in (model, as_loaded):
             with closing(IkRuntime(each, ContextOptions(n_ctx=256, threads=1), StopFlag())) as target:
                 *_, last = prefill(target, prompt)
@@ -82,7 +82,7 @@ def test_a_head_that_shares_the_embeddings_weights_is_repacked(model, prompt, mo
 
 
 def embedding_of(model: IkModel) -> int:
-    found: int = opened().functions.llama_get_model_tensor(model.pointer, EMBEDDING.encode())
+    found: int = open_library().functions.llama_get_model_tensor(model.pointer, EMBEDDING.encode())
     return found
 
 

@@ -1,5 +1,8 @@
-"""Our native code: products compute what the library's do of the same weights and tokens, passes are stopped, and the
-buffer of logits is not filled with zeros. `make test-native` runs it with the compiler's checks."""
+"""Our native code for ik_llama.cpp: its products, stopping a pass, and leaving the buffer of logits unfilled.
+
+Products must equal the library's for the same weights and tokens. `make test-native` runs these tests with the
+compiler's checks.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +21,30 @@ from engine.machine import processor_features
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native as module
-from engine.runtime.ik.library import build, kernels, native, opened
-from engine.runtime.ik.native import FILE, PRODUCT_SETS, ProductSet, in_front, product_sets, started
-from engine.runtime.ik.runtime import AbortedPass, IkRuntime
+from engine.runtime.ik.library import build, kernels, native, open_library
+from engine.runtime.ik.native import FILE, PRODUCT_SETS, ProductSet, preload_native, product_sets, start_native
+from engine.runtime.ik.runtime import AbortablePass, IkRuntime
 from engine.runtime.interface import Row, prefill
 from engine.stop import StopFlag, Stopped
 
 BLOCK = 256
-WEIGHTS = {
-    212: (144, 8),
-    213: (176, 8),
-    214: (210, 4),
-}  # ggml_type: bytes of a block, float16 at the beginning of four rows' blocks
+# ggml_type: bytes of a block, number of float16 at the beginning of four rows' blocks
+WEIGHTS = {212: (144, 8), 213: (176, 8), 214: (210, 4)}
 Q8_K32 = (148, "quantize_row_q8_K32")
 TOKENS = {212: Q8_K32, 213: Q8_K32, 214: (15, "iqk_quantize_row_q8_K")}
 TOKEN_BYTES = 296
 SETS_HERE = [products for products in PRODUCT_SETS if processor_features() >= products.needs]
 MARK = 12345.0
-AFTER = 100  # nodes
+STOP_AFTER = 100  # nodes
 needs_native = pytest.mark.skipif(not FILE.exists(), reason="no native code for this computer")
 needs_products = pytest.mark.skipif(not FILE.exists() or not SETS_HERE, reason="no products for this computer")
 
 
 @pytest.fixture(params=PRODUCT_SETS, ids=lambda products: products.name)
-def own(request):
-    """Computes with each set of products that this processor has."""
+def product_code(request):
+    """Yield our code while it computes with one set of products; skip sets that this processor cannot compute."""
     products: ProductSet = request.param
-    found, library = native(), opened().code
+    found, library = native(), open_library().code
     assert found is not None
     assert found.products is not None
     if products not in product_sets(found.code):
@@ -54,8 +54,8 @@ def own(request):
     assert found.code.chickadee_start(library._handle, found.products.number)
 
 
-def some_weights(kind: int, rows: int, n: int, seed: int) -> np.ndarray:
-    """Any bytes are weights, but for the float16 that they are multiplied by."""
+def random_weights(kind: int, rows: int, n: int, seed: int) -> np.ndarray:
+    """Return random weights: all bytes are valid weights, except the float16 scales at the beginning of a block."""
     size, scales = WEIGHTS[kind]
     random = np.random.default_rng(seed)
     blocks = random.integers(0, 256, (rows // 4 * n // BLOCK, 4 * size), np.uint8)
@@ -63,39 +63,41 @@ def some_weights(kind: int, rows: int, n: int, seed: int) -> np.ndarray:
     return blocks
 
 
-def some_tokens(kind: int, count: int, n: int, seed: int) -> np.ndarray:
+def random_tokens(kind: int, count: int, n: int, seed: int) -> np.ndarray:
     numbers = np.random.default_rng(seed).normal(size=(count, n)).astype(np.float32)
     numbers[-1] = np.where(np.arange(n) % 3, 1, -1)  # every quant at its limit
     numbers[0, :BLOCK] = 1
-    return quantised(numbers, TOKENS[kind][1], n // BLOCK * TOKEN_BYTES)
+    return quantise_tokens(numbers, TOKENS[kind][1], n // BLOCK * TOKEN_BYTES)
 
 
-def quantised(numbers: np.ndarray, function: str, size: int) -> np.ndarray:
-    """The bytes of each token, `size` of them, as the library's function makes them."""
-    found = np.zeros((len(numbers), size), np.uint8)
-    quantise: Any = opened().code[function]
+def quantise_tokens(numbers: np.ndarray, function: str, size: int) -> np.ndarray:
+    """Return the bytes of each token, `size` of them, as the library's function makes them."""
+    result = np.zeros((len(numbers), size), np.uint8)
+    quantise: Any = open_library().code[function]
     quantise.argtypes, quantise.restype = [c_void_p, c_void_p, c_int64], None
-    for row, to in zip(numbers, found, strict=True):
+    for row, to in zip(numbers, result, strict=True):
         quantise(row.ctypes.data, to.ctypes.data, numbers.shape[1])
-    return found
+    return result
 
 
 def product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int, n: int) -> np.ndarray:
-    return multiplied(weights, (kind, n // BLOCK * WEIGHTS[kind][0]), tokens, TOKENS[kind][0], (rows, n))
+    return library_product(weights, (kind, n // BLOCK * WEIGHTS[kind][0]), tokens, TOKENS[kind][0], (rows, n))
 
 
-def multiplied(
-    weights: np.ndarray, of_weights: tuple[int, int], tokens: np.ndarray, of_tokens: int, shape: tuple[int, int]
+def library_product(
+    weights: np.ndarray, weight_layout: tuple[int, int], tokens: np.ndarray, token_type: int, shape: tuple[int, int]
 ) -> np.ndarray:
-    """As the library multiplies: (token, row). `of_weights`: ggml_type, and bytes of a row; `of_tokens`: ggml_type;
-    `shape`: of the weights."""
-    multiply: Any = opened().code.iqk_mul_mat
+    """Return the product (token, row) by the library's function, which uses our products where they replace its own.
+
+    `weight_layout`: ggml_type and bytes of a row; `token_type`: ggml_type; `shape`: rows and columns of the weights.
+    """
+    multiply: Any = open_library().code.iqk_mul_mat
     multiply.argtypes = [c_long] * 3 + 2 * [c_int, c_void_p, c_long] + [c_void_p, c_long, c_int, c_int]
     multiply.restype = c_bool
-    (rows, n), (kind, stride) = shape, of_weights
+    (rows, n), (kind, stride) = shape, weight_layout
     result = np.full((len(tokens), rows + 8), np.nan, np.float32)
-    matrices = kind, weights.ctypes.data, stride, of_tokens, tokens.ctypes.data, tokens.shape[1]
-    parts = 2  # as two threads would
+    matrices = kind, weights.ctypes.data, stride, token_type, tokens.ctypes.data, tokens.shape[1]
+    parts = 2  # as two threads would share the work
     for part in range(parts):
         assert multiply(rows, len(tokens), n, *matrices, result.ctypes.data, result.shape[1], part, parts)
     assert np.isnan(result[:, rows:]).all()
@@ -103,7 +105,10 @@ def multiplied(
 
 
 def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int) -> np.ndarray:
-    """Block after block: what is taken off, in the order of the parts, then the sum of whole numbers."""
+    """Return the product (token, row) in plain arithmetic, in the order of the products: block after block.
+
+    In each block the minimums are subtracted part after part, then the sum of whole numbers is added.
+    """
     parts = tokens.reshape(len(tokens), -1, TOKEN_BYTES)
     d = parts[:, :, :4].copy().view(np.float32)
     quants = parts[:, :, 8:264].view(np.int8).astype(np.int64)
@@ -112,23 +117,27 @@ def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int)
     for four, blocks in enumerate(weights.reshape(rows // 4, -1, weights.shape[1])):
         to = result[:, 4 * four : 4 * four + 4]
         for i, block in enumerate(blocks):
-            scale, scales, scaled, mins = unpacked(block, kind)
+            scale, scales, scaled, mins = unpack(block, kind)
             if mins is not None:
                 for part in range(8):
-                    to[:] = fused(-mins[part], numbers[:, i, part : part + 1], to)
+                    to[:] = fused_multiply_add(-mins[part], numbers[:, i, part : part + 1], to)
             sums = np.einsum("sr,src,tsc->tr", scales, scaled, quants[:, i].reshape(len(tokens), len(scales), -1))
-            to[:] = fused(scale * d[:, i], sums.astype(np.float32), to)
+            to[:] = fused_multiply_add(scale * d[:, i], sums.astype(np.float32), to)
     return result
 
 
-def unpacked(block: np.ndarray, kind: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Of four rows: scales of the rows, whole ones (part, row), weights (part, row, column), what is taken off."""
+def unpack(block: np.ndarray, kind: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the contents of a block of four rows.
+
+    These are the rows' scales (row), whole-number scales (part, row), weights (part, row, column), and minimums (part,
+    row) or None.
+    """
     scale = block[:8].view(np.float16).astype(np.float32)
     if kind == 214:
-        return scale, whole(block[8:72].view(np.int8)), six_bits(block), None
-    least, more = block[8:16].view(np.float16).astype(np.float32), block[16:32]
-    low, of_scales, of_mins = block[32:64], np.append(more << 4, more), np.append(more << 2, more >> 2)
-    mins = (low >> 4 | of_mins & 48).reshape(8, 4).astype(np.float32)
+        return scale, by_part(block[8:72].view(np.int8)), unpack_six_bits(block), None
+    min_scale, high = block[8:16].view(np.float16).astype(np.float32), block[16:32]
+    low, scales_high, mins_high = block[32:64], np.append(high << 4, high), np.append(high << 2, high >> 2)
+    mins = (low >> 4 | mins_high & 48).reshape(8, 4).astype(np.float32)
     quants = block[-512:].reshape(8, 2, 2, 4, 4)  # (part, odd or even, half, row, column)
     even, odd = quants[:, 0], quants[:, 1]
     weights = np.stack([even & 15, odd & 15, even >> 4, odd >> 4], 3)  # (part, half, row, four, column)
@@ -136,16 +145,16 @@ def unpacked(block: np.ndarray, kind: int) -> tuple[np.ndarray, np.ndarray, np.n
         shifts = np.array([[0, 2, 1, 3], [4, 6, 5, 7]], np.uint8).reshape(1, 2, 1, 4, 1)
         weights = weights | (block[64:192].reshape(8, 1, 4, 1, 4) >> shifts & 1) << 4
     rows = np.swapaxes(weights, 1, 2).reshape(8, 4, 32).astype(np.int64)
-    return scale, whole(low & 15 | of_scales & 48), rows, least * mins
+    return scale, by_part(low & 15 | scales_high & 48), rows, min_scale * mins
 
 
-def whole(scales: np.ndarray) -> np.ndarray:
+def by_part(scales: np.ndarray) -> np.ndarray:
     rows: np.ndarray = scales.reshape(-1, 4).astype(np.int64)
     return rows
 
 
-def six_bits(block: np.ndarray) -> np.ndarray:
-    """(part, row, column)"""
+def unpack_six_bits(block: np.ndarray) -> np.ndarray:
+    """Return the weights of a Q6_K block of four rows: (part, row, column)."""
     high, low = block[72:328].reshape(8, 2, 4, 4), block[328:].reshape(8, 2, 2, 4, 4)
     even, odd = low[:, 0], low[:, 1]
     quants = [even & 15 | high << 4 & 48, odd & 15 | high & 48, even >> 4 | high << 2 & 48, odd >> 4 | high >> 2 & 48]
@@ -153,28 +162,30 @@ def six_bits(block: np.ndarray) -> np.ndarray:
     return rows
 
 
-def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a·b + c of float32, rounded once: as float64 first, to an odd last bit where that is not exact (Boldo and
-    Melquiond, 2008)."""
+def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Return a·b + c of float32, rounded once.
+
+    The sum is first rounded as float64, to an odd last bit if it is not exact (Boldo and Melquiond, 2008).
+    """
     product, c = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = product + c
-    of_product = total - c
-    rest = (product - of_product) + (c - (total - of_product))
+    product_part = total - c
+    rest = (product - product_part) + (c - (total - product_part))
     even = (total.view(np.int64) & 1) == 0
     rounded: np.ndarray = np.where((rest != 0) & even, np.nextafter(total, np.copysign(np.inf, rest)), total)
     return rounded.astype(np.float32)
 
 
-def both(own: CDLL, *of: Any) -> list[np.ndarray]:
+def theirs_and_ours(product_code: CDLL, *arguments: Any) -> list[np.ndarray]:
     results = []
     for replaces in (False, True):
-        own.chickadee_products_replace(replaces)
-        results.append(product(*of))
+        product_code.chickadee_products_replace(replaces)
+        results.append(product(*arguments))
     return results
 
 
 def agree(theirs: np.ndarray, ours: np.ndarray) -> bool:
-    """Whole numbers are the same ones; of the sums of float32 only the order differs."""
+    """Return whether two products differ only as float32 sums in another order do; whole-number sums are equal."""
     return bool(np.abs(theirs - ours).max() <= 2e-6 * np.abs(theirs).max())
 
 
@@ -182,10 +193,10 @@ def agree(theirs: np.ndarray, ours: np.ndarray) -> bool:
 @pytest.mark.parametrize("kind", list(WEIGHTS))
 @pytest.mark.parametrize("n", [256, 1536, 2304])
 @pytest.mark.parametrize("rows", [4, 32, 136, 420])
-def test_products_are_the_librarys(own, kind, n, rows):
-    weights = some_weights(kind, rows, n, seed=rows)
+def test_products_are_the_librarys(product_code, kind, n, rows):
+    weights = random_weights(kind, rows, n, seed=rows)
     for count in (*range(1, 10), 16, 19):
-        theirs, ours = both(own, weights, some_tokens(kind, count, n, seed=count), kind, rows, n)
+        theirs, ours = theirs_and_ours(product_code, weights, random_tokens(kind, count, n, seed=count), kind, rows, n)
         assert np.isfinite(ours).all()
         assert agree(theirs, ours), count
 
@@ -194,17 +205,17 @@ def test_products_are_the_librarys(own, kind, n, rows):
 @pytest.mark.parametrize("kind", list(WEIGHTS))
 @pytest.mark.parametrize("rows", [4, 8, 12, 16, 20, 92])
 @pytest.mark.parametrize("fill", [None, 0x00, 0x0F, 0x7F, 0x80, 0xF0, 0xFF])
-def test_products_are_the_same_bits_as_in_plain_arithmetic(own, kind, rows, fill):
-    """With each set of instructions, for any number of rows and tokens, and with every quant at its limits."""
+def test_products_are_the_same_bits_as_in_plain_arithmetic(product_code, kind, rows, fill):
+    """This holds for each set of instructions, any number of rows and tokens, and with every quant at its limits."""
     for count in (*range(1, 9), 16, 27) if fill is None else (3,):
-        weights, tokens, expected = in_plain_arithmetic(kind, rows, fill, count)
+        weights, tokens, expected = expected_product(kind, rows, fill, count)
         assert np.array_equal(product(weights, tokens, kind, rows, 768), expected), count
 
 
 @cache
-def in_plain_arithmetic(kind: int, rows: int, fill: int | None, count: int) -> tuple[np.ndarray, ...]:
-    """Weights, tokens and their product, worked out once for all sets."""
-    weights, tokens = some_weights(kind, rows, 768, seed=rows), some_tokens(kind, count, 768, seed=count)
+def expected_product(kind: int, rows: int, fill: int | None, count: int) -> tuple[np.ndarray, ...]:
+    """Return weights, tokens and their product in plain arithmetic, cached because all sets of products need them."""
+    weights, tokens = random_weights(kind, rows, 768, seed=rows), random_tokens(kind, count, 768, seed=count)
     if fill is not None:
         weights[:, 2 * WEIGHTS[kind][1] :] = fill
     return weights, tokens, plain_product(weights, tokens, kind, rows)
@@ -212,17 +223,17 @@ def in_plain_arithmetic(kind: int, rows: int, fill: int | None, count: int) -> t
 
 @needs_products
 @pytest.mark.parametrize("kind", list(WEIGHTS))
-def test_rows_may_be_longer_than_any_model_s(own, kind):
+def test_rows_may_be_longer_than_any_model_s(product_code, kind):
     n = 256 * 130
-    weights, tokens = some_weights(kind, 16, n, seed=8), some_tokens(kind, 3, n, seed=9)
+    weights, tokens = random_weights(kind, 16, n, seed=8), random_tokens(kind, 3, n, seed=9)
     assert np.array_equal(product(weights, tokens, kind, 16, n), plain_product(weights, tokens, kind, 16))
 
 
 @needs_products
 @pytest.mark.parametrize("kind", list(WEIGHTS))
-def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
-    """So drafts are verified with the very numbers that plain decoding would have."""
-    weights, tokens = some_weights(kind, 72, 1536, seed=1), some_tokens(kind, 19, 1536, seed=2)
+def test_a_token_s_product_is_the_same_beside_any_others(product_code, kind):
+    """Therefore drafts are verified with exactly the numbers that plain decoding would have."""
+    weights, tokens = random_weights(kind, 72, 1536, seed=1), random_tokens(kind, 19, 1536, seed=2)
     alone = np.concatenate([product(weights, tokens[i : i + 1], kind, 72, 1536) for i in range(19)])
     for count in (8, 16, 19):
         assert np.array_equal(product(weights, tokens[:count], kind, 72, 1536), alone[:count])
@@ -230,24 +241,24 @@ def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
 
 @needs_products
 @pytest.mark.parametrize("kind", list(WEIGHTS))
-def test_experts_get_their_own_tokens(own, kind):
+def test_experts_get_their_own_tokens(product_code, kind):
     n, rows, experts_used = 512, 48, 2
-    weights, tokens = some_weights(kind, rows, n, seed=3), some_tokens(kind, 6, n, seed=4)
+    weights, tokens = random_weights(kind, rows, n, seed=3), random_tokens(kind, 6, n, seed=4)
     mapping = np.array([[0, 0], [1, 2], [0, 5], [1, 4], [1, 1]], np.int32)  # (of the experts used, token)
-    multiply: Any = opened().code.iqk_mul_mat_moe
+    multiply: Any = open_library().code.iqk_mul_mat_moe
     multiply.argtypes = (
         [c_long] * 3 + [c_int] + 2 * [c_int, c_void_p, c_long] + [c_void_p, c_long, c_long, c_void_p, c_int, c_int]
     )
     multiply.restype = c_bool
     results = []
     for replaces in (False, True):
-        own.chickadee_products_replace(replaces)
+        product_code.chickadee_products_replace(replaces)
         result = np.zeros((6, experts_used, rows), np.float32)
-        of_weights = kind, weights.ctypes.data, n // BLOCK * WEIGHTS[kind][0]
-        of_tokens = TOKENS[kind][0], tokens.ctypes.data, tokens.shape[1]
+        weight_layout = kind, weights.ctypes.data, n // BLOCK * WEIGHTS[kind][0]
+        token_type = TOKENS[kind][0], tokens.ctypes.data, tokens.shape[1]
         strides = rows * 4, experts_used * rows * 4
         places = mapping.ctypes.data, 0, 1
-        assert multiply(rows, len(mapping), n, 1, *of_weights, *of_tokens, result.ctypes.data, *strides, *places)
+        assert multiply(rows, len(mapping), n, 1, *weight_layout, *token_type, result.ctypes.data, *strides, *places)
         results.append(result)
     theirs, ours = results
     assert theirs.any()
@@ -255,10 +266,10 @@ def test_experts_get_their_own_tokens(own, kind):
 
 
 @needs_products
-def test_the_library_asks_for_ours(own):
-    """The dynamic linker found them, and what is measured with them is told apart."""
-    product(some_weights(214, 16, 256, seed=5), some_tokens(214, 1, 256, seed=6), 214, 16, 256)
-    assert own.chickadee_products_replaced()
+def test_the_library_asks_for_ours(product_code):
+    """The dynamic linker found our functions, and `build` distinguishes timings made with them."""
+    product(random_weights(214, 16, 256, seed=5), random_tokens(214, 1, 256, seed=6), 214, 16, 256)
+    assert product_code.chickadee_products_replaced()
     assert kernels() == SETS_HERE[0].name
     assert f" with {SETS_HERE[0].name} products " in build()
 
@@ -276,15 +287,15 @@ def test_the_library_asks_for_ours(own):
     ],
 )
 def test_the_processor_says_which_products_compute(monkeypatch, features, chosen):
-    own = native()
-    assert own is not None
+    native_code = native()
+    assert native_code is not None
     monkeypatch.setattr(module, "processor_features", lambda: frozenset(features.split()))
-    assert [products.name for products in product_sets(own.code)] == chosen
+    assert [products.name for products in product_sets(native_code.code)] == chosen
 
 
 @needs_native
 def test_a_set_up_meanwhile_changes_nothing(monkeypatch, tmp_path):
-    """It replaces the file that this process has loaded."""
+    """Set-up may replace the file that this process has loaded."""
     before = build()
     monkeypatch.setattr(module, "FILE", tmp_path / "gone.so")
     assert build() == before
@@ -294,27 +305,27 @@ def test_a_set_up_meanwhile_changes_nothing(monkeypatch, tmp_path):
 def test_a_damaged_file_is_left_alone(tmp_path, monkeypatch, caplog, bytes):
     (tmp_path / "ik.so").write_bytes(bytes)
     monkeypatch.setattr(module, "FILE", tmp_path / "ik.so")
-    assert in_front() is None
+    assert preload_native() is None
     assert "more slowly" in caplog.text
 
 
 @needs_native
 def test_another_version_is_refused(monkeypatch, caplog):
     monkeypatch.setattr(module, "library_version", lambda _package: "0.1.6")
-    assert in_front() is None
+    assert preload_native() is None
     assert "not for 0.1.6" in caplog.text
 
 
 @needs_native
 def test_another_library_of_the_same_version_is_refused(caplog):
-    """As one whose functions do not say what the headers do: the C library has none of them."""
+    """The C library stands for one whose functions disagree with the headers: it has none of them."""
     loaded = native()
     assert loaded is not None
     try:
-        assert started(loaded.code, CDLL(None)) is None
+        assert start_native(loaded.code, CDLL(None)) is None
         assert "leaves it alone" in caplog.text
     finally:
-        assert started(loaded.code, opened().code)
+        assert start_native(loaded.code, open_library().code)
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not which("c++"), reason="not for this computer")
@@ -330,8 +341,8 @@ def fresh(model):
         yield target
 
 
-def marked(target: IkRuntime) -> Row:
-    """The last row of a pass of eight, written over."""
+def overwrite_last_row(target: IkRuntime) -> Row:
+    """Overwrite the last row of a pass of eight tokens with MARK, and return the row."""
     row = target.forward(range(300, 308), 8).row(7)
     row[:] = MARK
     return row
@@ -339,7 +350,7 @@ def marked(target: IkRuntime) -> Row:
 
 @needs_native
 def test_a_pass_leaves_rows_alone_that_it_does_not_compute(fresh):
-    row = marked(fresh)
+    row = overwrite_last_row(fresh)
     fresh.forward([310])
     assert (row == MARK).all()
 
@@ -347,7 +358,7 @@ def test_a_pass_leaves_rows_alone_that_it_does_not_compute(fresh):
 def test_the_library_alone_fills_them(model, monkeypatch):
     monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
     with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=1), StopFlag())) as alone:
-        row = marked(alone)
+        row = overwrite_last_row(alone)
         alone.forward([310])
         assert (row == 0).all()
 
@@ -355,25 +366,28 @@ def test_the_library_alone_fills_them(model, monkeypatch):
 @needs_native
 def test_what_is_computed_is_the_same(fresh, target, prompt):
     list(prefill(fresh, prompt))
-    marked(fresh)
+    overwrite_last_row(fresh)
     fresh.truncate(len(prompt))
     found, expected = (one.forward([300, 310], 2) for one in (fresh, target))
     assert all(np.array_equal(found.row(i), expected.row(i)) for i in (0, 1))
 
 
 @pytest.fixture
-def asked(monkeypatch) -> list[tuple[bool, bool]]:
-    """(is it asked, or done?, answer) of each node of the passes of contexts that are made from now on."""
-    own, answers = native(), []
-    assert own is not None
-    goes_on: Any = own.goes_on
+def callback_answers(monkeypatch) -> list[tuple[bool, bool]]:
+    """Return a list that collects the callback's answers in passes of contexts made from now on.
+
+    There is one entry per call: (called before the node?, answer).
+    """
+    native_code, answers = native(), []
+    assert native_code is not None
+    goes_on: Any = native_code.goes_on
 
     def watched(node: int, ask: bool, data: int) -> bool:
         answer = goes_on(node, ask, data)
         answers.append((ask, answer))
         return bool(answer)
 
-    monkeypatch.setattr(own, "goes_on", module.EvalCallback(watched))
+    monkeypatch.setattr(native_code, "goes_on", module.EvalCallback(watched))
     return answers
 
 
@@ -383,23 +397,23 @@ def whole_model(whole: Engine) -> CModel:
 
 
 @needs_native
-def test_passes_are_cut_only_where_much_is_computed(whole_model, asked):
+def test_passes_are_cut_only_where_much_is_computed(whole_model, callback_answers):
     """A step of the default model is an eighth of a part, its longest pass some four parts."""
     with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=1), StopFlag())) as target:
         target.forward([310])
-        assert len(asked) > 300
-        assert not any(answer for _, answer in asked)
-        asked.clear()
+        assert len(callback_answers) > 300
+        assert not any(answer for _, answer in callback_answers)
+        callback_answers.clear()
         target.forward(range(300, 331))
-    assert 2 <= asked.count((True, True)) <= 8
-    assert asked.count((False, True)) == asked.count((True, True))
+    assert 2 <= callback_answers.count((True, True)) <= 8
+    assert callback_answers.count((False, True)) == callback_answers.count((True, True))
 
 
 @needs_native
 def test_a_stop_ends_a_pass_after_the_part_that_is_computed(whole_model, prompt, monkeypatch):
-    stop, own, parts = StopFlag(), native(), []
-    assert own is not None
-    goes_on: Any = own.goes_on
+    stop, native_code, parts = StopFlag(), native(), []
+    assert native_code is not None
+    goes_on: Any = native_code.goes_on
 
     def stopping(node: int, ask: bool, data: int) -> bool:
         if not ask and stop_now:
@@ -409,7 +423,7 @@ def test_a_stop_ends_a_pass_after_the_part_that_is_computed(whole_model, prompt,
         return answer
 
     stop_now: list[bool] = []
-    monkeypatch.setattr(own, "goes_on", module.EvalCallback(stopping))
+    monkeypatch.setattr(native_code, "goes_on", module.EvalCallback(stopping))
     with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
         *_, last = prefill(target, prompt)
         expected = last.row().copy()
@@ -426,16 +440,16 @@ def test_a_stop_ends_a_pass_after_the_part_that_is_computed(whole_model, prompt,
 
 
 def test_without_native_code_the_library_aborts_a_pass(whole_model, prompt, monkeypatch):
-    stop, calls, is_to_abort = StopFlag(), [], AbortedPass._is_to_abort
+    stop, calls, should_abort = StopFlag(), [], AbortablePass._should_abort
 
-    def stopping(self: AbortedPass, data: object) -> bool:
+    def stopping(self: AbortablePass, data: object) -> bool:
         calls.extend([data] * bool(stop_now))
-        if stop_now and len(calls) == AFTER:
+        if stop_now and len(calls) == STOP_AFTER:
             stop.set()
-        return is_to_abort(self, data)
+        return should_abort(self, data)
 
     stop_now: list[bool] = []
-    monkeypatch.setattr(AbortedPass, "_is_to_abort", stopping)
+    monkeypatch.setattr(AbortablePass, "_should_abort", stopping)
     monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
     with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
         *_, last = prefill(target, prompt)
@@ -443,7 +457,7 @@ def test_without_native_code_the_library_aborts_a_pass(whole_model, prompt, monk
         stop_now.append(True)
         with pytest.raises(Stopped):
             target.forward(range(300, 331))
-        assert len(calls) == AFTER
+        assert len(calls) == STOP_AFTER
         stop_now.clear()
         stop.clear()
         target.truncate(0)

@@ -13,7 +13,7 @@ from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
 from engine.runtime.capi.runtime import CLogits
 from engine.runtime.contexts import ContextOptions
-from engine.runtime.ik.runtime import IkModel, IkRuntime, room_bytes
+from engine.runtime.ik.runtime import IkModel, IkRuntime, output_head_bytes
 from engine.runtime.interface import prefill
 from engine.stop import StopFlag
 from tests.engine.runtime.graph.tiny import write_tiny
@@ -22,17 +22,20 @@ from tests.engine.runtime.ik.alone.test_native import needs_products
 pytestmark = needs_products
 
 WIDTH, VOCABULARY = 512, 8_000
-BLOCK, BLOCK_BYTES, AT = 256, 210, 208  # of Q6_K; the float16 comes last
+BLOCK, BLOCK_BYTES, SCALE_AT = 256, 210, 208  # of Q6_K, whose float16 scale comes last
 TOKENS = np.random.default_rng(7).integers(0, VOCABULARY, 48).tolist()
 COUNTS = (1, 40, 104)
 
 
-def some_weights(seed: int = 3) -> np.ndarray:
-    """Any bytes are weights, but for the float16 that they are multiplied by; some rows are larger than others."""
+def random_weights(seed: int = 3) -> np.ndarray:
+    """Return random Q6_K weights, some rows of which are larger than others.
+
+    All bytes are valid weights, except the float16 scale of a block.
+    """
     dice = np.random.default_rng(seed)
     blocks = dice.integers(0, 256, (VOCABULARY, WIDTH // BLOCK, BLOCK_BYTES), np.uint8)
     sizes = dice.uniform(1e-4, 4e-4, (VOCABULARY, WIDTH // BLOCK, 1)).astype(np.float16)
-    blocks[:, :, AT:] = sizes.view(np.uint8)
+    blocks[:, :, SCALE_AT:] = sizes.view(np.uint8)
     return blocks.reshape(VOCABULARY, -1)
 
 
@@ -43,25 +46,25 @@ def write(path: Path, weights: np.ndarray, tied: bool = False) -> Path:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory) -> Path:
-    return write(tmp_path_factory.mktemp("models") / "tiny.gguf", some_weights())
+    return write(tmp_path_factory.mktemp("models") / "tiny.gguf", random_weights())
 
 
 @pytest.fixture(scope="module")
 def models(path) -> Iterator[tuple[IkModel, IkModel]]:
-    """One as the library lays it out, and one whose head was rearranged."""
+    """Yield one model as the library lays it out, and one whose head was rearranged."""
     with closing(IkModel(path, rough=False)) as plain, closing(IkModel(path)) as split:
         assert plain.head is None
         assert split.head is not None
         yield plain, split
 
 
-def opened(model: IkModel, threads: int = 1) -> IkRuntime:
+def open_runtime(model: IkModel, threads: int = 1) -> IkRuntime:
     return IkRuntime(model, ContextOptions(n_ctx=256, threads=threads), StopFlag())
 
 
 @pytest.fixture
 def targets(models) -> Iterator[tuple[IkRuntime, IkRuntime]]:
-    with closing(opened(models[0])) as plain, closing(opened(models[1])) as split:
+    with closing(open_runtime(models[0])) as plain, closing(open_runtime(models[1])) as split:
         yield plain, split
 
 
@@ -73,19 +76,19 @@ def run(target: IkRuntime, count: int, rows: int) -> CLogits:
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_all_logits_are_the_same_to_the_last_bit(models, threads):
-    """Three threads begin within 16 rows, which the library's own products then add in another order."""
-    near = 1e-5 if threads == 3 else 0
-    with closing(opened(models[0], threads)) as plain, closing(opened(models[1], threads)) as split:
+    """With three threads, one begins within 16 rows, which the library's own products then add in another order."""
+    tolerance = 1e-5 if threads == 3 else 0
+    with closing(open_runtime(models[0], threads)) as plain, closing(open_runtime(models[1], threads)) as split:
         for count, rows in ((1, 1), (2, 2), (3, 2), (4, 4), (5, 1), (5, 5), (8, 8), (9, 9), (19, 19), (30, 3)):
             found, expected = run(split, count, rows), run(plain, count, rows)
             for row in (*range(rows), -1):
-                assert np.abs(found.row(row) - expected.row(row)).max() <= near, (count, rows, row)
+                assert np.abs(found.row(row) - expected.row(row)).max() <= tolerance, (count, rows, row)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4])
 def test_few_tokens_read_the_upper_bits_only(targets, rows):
-    """Or there would be nothing to make exact."""
-    exact, found = (run(target, 4, rows).as_computed(-1) for target in targets)
+    """The rough logits must differ from the exact ones; otherwise the other tests would prove nothing."""
+    exact, found = (run(target, 4, rows).raw_row(-1) for target in targets)
     assert not np.array_equal(found, exact)
     assert np.corrcoef(found, exact)[0, 1] > 0.99
 
@@ -103,7 +106,7 @@ def test_the_largest_are_exact_and_the_others_are_smaller(targets, order):
 
 
 def test_who_says_that_all_logits_will_be_read_gets_whole_passes(targets):
-    """To compute them again takes longer than to read all of the head at once. To read them changes nothing."""
+    """Computing all logits a second time takes longer than reading the whole head at once; the results are the same."""
     plain, split = targets
     run(split, 1, 1).row()
     for whole in (True, False):
@@ -112,13 +115,13 @@ def test_who_says_that_all_logits_will_be_read_gets_whole_passes(targets):
         split.truncate(16)
         found = split.forward(TOKENS[16:17], whole_rows=whole)
         exact = plain.forward(TOKENS[16:17])
-        assert np.array_equal(found.as_computed(-1), exact.row()) == whole
+        assert np.array_equal(found.raw_row(-1), exact.row()) == whole
         found.row()
 
 
 def test_few_rows_of_weights_are_read_again(targets):
     _plain, split = targets
-    logits = run(split, 1, 1).as_computed(-1)
+    logits = run(split, 1, 1).raw_row(-1)
     assert split.head is not None
     again = [split.head.finish(0, logits.ctypes.data, count) for count in (1, 40, 40, 0, 0)]
     assert split.head.group <= again[0] < again[1] < VOCABULARY / 4
@@ -127,8 +130,11 @@ def test_few_rows_of_weights_are_read_again(targets):
 
 
 def test_how_far_off_is_known(targets):
-    """The lower bits are as random as a fair die. Of 16 rows, one of which is up to four times as large as another, the
-    largest deviation is twice the usual one; of eight it is 1.8 times as large."""
+    """The errors lie within the predicted deviations, because the lower bits are as random as a fair die.
+
+    In a group of 16 rows, of which one may be four times as large as another, the largest deviation is twice the usual
+    one; in a group of eight it is 1.8 times as large.
+    """
     plain, split = targets
     worst, squares = 0.0, []
     for tokens in range(1, 20):
@@ -136,7 +142,7 @@ def test_how_far_off_is_known(targets):
         assert split.head is not None
         row = min(tokens, 2) - 1
         deviations = np.repeat(split.head.deviations(row), split.head.group)
-        errors = (exact.row() - found.as_computed(-1)) / deviations
+        errors = (exact.row() - found.raw_row(-1)) / deviations
         worst = max(worst, float(np.abs(errors).max()))
         squares.append(float(np.square(errors).mean()))
     assert worst < 5.5
@@ -166,7 +172,7 @@ def test_answers_are_the_same(targets, sampling):
 
 
 def test_a_drafted_row_is_its_own(targets):
-    """With tokens before those whose logits are wanted, and taken in any order."""
+    """Rows are read in any order, in a pass that also has tokens without logits before them."""
     plain, split = (run(target, 6, 3) for target in targets)
     for row in (2, 0, 1, 0):
         exact = plain.row(row)
@@ -176,16 +182,16 @@ def test_a_drafted_row_is_its_own(targets):
 
 
 def test_hostile_weights_do_no_harm(tmp_path):
-    """Rows of zeros, of infinities and of what is no number: all of it may stand in a file."""
-    weights = some_weights(seed=4)
+    """A file may contain rows of zeros, of infinities and of NaNs."""
+    weights = random_weights(seed=4)
     for rows, number in ((slice(0, 64), 0), (slice(640, 656), np.inf), (slice(6400, 6404), np.nan)):
-        weights[rows, AT : AT + 2] = np.array([number], np.float16).view(np.uint8)
+        weights[rows, SCALE_AT : SCALE_AT + 2] = np.array([number], np.float16).view(np.uint8)
     path = write(tmp_path / "hostile.gguf", weights)
     with ExitStack() as stack:
         targets = []
         for rough in (False, True):
             model = stack.enter_context(closing(IkModel(path, rough=rough)))
-            targets.append(stack.enter_context(closing(opened(model))))
+            targets.append(stack.enter_context(closing(open_runtime(model))))
         exact, found = (run(target, 2, 2) for target in targets)
         for count in (1, 40):
             assert len(found.top(count)[0]) == count
@@ -193,8 +199,8 @@ def test_hostile_weights_do_no_harm(tmp_path):
 
 
 def test_a_head_that_shares_the_embeddings_weights_is_read_in_two_parts_too(tmp_path, monkeypatch):
-    """It has the library's second copy of them; the first one, whose rows are looked up, stays as it was."""
-    path = write(tmp_path / "tied.gguf", some_weights(), tied=True)
+    """The head is the library's second copy of the weights; the first, whose rows are looked up, stays as it was."""
+    path = write(tmp_path / "tied.gguf", random_weights(), tied=True)
     with ExitStack() as stack:
         plain = stack.enter_context(closing(IkModel(path, rough=False)))
         split = stack.enter_context(closing(IkModel(path)))
@@ -202,29 +208,29 @@ def test_a_head_that_shares_the_embeddings_weights_is_read_in_two_parts_too(tmp_
             patch.setattr(IkModel, "_repacked_head", lambda *_: None)
             as_loaded = stack.enter_context(closing(IkModel(path)))
         assert [model.head is not None for model in (plain, split, as_loaded)] == [False, True, False]
-        targets = [stack.enter_context(closing(opened(model))) for model in (plain, split, as_loaded)]
+        targets = [stack.enter_context(closing(open_runtime(model))) for model in (plain, split, as_loaded)]
         for count, rows in ((1, 1), (4, 4), (9, 9), (30, 3)):
             exact, found, other = (run(target, count, rows) for target in targets)
             for row in range(rows):
                 assert np.array_equal(found.row(row), exact.row(row))
-                # In the file's order tokens are rounded in smaller groups of numbers.
+                # With weights in the file's order, tokens are quantised in smaller groups of numbers.
                 assert np.abs(other.row(row) - exact.row(row)).max() < 0.1 * exact.row(row).std()
 
 
 def test_a_shared_head_of_odd_size_stays_in_the_files_order(tmp_path):
-    """The library would abort at the first pass."""
-    path = write(tmp_path / "tied.gguf", some_weights()[: VOCABULARY - 8], tied=True)
-    with closing(IkModel(path)) as model, closing(opened(model)) as target:
+    """If such a head were repacked, the library would abort at the first pass."""
+    path = write(tmp_path / "tied.gguf", random_weights()[: VOCABULARY - 8], tied=True)
+    with closing(IkModel(path)) as model, closing(open_runtime(model)) as target:
         assert model.head is None
         run(target, 4, 4).row()
 
 
 def test_a_head_without_room_is_left_as_it_is(models, path):
-    """There is room for four."""
+    """The native code has room for four heads at once."""
     with ExitStack() as stack:
         many = [stack.enter_context(closing(IkModel(path))) for _ in range(4)]
         assert [model.head is not None for model in many] == [True, True, True, False]
-        plain, last = (stack.enter_context(closing(opened(model))) for model in (models[0], many[-1]))
+        plain, last = (stack.enter_context(closing(open_runtime(model))) for model in (models[0], many[-1]))
         exact, found = (run(target, 1, 1) for target in (plain, last))
         assert np.array_equal(found.row(), exact.row())
     with closing(IkModel(path)) as again:
@@ -234,11 +240,11 @@ def test_a_head_without_room_is_left_as_it_is(models, path):
 def test_the_plan_knows_its_room(models, model):
     group = models[1].head.group
     blocks, groups = WIDTH // BLOCK, VOCABULARY // group
-    of_rows = 4 * 2 * -(-groups // group) * group  # numbers that are kept of the last pass's rows
-    assert room_bytes(models[1].header) == groups * blocks * (2 * group + 16) + 4 * (groups + of_rows)
-    assert room_bytes(model.header) == 0
+    row_numbers = 4 * 2 * -(-groups // group) * group  # floats kept about the last pass's rows
+    assert output_head_bytes(models[1].header) == groups * blocks * (2 * group + 16) + 4 * (groups + row_numbers)
+    assert output_head_bytes(model.header) == 0
 
 
 def test_the_default_model_has_no_such_head(model):
-    """Its head is that of its embeddings."""
+    """The head of this model shares the embeddings' weights, which have eight bits."""
     assert model.head is None

@@ -1,0 +1,142 @@
+"""Timings estimated from a similar model on another computer, and corrected by the first real passes."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from engine.costs import cost_prior as module
+from engine.costs.cost_model import CostModel, Timings
+from engine.costs.cost_prior import (
+    ModelTraits,
+    PriorRow,
+    dissimilarity,
+    main_weight_type,
+    prior_table,
+    prior_timings,
+    scale_row,
+    scale_to_all_layers,
+)
+from engine.machine import KINDS
+from models.default import default_model
+from models.header import read_header
+from models.shapes import shapes_of
+from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
+
+Q4_1, Q4_K, Q6_K, Q8_0 = 3, 12, 14, 8
+SECONDS = {1: 0.02, 4: 0.03, 8: 0.05, 48: 0.3}
+
+
+def row(weights: int = Q4_1, pass_bytes: int = 100_000_000) -> PriorRow:
+    deep = {k: 1.5 * seconds for k, seconds in SECONDS.items()}
+    return PriorRow(
+        "ik", "avx2", weights, pass_bytes, 20_000.0, Timings({16: SECONDS, 512: deep}, 0.001, 512, 2.0), "any", 2e10
+    )
+
+
+@pytest.fixture
+def header(monkeypatch, tmp_path):
+    """Load the default model's header, with an empty cache folder: nothing is known of the computer."""
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    return read_header(default_model())
+
+
+def test_seconds_grow_with_the_weights_and_ratios_stay(header):
+    shapes = shapes_of(header)
+    found = scale_row(row(), shapes, "f16", speed=2.0)
+    by = 2 * shapes.pass_bytes / 100_000_000
+    assert found.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()})
+    assert found.large_seconds == pytest.approx(by * 2.0)
+    assert CostModel(found).c(8) == pytest.approx(2.5)
+
+
+def test_some_layers_tell_of_all(header):
+    whole = shapes_of(header)
+    part = dataclasses.replace(whole, layers=whole.layers[::3])
+    timings = row().timings
+    found = scale_to_all_layers(timings, part, whole)
+    by = whole.pass_bytes / part.pass_bytes
+    assert 1.5 < by < 3  # the output head is not repeated
+    assert found.pass_seconds[512] == pytest.approx({k: by * s for k, s in timings.pass_seconds[512].items()})
+    assert found.large_seconds == pytest.approx(3 * timings.large_seconds)  # prompts need no logits
+    assert found.row_seconds == timings.row_seconds
+
+
+def test_what_depth_adds_grows_with_keys_and_values(header):
+    shapes = shapes_of(header)
+    f16, q8 = (scale_row(row(), shapes, kv_type, 1.0).pass_seconds for kv_type in ("f16", "q8_0"))
+    assert f16[16] == q8[16]
+    rise = [found[512][1] - found[16][1] for found in (f16, q8)]
+    assert rise[0] == pytest.approx(shapes.kv_bytes_per_token() / 20_000 * 0.01)
+    assert rise[1] == pytest.approx(rise[0] * 17 / 32)
+
+
+def test_the_same_weights_come_before_the_same_size(header):
+    model = ModelTraits.of(header)
+    assert model
+    assert model.weights == main_weight_type(header) == Q4_1
+    size = model.shapes.pass_bytes
+    rows = [row(Q8_0, size), row(Q4_1, 100 * size), row(Q4_1, 2 * size), row(Q6_K, size), row(Q4_K, size)]
+    assert min(rows, key=lambda row: dissimilarity(row, model)) == rows[2]
+    others = [rows[0], rows[3], rows[4]]
+    assert min(others, key=lambda row: dissimilarity(row, model)) == rows[4]  # about as many bits per weight
+
+
+def test_of_experts_nothing_is_known(header):
+    experts = header.metadata | {"llama.expert_count": 8, "llama.expert_used_count": 2}
+    assert ModelTraits.of(dataclasses.replace(header, metadata=experts)) is None
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_nor_of_layers_that_keep_a_state(tmp_path, architecture):
+    assert ModelTraits.of(read_header(write_hybrid(tmp_path / "state.gguf", architecture))) is None
+
+
+@pytest.mark.parametrize("kind", ["avx512_vnni", "avx2"])
+def test_the_table_knows_both_libraries_for_usual_processors(header, monkeypatch, kind):
+    monkeypatch.setattr(module, "processor_kinds", lambda: ["of the future", kind])
+    for library in ("llama", "ik"):
+        found = prior_timings(header, library)
+        assert found
+        assert 1 < CostModel(found).c(8) < 9
+        assert found.large_seconds / found.large_tokens < found.pass_seconds[min(found.pass_seconds)][1]
+    monkeypatch.setattr(module, "processor_kinds", list)
+    assert prior_timings(header, "llama") is None
+
+
+def test_a_row_is_scaled_from_the_memory_that_it_was_timed_with(header, monkeypatch):
+    """The table's rows may come from several computers."""
+    monkeypatch.setattr(module, "processor_kinds", lambda: ["avx2"])
+    monkeypatch.setattr(
+        module, "stored_profile", lambda: SimpleNamespace(provisional=False, read_bandwidth_bytes_per_s=4e10)
+    )
+    monkeypatch.setattr(module, "prior_table", lambda: (row(), row(Q8_0)))
+    of_usual = prior_timings(header, "ik")
+    monkeypatch.setattr(module, "prior_table", lambda: (msgspec.structs.replace(row(), bandwidth=4e10), row(Q8_0)))
+    of_faster = prior_timings(header, "ik")
+    assert of_usual
+    assert of_faster
+    assert of_faster.large_seconds == pytest.approx(2 * of_usual.large_seconds)
+
+
+def test_its_rows_are_of_kinds_that_exist_and_are_there_once():
+    rows = prior_table()
+    assert {row.kind for row in rows} <= set(KINDS)
+    assert len({(row.kind, row.library, row.weights, row.pass_bytes) for row in rows}) == len(rows)
+    assert not any(row.timings.disturbed for row in rows)
+
+
+def test_three_passes_put_it_right():
+    """Timings of this computer would take two dozen passes to change."""
+    timings = Timings({0: SECONDS}, 0.0, 512, 2.0)
+    known, guessed = CostModel(timings), CostModel(timings, provisional=True)
+    for model in (known, guessed):
+        for _ in range(3):
+            model.observe(1, 0, 0.04)
+            model.observe(8, 0, 0.3)
+    assert known.c(8) == pytest.approx(2.5)
+    assert guessed.pass_seconds(1, 0) == pytest.approx(0.04)
+    assert guessed.c(8) > 5

@@ -1,0 +1,70 @@
+"""Tokenizing in pieces: a long text gives the same tokens as at once, and counting can be interrupted."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from common.failures import Failure
+from engine.engine import Engine
+from engine.protocol import Count, Load
+from engine.runtime.capi import vocabulary as module
+from engine.runtime.capi.vocabulary import CVocabulary
+from models.default import default_model
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def vocabulary(loaded: Engine, monkeypatch: pytest.MonkeyPatch) -> CVocabulary:
+    monkeypatch.setattr(module, "PIECE", 700)
+    monkeypatch.setattr(module, "SEARCHED", 200)
+    return loaded._loaded().model.vocabulary
+
+
+@pytest.mark.parametrize("name", ["README.md", "engine/engine.py", "assets/translations/zh_CN.ts", "LICENSE"])
+def test_pieces_have_the_tokens_of_the_whole(vocabulary: CVocabulary, name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")[:40_000]
+    pieces = list(vocabulary.tokenize_pieces(text, special=True))
+    assert len(pieces) > 1
+    assert [token for piece in pieces for token in piece] == vocabulary._tokenize(text, True, False)
+    assert sum(vocabulary.token_counts(text)) == len(vocabulary._tokenize(text, False, False))
+
+
+def test_a_text_grows_without_other_tokens_at_its_beginning(vocabulary: CVocabulary) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")[:6_000]
+    long = vocabulary.tokenize(text, special=True)
+    for length in (600, 800, 1_500, 4_000):
+        begun = vocabulary.tokenize(text[:length], special=True)
+        assert long[: len(begun) - 2] == begun[:-2]
+
+
+def test_where_there_is_no_place_to_cut_none_is_cut(vocabulary: CVocabulary) -> None:
+    for text in ("x" * 5_000, " " * 5_000, "<|im_end|>" * 500):
+        assert [vocabulary._tokenize(text, True, False)] == list(vocabulary.tokenize_pieces(text, special=True))
+
+
+def test_counting_gives_way_to_unloading() -> None:
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=512, backend="llama"))
+    vocabulary, begun, failed = engine._loaded().model.vocabulary, threading.Event(), list[Failure]()
+
+    def without_end(text: str):
+        while True:
+            begun.set()
+            yield 1
+
+    def count() -> None:
+        with pytest.raises(Failure) as caught:
+            engine.count(Count(1, ("a book",)))
+        failed.append(caught.value)
+
+    vocabulary.token_counts = without_end  # type: ignore[method-assign]
+    thread = threading.Thread(target=count)
+    thread.start()
+    assert begun.wait(60)
+    engine.unload()
+    thread.join(60)
+    assert [failure.code for failure in failed] == ["no_model"]

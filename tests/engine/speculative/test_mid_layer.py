@@ -1,0 +1,171 @@
+"""Mid-layer decoding with a tiny model: no draft changes an answer, and costs count what verifying saves."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from engine.costs.cost_model import CostModel, Timings
+from engine.generation.decode import decode
+from engine.kv.policy import AlwaysPolicy, PartialFixed
+from engine.kv.session import Session
+from engine.runtime.interface import RowLogits, prefill
+from engine.speculative.drafting import Auto, Fixed
+from engine.speculative.mid_layer import Exit, MidLayer, exit_of
+from engine.speculative.policy import DraftPolicy
+from engine.speculative.published import PublishedMidLayer
+from engine.stop import Stopped
+from models.default import default_model
+from models.header import read_header
+from models.shapes import shapes_of
+from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
+from tests.engine.speculative.test_draft_model import Dear
+
+PROMPT = list(b"the small bird sang. the small bird ")
+EXIT = Exit(2, lower=0.5, look=0.6)
+
+
+class Exiting(FakeRuntime):
+    """A fake model whose lower layers predict what `guess` says of all tokens so far, with this probability."""
+
+    probability = 0.9
+
+    def __init__(self, choose=letters, guess=letters, **more):
+        super().__init__(choose, **more)
+        self.guess = guess
+        self.exits = range(1, 4)
+        self.ahead: list[int] = []
+        self.looked: list[list[int]] = []
+
+    def look_ahead(self, tokens, layers):
+        if self.stop.is_set():
+            raise Stopped
+        assert self.size + len(self.ahead) + len(tokens) <= self.n_ctx
+        self.ahead.extend(tokens)
+        self.looked.append(list(tokens))
+        row = np.zeros(257, np.float32)
+        row[self.guess([*self.cache, *self.ahead])] = math.log(self.probability / (1 - self.probability) * 256)
+        return RowLogits([row])
+
+    def _run(self, tokens):
+        said = super()._run(tokens)
+        self.ahead = []
+        return said
+
+
+def table(c: float = 0.0) -> CostModel:
+    """Return costs at which a pass of one token takes a second and each further token `c` seconds."""
+    return CostModel(Timings({0: {k: 1 + c * (k - 1) for k in (1, 8, 48)}}, 0.0, 512, 1 + c * 511))
+
+
+def answer(target, drafting, count=60) -> list[int]:
+    session = Session(target)
+    list(session.prefill(PROMPT))
+    steps = decode(session, greedy(), PartialFixed(AlwaysPolicy(), 64), count, drafting)
+    return [token for step in steps for token in step.tokens]
+
+
+def often_wrong(seed: int):
+    def guess(tokens):
+        right = random.Random(f"{seed} {tokens}").random() < 0.7
+        return letters(tokens) if right else 97
+
+    return guess
+
+
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_answer_changes(published, seed):
+    plain = answer(FakeRuntime(), None)
+    target, costs = Exiting(guess=often_wrong(seed)), Dear()
+    drafter = (PublishedMidLayer if published else MidLayer)(target, EXIT, lambda: costs)
+    drafting = Fixed(drafter, None) if published else Auto((drafter,), DraftPolicy(), costs)
+    assert answer(target, drafting) == plain
+    assert len(target.passes) < 50  # of 60 tokens
+    assert target.looked
+
+
+def test_the_published_form_is_one_token_ahead():
+    target = Exiting()
+    drafter = PublishedMidLayer(target, EXIT, lambda: None)
+    drafter.begin(PROMPT)
+    list(prefill(target, PROMPT))
+    drafter.extend([97])
+    (draft,) = drafter.propose(8)
+    assert draft.tokens == (letters([*PROMPT, 97]),)
+    assert draft.drafter == "midlayer-published"
+    assert target.looked == [[97]]
+
+
+def test_tokens_that_are_not_kept_are_looked_at_first():
+    target = Exiting()
+    drafter = MidLayer(target, EXIT, Dear)
+    drafter.begin([*PROMPT, 97, 98])
+    list(prefill(target, PROMPT))
+    drafter.extend([99])
+    (draft,) = drafter.propose(3)
+    assert len(draft.tokens) == 3
+    first, second, _ = draft.tokens
+    assert target.looked == [[97, 98, 99], [first], [second]]
+    assert first == letters([*PROMPT, 97, 98, 99])
+
+
+@pytest.mark.parametrize(("probability", "length"), [(0.1, 1), (0.5, 2), (0.9, 8), (0.99, 8)])
+def test_no_more_is_written_than_is_likely_right(probability, length):
+    """One more token costs 0.28 plain steps here, less what verifying saves."""
+    target = Exiting()
+    target.probability = probability
+    drafter = MidLayer(target, Exit(2, lower=0.5, look=0.3), lambda: table(0.04))
+    drafter.begin(PROMPT)
+    list(prefill(target, PROMPT))
+    drafter.extend([97])
+    drafter._look_times.append(0.3)
+    (draft,) = drafter.propose(8)
+    assert len(draft.tokens) == length
+    assert draft.confidence == pytest.approx((probability,) * length, rel=0.01)
+
+
+def test_what_verifying_saves_is_no_cost():
+    drafter = MidLayer(Exiting(), EXIT, lambda: table(0.5))
+    assert drafter.cost == pytest.approx(0.6 - 0.5 * 0.5)
+    drafter._look_times.extend([0.4, 0.41, 0.42, 9.0])
+    assert drafter.cost == pytest.approx(0.41 - 0.25)
+    drafter._look_times.extend([0.1] * 32)
+    assert 0 < drafter.cost < 0.01  # never for nothing
+
+
+def test_where_the_layers_would_end_the_answer_nothing_is_drafted():
+    target = Exiting(script(b"so it is", len(PROMPT)), guess=lambda _tokens: END)
+    drafter = PublishedMidLayer(target, EXIT, lambda: None)
+    assert bytes(answer(target, Fixed(drafter, None))) == b"so it is"
+    assert target.looked
+    assert max(target.passes[-8:]) == 1
+
+
+def test_a_full_context_leaves_no_room_to_look_ahead():
+    target = Exiting(n_ctx=len(PROMPT) + 10)
+    costs = Dear()
+    assert len(answer(target, Auto((MidLayer(target, EXIT, lambda: costs),), DraftPolicy(), costs))) == 11
+
+
+def test_stopped_while_looking_ahead():
+    target = Exiting()
+    drafter = PublishedMidLayer(target, EXIT, lambda: None)
+    drafter.begin(PROMPT)
+    list(prefill(target, PROMPT))
+    drafter.extend([97])
+    target.stop.set()
+    with pytest.raises(Stopped):
+        drafter.propose(1)
+
+
+def test_the_work_of_layers_is_known_from_the_weights():
+    shapes = shapes_of(read_header(default_model()))
+    third, most = exit_of(shapes, 10, 30), exit_of(shapes, 29, 30)
+    assert third.lower == pytest.approx(1 / 3)
+    assert 1 / 3 < third.look < most.look < 1
+    unknown = exit_of(None, 10, 30)
+    assert (unknown.lower, unknown.look) == pytest.approx((1 / 3, 1 / 3))

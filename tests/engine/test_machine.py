@@ -1,0 +1,110 @@
+"""The machine's processors and their features."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from common.failures import Failure
+from engine import machine
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0-3\n", {0, 1, 2, 3}), ("0,2-3,8", {0, 2, 3, 8}), ("5", {5}), ("", set())]
+)
+def test_cpu_lists(text, cpus):
+    assert machine.parse_cpu_list(text) == cpus
+
+
+def test_threads_never_exceed_the_processors_this_process_may_use(monkeypatch):
+    assert 1 <= machine.default_threads() <= (os.cpu_count() or 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)
+    assert machine.default_threads() == 1
+
+
+def test_performance_cores_only(monkeypatch, tmp_path):
+    (tmp_path / "cpus").write_text("0-3\n")
+    monkeypatch.setattr(machine, "PERFORMANCE_CORES", tmp_path / "cpus")
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 10)
+    monkeypatch.setattr(os, "cpu_count", lambda: 10)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(10)), raising=False)
+    assert machine.default_threads() == 4
+
+
+def test_a_processor_can_be_taken_for_an_older_one(monkeypatch, tmp_path):
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse4_2 popcnt avx2 fma avx512f\n")
+    monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "cpuinfo")
+    for name, expected in (
+        ("", {"fpu", "sse4_2", "popcnt", "avx2", "fma", "avx512f"}),
+        ("haswell", {"sse4_2", "popcnt", "avx2", "fma"}),
+        ("sse42", {"sse4_2", "popcnt"}),
+    ):
+        monkeypatch.setenv(machine.PROCESSOR_VARIABLE, name)
+        assert machine.processor_features() == expected
+    monkeypatch.setenv(machine.PROCESSOR_VARIABLE, "abacus")
+    with pytest.raises(Failure, match=r"abacus is not known: choose one of sse42, haswell"):
+        machine.processor_features()
+
+
+def test_older_kernels_are_the_packaged_llama_cpps():
+    """Only the packaged llama.cpp has kernels for each kind of processor."""
+    found = subprocess.run(
+        [sys.executable, "-c", "from engine.runtime.llama.library import kernels; print(kernels())"],
+        env={**os.environ, machine.PROCESSOR_VARIABLE: "haswell"},
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.strip() == "haswell" or "no kernels of its own for haswell" in found.stderr
+
+
+def make_cgroup(root, own: str, files: dict[str, str]) -> None:
+    folder = root / own
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+@pytest.fixture
+def cgroups(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "OWN_CGROUPS", tmp_path / "self")
+    return tmp_path
+
+
+def test_cgroup_version_2(cgroups):
+    (cgroups / "self").write_text("0::/user/app\n")
+    make_cgroup(cgroups / "cgroup", "user", {"memory.max": "1000\n", "memory.current": "900\n", "memory.stat": ""})
+    stat = "anon 3\ninactive_file 200\n"
+    make_cgroup(cgroups / "cgroup", "user/app", {"memory.max": "max", "memory.current": "9", "memory.stat": stat})
+    assert list(machine.cgroup_limits()) == [(1000, 900)]
+    (cgroups / "cgroup/user/app/memory.max").write_text("600")
+    (cgroups / "cgroup/user/app/memory.current").write_text("500")
+    assert sorted(machine.cgroup_limits()) == [(600, 300), (1000, 900)]
+    assert machine.memory() == machine.Memory(total=600, available=100)
+
+
+def test_cgroup_version_1_seen_from_inside_a_container(cgroups):
+    (cgroups / "self").write_text("5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n")
+    files = {"memory.limit_in_bytes": "700", "memory.usage_in_bytes": "500", "memory.stat": "total_inactive_file 100"}
+    make_cgroup(cgroups / "cgroup", "memory", files)
+    assert list(machine.cgroup_limits()) == [(700, 400)]
+    (cgroups / "cgroup/memory/memory.limit_in_bytes").write_text(str(2**63 - 4096))
+    assert list(machine.cgroup_limits()) == []
+
+
+def test_no_cgroups(cgroups):
+    assert list(machine.cgroup_limits()) == []
+
+
+def test_last_level_cache(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "CACHES", tmp_path)
+    for i, size in enumerate(("32K", "1024K", "16M")):
+        (tmp_path / f"index{i}").mkdir()
+        (tmp_path / f"index{i}" / "size").write_text(size + "\n")
+    assert machine.last_level_cache() == 16 << 20
+    monkeypatch.setattr(machine, "CACHES", tmp_path / "none")
+    assert machine.last_level_cache() == machine.DEFAULT_CACHE_BYTES

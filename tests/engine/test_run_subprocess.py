@@ -1,0 +1,31 @@
+"""The environment of the engine's process, which keeps its pipes and process id when it is executed again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.protocol import Hello, Welcome, decode_event, encode
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="huge pages are asked for on Linux only")
+def test_the_engine_asks_for_huge_pages_and_keeps_its_pipes_and_pid(monkeypatch):
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=4")
+    command = [sys.executable, "-m", "engine", "serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as engine:
+        assert engine.stdin
+        assert engine.stdout
+        engine.stdin.write(encode(Hello(1)))
+        engine.stdin.flush()
+        welcome = decode_event(engine.stdout.readline())
+        environment = Path(f"/proc/{engine.pid}/environ").read_bytes()
+        engine.stdin.close()
+    assert isinstance(welcome, Welcome)
+    assert welcome.pid == engine.pid
+    assert b"GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in environment
+    assert b"glibc.malloc.arena_max=4" in environment
+    assert b"GGML_NO_BACKTRACE=1" in environment
+    assert b"GOMP_SPINCOUNT=" in environment

@@ -1,0 +1,116 @@
+"""The queue of requests: which request may stop which."""
+
+from __future__ import annotations
+
+import threading
+
+from engine.protocol import Generate, Message, Prepare, Shutdown, Unload
+from engine.serve import Jobs
+from engine.stop import StopFlag
+
+
+def next_id(queue: Jobs) -> int:
+    job = queue.next_job()
+    assert job
+    return job.id
+
+
+MESSAGES = (Message("user", "hi"),)
+
+
+def jobs() -> tuple[Jobs, StopFlag]:
+    stop = StopFlag()
+    return Jobs(stop), stop
+
+
+def test_in_order():
+    queue, _ = jobs()
+    for id in (1, 2, 3):
+        queue.put(Unload(id))
+    assert [next_id(queue) for _ in range(3)] == [1, 2, 3]
+
+
+def test_cancel_of_the_running_request_sets_the_flag_until_the_next_one():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES))
+    queue.put(Generate(2, MESSAGES))
+    queue.next_job()
+    assert not stop.is_set()
+    assert queue.cancel(1)
+    assert stop.is_set()
+    queue.next_job()
+    assert not stop.is_set()
+
+
+def test_cancel_of_a_waiting_request_stops_it_when_its_turn_comes():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES))
+    queue.put(Generate(2, MESSAGES))
+    queue.next_job()
+    assert queue.cancel(2)
+    assert not stop.is_set()
+    assert next_id(queue) == 2
+    assert stop.is_set()
+
+
+def test_cancel_of_an_unknown_request():
+    queue, stop = jobs()
+    assert not queue.cancel(9)
+    queue.put(Generate(1, MESSAGES))
+    queue.next_job()
+    assert not queue.cancel(9)
+    assert not stop.is_set()
+
+
+def test_prepare_gives_way_to_anything():
+    queue, stop = jobs()
+    queue.put(Prepare(1, MESSAGES))
+    queue.put(Prepare(2, MESSAGES))
+    assert next_id(queue) == 1
+    assert stop.is_set()
+    queue.next_job()
+    assert not stop.is_set()
+    queue.put(Generate(3, MESSAGES))
+    assert stop.is_set()
+
+
+def test_shutdown_ends_idle_work():
+    queue, stop = jobs()
+    assert queue.next_job(patience=0.01) is None
+    queue.cancel_all()
+    queue.put(Shutdown(0))
+    assert stop.is_set()
+
+
+def test_cancelled_twice_and_after_its_end():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES))
+    queue.put(Unload(2))
+    assert queue.cancel(2)
+    assert queue.cancel(2)
+    assert next_id(queue) == 1
+    queue.finish(1)
+    assert not queue.cancel(1)
+    assert not stop.is_set()
+    assert next_id(queue) == 2
+    assert stop.is_set()
+
+
+def test_next_job_waits_for_a_request():
+    queue, _ = jobs()
+    ids = []
+    thread = threading.Thread(target=lambda: ids.append(next_id(queue)))
+    thread.start()
+    queue.put(Unload(5))
+    thread.join(10)
+    assert ids == [5]
+
+
+def test_idle_time_ends_with_the_next_request():
+    queue, stop = jobs()
+    assert queue.next_job(patience=0.01) is None
+    assert not stop.is_set()
+    queue.put(Unload(1))
+    assert stop.is_set()
+    assert next_id(queue) == 1
+    assert not stop.is_set()
