@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
 from app.attachments import READ_FILE
-from app.fatal import DISPLAYLESS, tell
+from app.fatal import DISPLAYLESS, announce
 from common.failures import Failure
 from common.paths import path_of, path_text
 from common.sentences import Sentence
@@ -23,12 +23,16 @@ TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make c
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code: 0 closed or handed to a running window, 1 the environment failed, 2 a bad model was named."""
+    """Run the program and return its exit code.
+
+    0: the window was closed or the model handed to a running window; 1: the environment failed; 2: a bad model was
+    named.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == [READ_FILE] and len(arguments) == 2:  # a packaged app is its own child process
         from app.attachments import child
 
-        return child.confined(arguments[1])
+        return child.read_confined(arguments[1])
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
         from app.services import math_worker
@@ -53,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", type=path_of, metavar="PATH", help="a GGUF model file (default: the built-in one)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
-    # How a packaged app starts the worker of app.services.math_service.
+    # A packaged app starts the worker of app.services.math_service by this option.
     parser.add_argument("--draw-formulas", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -68,19 +72,19 @@ def _has_display() -> bool:
 def _checked(model: Path | None) -> Path | None:
     if model is None:
         return None
-    from models.header import read_header  # only needed here: the engine reads it again
+    from models.header import read_header  # imported late: only needed if a model is named
 
     return read_header(model.absolute()).path
 
 
 def _run(options: argparse.Namespace, model: Path | None) -> int:
-    from app.fatal import lacking, require_platform
+    from app.fatal import missing_library_failure, require_platform
 
     require_platform()
     try:
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
-        raise lacking(str(error)) from error
+        raise missing_library_failure(str(error)) from error
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Chickadee")
     application.setDesktopFileName("chickadee")
@@ -110,12 +114,12 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
 
     from app.bugs import BUG, log_bugs
     from app.services.frames import FirstFrame
-    from app.services.preparation import command_left
+    from app.services.preparation import remaining_command
     from app.wiring import Chickadee
 
     try:
-        chickadee = Chickadee(folders, model, preparation=command_left())
-        log_bugs(lambda: chickadee.window.notice.tell(BUG, kind="problem"))
+        chickadee = Chickadee(folders, model, preparation=remaining_command())
+        log_bugs(lambda: chickadee.window.notice.post(BUG, kind="problem"))
         instance.raised.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)
         chickadee.window.show()
@@ -126,7 +130,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
         QTimer.singleShot(0, chickadee.start)
         code = application.exec()
         if chickadee.lost:
-            tell("\n".join(chickadee.lost))
+            announce("\n".join(chickadee.lost))
         return code
     finally:
         instance.release()
@@ -134,14 +138,14 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
 
 
 def _say(text: str) -> None:
-    if sys.stdout is not None:  # a window's program on Windows has none
+    if sys.stdout is not None:  # a program without a console on Windows has none
         sys.stdout.write(text + "\n")
 
 
 def _fail(sentence: Sentence, code: int = 1) -> int:
     from app.words import in_system_language
 
-    tell(in_system_language(sentence))
+    announce(in_system_language(sentence))
     return code
 
 

@@ -1,7 +1,8 @@
-"""Where errors of our own go: to the log and to one sentence for the user, and no further. Knows no Qt.
+"""Reporting of our own errors: they go to the log and become one sentence for the user. Knows no Qt.
 
-`sys.excepthook` is the one way there: Qt takes it for what a slot raises, `report` for what is caught because something
-must be brought to its end all the same, and the tests fail by it.
+`sys.excepthook` is the only way to both. Qt calls the hook for an exception that a slot raises; `report` calls it for
+an exception that is caught because some work must be completed all the same. In the tests an exception that reaches the
+hook fails the test.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ BUG = Sentence.of("internal.window")
 
 
 def report(error: BaseException) -> None:
-    """Tell of an error that nothing else will tell of."""
+    """Pass a caught exception to `sys.excepthook`, because no other code will report it."""
     sys.excepthook(type(error), error, error.__traceback__)
 
 
-def log_bugs(tell: Callable[[], object]) -> None:
-    """From now on what nobody catches is logged too, and `tell` is called in the thread where it happened."""
-    before, telling = sys.excepthook, False
+def log_bugs(notify: Callable[[], object]) -> None:
+    """Log uncaught exceptions from now on, and call `notify` in the thread where the exception happened."""
+    previous_hook, notifying = sys.excepthook, False
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        nonlocal telling
-        before(kind, error, trace)
+        nonlocal notifying
+        previous_hook(kind, error, trace)
         if not issubclass(kind, Exception):  # Ctrl+C
             return
         log.error("bug", exc_info=(kind, error, trace))
-        if telling:  # the telling has a bug itself
+        if notifying:  # the notification itself has a bug
             return
-        telling = True
+        notifying = True
         try:
-            tell()
+            notify()
         finally:
-            telling = False
+            notifying = False
 
     sys.excepthook = hook

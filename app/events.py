@@ -1,4 +1,4 @@
-"""Events of plain objects: whoever wants to know of a change connects to the event that tells of it. Knows no Qt."""
+"""Events of plain objects: an observer connects to the event of the one kind of change that it follows. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ Values = TypeVarTuple("Values")
 
 
 class Event(Generic[*Values]):
-    """Calls what was connected, in that order, as Qt's signals do.
+    """A list of listeners, called in the order in which they were connected, as Qt's signals do.
 
-    An error in a listener is reported (app.bugs), and neither the others nor whoever emits suffer from it: no chat
-    waits for ever because a view has a bug."""
+    An error in a listener is reported by `app.bugs` and reaches neither the other listeners nor the emitter, so that a
+    bug in a view never leaves a chat waiting.
+    """
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[*Values], object]] = []
@@ -23,7 +24,7 @@ class Event(Generic[*Values]):
         self._listeners.append(listener)
 
     def disconnect(self, listener: Callable[[*Values], object]) -> None:
-        """From now on it is not called; nothing happens where it was not connected."""
+        """Stop calling `listener`; do nothing if it was not connected."""
         if listener in self._listeners:
             self._listeners.remove(listener)
 

@@ -1,5 +1,7 @@
-"""Why there is no window: what Qt lacks is found before it ends the program, and told on stderr or the screen. Works
-without Qt."""
+"""Failures before there is a window: finds what Qt lacks before Qt ends the program, and shows it. Works without Qt.
+
+The sentence goes to stderr or to the screen.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from pathlib import Path
 from common.failures import Failure
 from common.sentences import Sentence
 
-# Debian's and Ubuntu's packages of what a bare system lacks most often.
+# The packages of Debian and Ubuntu for the libraries that a bare system lacks most often.
 PACKAGES = {
     "libEGL.so.1": "libegl1",
     "libGL.so.1": "libgl1",
@@ -34,27 +36,28 @@ PACKAGES = {
 
 
 def require_platform() -> None:
-    """Before the first QApplication: can the plugin that draws on this display be loaded? Raises Failure.
+    """Check that the plugin that draws on this display can be loaded; raise Failure with what is missing if it cannot.
 
-    Costs nothing: Qt loads the same file next."""
+    Call this before the first QApplication. The check costs no time, because Qt loads the same file next.
+    """
     if not sys.platform.startswith("linux"):
         return
     problems = [problem for name in platforms() if (problem := problem_of(plugin(name)))]
     if problems and len(problems) == len(platforms()):
-        raise lacking(problems[0])
+        raise missing_library_failure(problems[0])
 
 
 def platforms() -> list[str]:
-    """Qt's plugins that could be for this display, likeliest first."""
-    wished = os.environ.get("QT_QPA_PLATFORM", "")
-    if wished:
-        return [name.split(":")[0] for name in wished.split(";")]
+    """Return the names of Qt's platform plugins that fit this display, the likeliest first."""
+    requested = os.environ.get("QT_QPA_PLATFORM", "")
+    if requested:
+        return [name.split(":")[0] for name in requested.split(";")]
     likely = {"wayland": "WAYLAND_DISPLAY", "xcb": "DISPLAY"}
     return [name for name, variable in likely.items() if os.environ.get(variable)]
 
 
 def plugin(name: str) -> Path | None:
-    """Where it lies, None if this Qt does not come from the package index, or has none of that name."""
+    """Return the plugin's file; None if this Qt does not come from the package index or has no plugin of that name."""
     found = importlib.util.find_spec("PySide6")
     places = list(found.submodule_search_locations or ()) if found else []
     files = [Path(place) / "Qt" / "plugins" / "platforms" / f"libq{name}.so" for place in places]
@@ -62,43 +65,46 @@ def plugin(name: str) -> Path | None:
 
 
 def problem_of(file: Path | str | None) -> str:
-    """What the dynamic linker says against the file (or, by its name, the library); "" if nothing."""
+    """Return the dynamic linker's complaint about a file or a library named by its soname; "" if there is none."""
     if file is None:
         return ""
     try:
         ctypes.CDLL(str(file))
     except OSError as error:
-        return str(error.__cause__ or error)  # a packaged app says it in words of PyInstaller's
+        return str(error.__cause__ or error)  # in a packaged app the error itself has PyInstaller's words
     return ""
 
 
-def lacking(said: str) -> Failure:
-    """The sentence for what the dynamic linker or Python's import said, which names one library: with all others."""
-    if not missing_in(said):
-        return Failure("qt.libraries", said, reason=said)
-    names = list(dict.fromkeys([*missing_in(said), *also_missing()]))
+def missing_library_failure(error_text: str) -> Failure:
+    """Return the Failure for `error_text`, in which the dynamic linker or Python's import names one missing library.
+
+    The sentence names all other missing libraries too.
+    """
+    if not libraries_missing_in(error_text):
+        return Failure("qt.libraries", error_text, reason=error_text)
+    names = list(dict.fromkeys([*libraries_missing_in(error_text), *other_missing_libraries()]))
     package = " ".join(sorted({PACKAGES[name] for name in names if name in PACKAGES}))
     how = Sentence.of("how.apt", package=package) if package else Sentence.of("how.package_manager")
-    return Failure("missing_library.of_system", said, names=", ".join(names), how=how)
+    return Failure("missing_library.of_system", error_text, names=", ".join(names), how=how)
 
 
-def missing_in(said: str) -> list[str]:
-    """The library that a text of the dynamic linker's says is not there, if it does."""
-    return re.findall(r"^(lib\S+): cannot open shared object file", said)
+def libraries_missing_in(error_text: str) -> list[str]:
+    """Return the libraries that a message of the dynamic linker says are missing: one or none."""
+    return re.findall(r"^(lib\S+): cannot open shared object file", error_text)
 
 
-def also_missing() -> list[str]:
-    """Of all that Qt may want on this display, what is not there: so that nobody installs one after the other."""
+def other_missing_libraries() -> list[str]:
+    """Return all missing libraries that Qt may need on this display, so that users can install them at once."""
     wanted = [name for name in PACKAGES if "wayland" in platforms() or not name.startswith("libwayland")]
-    return [name for library in wanted for name in missing_in(problem_of(library))]
+    return [name for library in wanted for name in libraries_missing_in(problem_of(library))]
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- showing it -------------------------------------------------------------------------------------------------------
 
 TITLE = "Chickadee"
 DISPLAYLESS = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")  # Qt's platforms without a screen to look at
-# What a Linux desktop has to show a sentence with; the first that is there does.
-SPEAKERS = (
+# Programs of Linux desktops that can show a sentence; the first one that is installed is used.
+MESSAGE_PROGRAMS = (
     ("zenity", "--error", "--no-markup", f"--title={TITLE}", "--text"),
     ("kdialog", "--title", TITLE, "--error"),
     ("xmessage", "-center"),
@@ -106,21 +112,21 @@ SPEAKERS = (
 )
 
 
-def tell(sentence: str) -> None:
-    """Return when it was said, or read."""
-    if sys.stderr is not None:  # a window's program on Windows has none
+def announce(sentence: str) -> None:
+    """Show the sentence on stderr and, if nobody reads stderr, on the screen; return when it was shown or read."""
+    if sys.stderr is not None:  # a program without a console on Windows has none
         sys.stderr.write(sentence + "\n")
-    if "PySide6.QtWidgets" in sys.modules and show(sentence):
+    if "PySide6.QtWidgets" in sys.modules and show_in_qt(sentence):
         return
     if reads_stderr() or not has_display():
         return
-    for command in SPEAKERS:
+    for command in MESSAGE_PROGRAMS:
         if shutil.which(command[0]) and subprocess.run([*command, sentence], capture_output=True).returncode in (0, 1):
             return
 
 
 def reads_stderr() -> bool:
-    """Does somebody? A packaged program that was started from a menu has it go where no user looks."""
+    """Return whether a user can see stderr: in a packaged program started from a menu, only if stderr is a terminal."""
     return not getattr(sys, "frozen", False) or (sys.stderr is not None and sys.stderr.isatty())
 
 
@@ -128,8 +134,11 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def show(sentence: str) -> bool:
-    """By Qt, if it has a display already. Who started the program by its icon sees no terminal."""
+def show_in_qt(sentence: str) -> bool:
+    """Show the sentence in a message box if Qt has a display; return whether it was shown.
+
+    A user who started the program by its icon sees no terminal.
+    """
     from PySide6.QtWidgets import QApplication, QMessageBox
 
     if not isinstance(QApplication.instance(), QApplication) or QApplication.platformName() in DISPLAYLESS:

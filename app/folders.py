@@ -1,4 +1,4 @@
-"""Where Chickadee keeps what it stores, private to the user: files 0600, folders that it makes 0700."""
+"""Folders that hold what Chickadee stores, private to the user: files get mode 0600, new folders mode 0700."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROBE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """The two folders: `data` holds the store, `logs` what the programs printed."""
+    """The two folders: `data` holds the chat store and the settings, `logs` what the programs printed."""
 
     data: Path
     logs: Path
@@ -38,7 +38,7 @@ class Folders:
 
 
 def open_folders(data: Path | None = None) -> Folders:
-    """Create the folders where they are missing; raises Failure when the data folder cannot be written."""
+    """Create the folders where they are missing; raise Failure when a folder cannot be written."""
     chosen = data or _from_environment()
     logs = chosen / "logs" if chosen else Path(platformdirs.user_log_path(NAME, appauthor=False))
     folders = Folders(chosen or data_folder(), logs)
@@ -53,24 +53,30 @@ def _from_environment() -> Path | None:
 
 
 def be_private() -> None:
-    """Whatever this process writes from here on is the user's alone, but for what is given a mode by `users_umask`."""
+    """Make every file that this process creates from now on readable by the user alone.
+
+    Only files that are given a mode by `users_umask` are excepted.
+    """
     users_umask()
     os.umask(0o077)
 
 
 @functools.cache
 def users_umask() -> int:
-    """What the user keeps from others in the files that he makes elsewhere: as it was when this was asked first."""
+    """Return the umask that the process had at the first call, which says what the user keeps from others."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
 
 
 def _make_private(folder: Path) -> None:
-    """One that is there already may be a folder of the user's, and stays as it is: what is put into it is private."""
+    """Create the folder with mode 0700 and check that it can be written; raise Failure otherwise.
+
+    A folder that exists already may be one of the user's own and keeps its mode; the files put into it are private.
+    """
     try:
         make_private_folder(folder)
         with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
-            probe.write(bytes(PROBE_BYTES))  # a full disk still takes empty files
+            probe.write(bytes(PROBE_BYTES))  # a full disk still accepts empty files
     except OSError as error:
         raise Failure("data_folder.unwritable", str(error), folder=folder, reason=error.strerror) from error

@@ -1,4 +1,4 @@
-"""Which language the window speaks, switched while it runs: our own words, and Qt's in its dialogs."""
+"""The window's language, switched while the window runs: our own texts and those of Qt's dialogs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ NAMES = {ENGLISH: "English", "zh_CN": "简体中文"}  # each as its speakers wr
 
 
 class Languages(QObject):
-    """`use` switches; who shows words sets them again afterwards. `current` is a key of NAMES."""
+    """The language in use; `current` is a key of NAMES.
+
+    `use` switches the language; widgets that show texts set them again afterwards.
+    """
 
     def __init__(self, application: QApplication) -> None:
         super().__init__(application)
@@ -26,7 +29,7 @@ class Languages(QObject):
         self._qt: QTranslator | None = None
 
     def use(self, choice: str) -> bool:
-        """Speak the language of a setting's value, AUTO or a key of NAMES; was another one spoken before?"""
+        """Switch to the language of a setting's value, AUTO or a key of NAMES; return whether it changed."""
         wanted = best_of(QLocale.system().uiLanguages()) if choice == AUTO else choice
         if wanted == self.current:
             return False
@@ -39,11 +42,11 @@ class Languages(QObject):
         return True
 
     def close(self) -> None:
-        """Back to English, for whoever comes after this window."""
+        """Switch back to English, so that a later window of this process starts in English."""
         self.use(ENGLISH)
 
     def _use_qt(self, wanted: str) -> None:
-        """What Qt itself says (file dialog, context menus of text) is in files of its own."""
+        """Load Qt's own translation, which its file dialog and the context menus of text fields use."""
         if self._qt is not None:
             self._application.removeTranslator(self._qt)
             self._qt = None

@@ -1,5 +1,7 @@
-"""What the window asks and says of memory plans: whether a model fits, what takes how much, what other choices would
-come to, in memory and speed."""
+"""Memory plans as the window asks for them and words them.
+
+They say whether a model fits, which part takes how much memory, and what other choices would cost in memory and speed.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,13 @@ PARTS = {
 }
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
 KV = ("kv", "kv_compressed")
-# The settings whose every choice is planned, in the order in which they are asked. A store of another process takes
-# a second, so it comes last.
+# The settings for which every choice is planned, in this order. `backend` comes last: a plan of the other library
+# takes a second, because that library runs in a process of its own.
 CHOICES = {"kv_type": ("f16", "q8_0", "q4_0"), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}
 
 
 def verdict_words(verdict: Verdict | None) -> str:
-    """One line: does it fit this computer's memory, and with how much context?"""
+    """Return one line that says whether the model fits this computer's memory, and with how much context."""
     if verdict is None:
         return tr("Checking whether it fits…")
     if verdict.verdict == "unknown":
@@ -55,7 +57,7 @@ def tone_of(verdict: Verdict | None) -> Tone:
 
 
 def parts_words(verdict: Verdict) -> str:
-    """'weights 1.12 GB · KV cache 940 MB · other 96 MB · 18.36 GB available', and what to know of it."""
+    """Return 'weights 1.12 GB · KV cache 940 MB · other 96 MB · 18.36 GB available', then one line for each note."""
     if not verdict.total_bytes:
         return ""
     parts = dict(verdict.parts)
@@ -65,18 +67,18 @@ def parts_words(verdict: Verdict) -> str:
         "draft": sum(parts.pop(name) for name in list(parts) if name.startswith("draft_")),
         "rest": sum(parts.values()),
     }
-    said = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]
-    said.append(tr("{size} available", size=show_bytes(verdict.available_bytes)))
-    return "\n".join((" · ".join(said), *(worded(note) for note in verdict.notes)))
+    texts = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]
+    texts.append(tr("{size} available", size=show_bytes(verdict.available_bytes)))
+    return "\n".join((" · ".join(texts), *(worded(note) for note in verdict.notes)))
 
 
 def speed_words(verdict: Verdict) -> str:
-    """Empty where this way to load was not timed yet."""
+    """Return the measured decode speed; "" if the model was not timed when loaded like this."""
     return tr("{n} tok/s, measured on this computer", n=f"{verdict.speed:,.1f}") if verdict.speed else ""
 
 
 def context_words(verdict: Verdict) -> str:
-    """What context costs; empty where there is none."""
+    """Return how much memory 1,000 tokens of context take; "" if the verdict has no context."""
     kv = sum(verdict.parts.get(name, 0) for name in (*KV, "draft_kv"))
     return (
         tr("Memory: {size} for each 1,000 tokens", size=show_bytes(kv * 1000 // verdict.n_ctx)) if verdict.n_ctx else ""
@@ -84,20 +86,25 @@ def context_words(verdict: Verdict) -> str:
 
 
 def choices_words(found: Mapping[str, Verdict]) -> str:
-    """What the choices of one setting come to, by their words; those that cannot be are left out."""
-    said = []
+    """Return the memory and speed of each choice of one setting; "" if fewer than two of the choices are possible.
+
+    `found` has the verdicts by the words shown for the choices. A verdict without a size, of a choice that is not
+    possible, is left out.
+    """
+    texts = []
     for words, verdict in found.items():
         if verdict.total_bytes:
             speed = speed_words(verdict)
-            said.append(f"{words} {show_bytes(verdict.total_bytes)}" + (f" ({speed})" if speed else ""))
-    return tr("Memory: {choices}", choices=" · ".join(said)) if len(said) > 1 else ""
+            texts.append(f"{words} {show_bytes(verdict.total_bytes)}" + (f" ({speed})" if speed else ""))
+    return tr("Memory: {choices}", choices=" · ".join(texts)) if len(texts) > 1 else ""
 
 
 class PlanEffects(QObject):
-    """What a model comes to as it would be loaded, and what other choices of single settings would.
+    """The memory plan of a model as it would be loaded, and the plans for other choices of single settings.
 
-    The planner is asked; of what changes meanwhile only the last counts. `changed`: there is more to tell. `verdict` is
-    None while it is being worked out."""
+    The planner works them out; if the question changes meanwhile, only the latest one counts. `changed` is emitted when
+    there is more to show. `verdict` is None while it is being worked out.
+    """
 
     changed = Signal()
 
@@ -107,11 +114,11 @@ class PlanEffects(QObject):
         self._planner = planner
         self._base: Ask | None = None
         self._found: dict[tuple[str, str], Verdict] = {}
-        self._answered = False  # is the verdict that of the base?
-        planner.answered.connect(self._judged)
+        self._answered = False  # whether `verdict` is the one for `_base`
+        planner.answered.connect(self._take_verdict)
 
     def ask(self, base: Ask) -> None:
-        """Work it out for the model of `base`, loaded like that. What is known of it stays until then."""
+        """Ask for the plan of the model and options of `base`; the model's old verdicts stay until the answer."""
         if base == self._base:
             return
         self._withdraw()
@@ -122,7 +129,7 @@ class PlanEffects(QObject):
         self.changed.emit()
 
     def forget(self) -> None:
-        """Nobody looks any more."""
+        """Drop the verdicts and withdraw the open questions, because no widget shows them any more."""
         self._base, self.verdict, self._found = None, None, {}
         self._withdraw()
 
@@ -132,11 +139,11 @@ class PlanEffects(QObject):
 
     @property
     def words(self) -> dict[str, str]:
-        """By the keys of settings."""
-        said = {name: choices_words(self._choices(name)) for name in CHOICES}
+        """Texts about the memory and speed of choices, by the keys of engine settings."""
+        texts = {name: choices_words(self._choices(name)) for name in CHOICES}
         if self.verdict is not None:
-            said |= {"context": context_words(self.verdict), "threads": speed_words(self.verdict)}
-        return said
+            texts |= {"context": context_words(self.verdict), "threads": speed_words(self.verdict)}
+        return texts
 
     def _choices(self, name: str) -> dict[str, Verdict]:
         found = {value: self._found.get((name, value)) for value in CHOICES[name]}
@@ -145,11 +152,11 @@ class PlanEffects(QObject):
     def _key(self, name: str = "", value: str = "") -> Hashable:
         return ("effects", id(self), name, value)
 
-    def _judged(self, key: Hashable, verdict: Verdict) -> None:
+    def _take_verdict(self, key: Hashable, verdict: Verdict) -> None:
         if self._base is None or not (isinstance(key, tuple) and key[:2] == ("effects", id(self))):
             return
         _, _, name, value = key
-        if name and self._answered:  # else it is of what was asked before
+        if name and self._answered:  # otherwise the verdict belongs to an earlier question
             self._found[name, value] = verdict
         elif not name:
             self.verdict, self._answered = verdict, True
@@ -157,7 +164,7 @@ class PlanEffects(QObject):
         self.changed.emit()
 
     def _ask_choices(self, base: Ask, verdict: Verdict) -> None:
-        """With the same context, so that they can be compared."""
+        """Ask for a plan of each choice, all with the context of `verdict` so that they can be compared."""
         if not verdict.n_ctx:
             return
         base = msgspec.structs.replace(base, n_ctx=verdict.n_ctx)

@@ -1,4 +1,4 @@
-"""Sentences above the composer, each with one button: a problem, an undo, a question about a link. Never modal."""
+"""Notices above the composer: sentences with one button, for a problem, an undo, a question about a link."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
-from app.words import Saying, said, tr
+from app.words import UiText, current_text, tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
 UNDO_MS = 10_000
-MOST = 3  # are shown at once; those told before come up again when these are over
+MOST = 3  # rows shown at once; older rows come up again when newer ones have ended
 
 
-class Notice(QWidget):
-    """Whoever tells something may take it away again, and only that. What can be undone stays until its time is over,
-    whatever else is told; of the other sentences the latest is shown. Hidden when there is none."""
+class NoticeArea(QWidget):
+    """The area above the composer that shows notices; hidden when there are none.
+
+    A caller that posted a notice can dismiss exactly that one. A notice with an undo stays until its time is over,
+    whatever is posted later; of the other notices only the latest one is shown.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows = QVBoxLayout(self)
-        self._rows.setContentsMargins(0, 0, 0, 0)
-        self._rows.setSpacing(SIZES.gap)
-        self.told: list[Told] = []  # what is not over yet, from the first to the latest
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(SIZES.gap)
+        self.rows: list[NoticeRow] = []  # those that have not ended yet, the oldest first
         self._latest = self._add()
         self.hide()
 
     @property
     def text(self) -> QLabel:
-        """Of the latest sentence, as are the other parts."""
+        """Label of the latest notice's sentence; the properties below return the other parts of the same notice."""
         return self._latest.text
 
     @property
@@ -55,74 +58,79 @@ class Notice(QWidget):
     def close_button(self) -> QToolButton:
         return self._latest.close_button
 
-    def tell(  # noqa: PLR0913
+    def post(  # noqa: PLR0913
         self,
-        sentence: Saying,
-        step: Saying = "",
+        sentence: UiText,
+        step: UiText = "",
         work: Callable[[], object] | None = None,
         kind: Literal["problem", "note"] = "note",
-        detail: Saying = "",
+        detail: UiText = "",
         milliseconds: int = 0,
         strong: str = "",
-    ) -> Told:
-        """Show `sentence` and a button labelled `step` that does `work`; `milliseconds` 0 keeps it until dismissed.
+    ) -> NoticeRow:
+        """Show `sentence` and a button labelled `step` that calls `work`; return the row, which `dismiss` takes.
 
-        `strong` is the part of the sentence to look at. What can be said anew follows the language. Gives back what
-        `dismiss` takes."""
+        `milliseconds` is how long the notice stays; 0 keeps it until it is dismissed. A notice that has both `work` and
+        a time is an undo. `strong` is the part of the sentence to emphasise. A text that is a Sentence or a function is
+        worded again when the language changes.
+        """
         undo = work is not None and milliseconds > 0
         if not undo:
-            for each in [each for each in self.told if not each.undo]:
+            for each in [each for each in self.rows if not each.undo]:
                 self._remove(each)
-        told = self._add(self._latest)
-        told.undo = undo
-        told.tell(sentence, step, work, kind, detail, milliseconds, strong)
-        self.told.append(told)
+        row = self._add(self._latest)
+        row.undo = undo
+        row.fill(sentence, step, work, kind, detail, milliseconds, strong)
+        self.rows.append(row)
         self._arrange()
-        return told
+        return row
 
-    def tell_failure(self, failure: Failure) -> Told:
-        """Why something could not be done."""
+    def post_failure(self, failure: Failure) -> NoticeRow:
+        """Log the failure and post its sentence as a problem."""
         log.warning("%s (%s)", failure, failure.detail)
-        return self.tell(failure.sentence, kind="problem", detail=failure.detail)
+        return self.post(failure.sentence, kind="problem", detail=failure.detail)
 
-    def dismiss(self, told: Told | None = None) -> None:
-        """Take this one away, if it is still there; None: the latest, for it is what the user means."""
-        if told is None and self.told:
-            told = self.told[-1]
-        if told in self.told:
-            self._remove(told)
+    def dismiss(self, row: NoticeRow | None = None) -> None:
+        """Remove `row` if it is still shown; None removes the latest one, which is the one that the user means."""
+        if row is None and self.rows:
+            row = self.rows[-1]
+        if row in self.rows:
+            self._remove(row)
             self._arrange()
 
-    def _add(self, after: Told | None = None) -> Told:
-        told = Told(self)
-        told.over.connect(lambda: self.dismiss(told))
-        self._rows.addWidget(told)
-        if after is not None:  # for Tab too, whenever it was made: between the messages and the composer
-            for before, part in pairwise((after.close_button, told.fold, told.button, told.close_button)):
+    def _add(self, after: NoticeRow | None = None) -> NoticeRow:
+        row = NoticeRow(self)
+        row.ended.connect(lambda: self.dismiss(row))
+        self._column.addWidget(row)
+        if after is not None:  # a late row comes after the others for Tab too: between the messages and the composer
+            for before, part in pairwise((after.close_button, row.fold, row.button, row.close_button)):
                 QWidget.setTabOrder(before, part)
-        return told
+        return row
 
-    def _remove(self, told: Told) -> None:
-        self.told.remove(told)
-        told.end()
-        if told is not self._latest:
-            told.deleteLater()
+    def _remove(self, row: NoticeRow) -> None:
+        self.rows.remove(row)
+        row.end()
+        if row is not self._latest:
+            row.deleteLater()
 
     def _arrange(self) -> None:
-        if self.told and self._latest is not self.told[-1]:
-            if self._latest not in self.told:
+        if self.rows and self._latest is not self.rows[-1]:
+            if self._latest not in self.rows:
                 self._latest.deleteLater()
-            self._latest = self.told[-1]
-        for number, each in enumerate(reversed(self.told)):
+            self._latest = self.rows[-1]
+        for number, each in enumerate(reversed(self.rows)):
             each.setVisible(number < MOST)
-        self.setVisible(bool(self.told))
+        self.setVisible(bool(self.rows))
 
 
-class Told(Live, QFrame):
-    """One sentence. `over`: it was dismissed, its button was pressed, or its time is over; `undo`: there is a way back
-    for a time."""
+class NoticeRow(Live, QFrame):
+    """One notice: its sentence, an optional button, details that unfold, and a button that closes it.
 
-    over = Signal()
+    `ended` is emitted when the notice was closed, its button was pressed, or its time is over. `undo` is whether the
+    button takes something back for a limited time.
+    """
+
+    ended = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -144,70 +152,70 @@ class Told(Live, QFrame):
         self.button.setAutoDefault(True)  # Return presses it, as Space does
         self.button.setProperty("kind", "step")
         self.close_button = QToolButton(self)
-        self.close_button.clicked.connect(self.over)
+        self.close_button.clicked.connect(self.ended)
         self._layout()
-        self._step: Callable[[], object] | None = None
-        self._said: tuple[Saying, Saying, str] = ("", "", "")
-        self._detail: Saying = ""
+        self._work: Callable[[], object] | None = None
+        self._texts: tuple[UiText, UiText, str] = ("", "", "")
+        self._detail: UiText = ""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.over)
-        self.button.clicked.connect(self._go)
+        self._timer.timeout.connect(self.ended)
+        self.button.clicked.connect(self._do_work)
         self.apply_look()
         self.hide()
 
-    def tell(  # noqa: PLR0913
+    def fill(  # noqa: PLR0913
         self,
-        sentence: Saying,
-        step: Saying,
+        sentence: UiText,
+        step: UiText,
         work: Callable[[], object] | None,
         kind: Literal["problem", "note"],
-        detail: Saying,
+        detail: UiText,
         milliseconds: int,
         strong: str,
     ) -> None:
-        """As `Notice.tell`."""
+        """Show the texts and start the timer; the parameters are those of `NoticeArea.post`."""
         self.setProperty("kind", kind)
         self.style().unpolish(self)
         self.style().polish(self)
         self.text.setTextFormat(Qt.TextFormat.RichText if strong else Qt.TextFormat.PlainText)
-        self._said = (sentence, step, strong)
+        self._texts = (sentence, step, strong)
         self._detail = detail
-        self._say()
+        self._set_texts()
         self.button.setVisible(bool(step))
         self.details.hide()
         self.fold.setVisible(bool(self.details.text()))
-        self._step = work
+        self._work = work
         if milliseconds:
             self._timer.start(milliseconds)
 
     def end(self) -> None:
         self._timer.stop()
-        self._step = None
+        self._work = None
         self.hide()
 
     def restyle(self) -> None:
         self.close_button.setIcon(icon("close", theme().soft))
 
     def retranslate(self) -> None:
-        self._say()
+        self._set_texts()
         self.fold.setText(tr("Details"))
         self.close_button.setAccessibleName(tr("Dismiss"))
         self.close_button.setToolTip(tr("Dismiss"))
 
-    def _say(self) -> None:
-        sentence, step, strong = said(self._said[0]), said(self._said[1]), self._said[2]
+    def _set_texts(self) -> None:
+        sentence, step, strong = current_text(self._texts[0]), current_text(self._texts[1]), self._texts[2]
         self.text.setText(
             escape(sentence).replace(escape(strong), f"<b>{escape(strong)}</b>", 1) if strong else sentence
         )
         self.button.setText(step)
-        self.details.setText(said(self._detail)[-2000:])
+        self.details.setText(current_text(self._detail)[-2000:])
 
-    def _go(self) -> None:
-        step = self._step
-        self.over.emit()
-        if step is not None:
-            step()
+    def _do_work(self) -> None:
+        work = self._work
+        self.ended.emit()
+        if work is not None:
+            work()
 
     def _layout(self) -> None:
         row = QHBoxLayout()

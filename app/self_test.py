@@ -1,4 +1,4 @@
-"""`--self-test`: one question through the real window and engine, the answer found in the database afterwards."""
+"""`--self-test`: asks one question through the real window and engine; finds the answer in the database."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from app.state.engine_state import EngineState
 from app.store.chat import ChatMessage
 from app.wiring import Chickadee
 from common.failures import CommandFailure
-from common.sentences import restored
+from common.sentences import decode_sentence
 
 QUESTION = "Say hello in one short sentence."
-PATIENCE_MS = 100_000  # an old processor that others keep busy takes half a minute
-MAX_TOKENS = 16  # a busy machine must get there in time too
+PATIENCE_MS = 100_000  # an old, busy processor takes half a minute
+MAX_TOKENS = 16  # few, so that a busy machine answers in time too
 
 
 def run(application: QApplication, model: Path | None) -> str:
-    """The line to print on success; raises Failure with the sentence otherwise."""
+    """Run the self-test and return the line to print on success; raise Failure with the problem otherwise."""
     with tempfile.TemporaryDirectory(prefix="chickadee-") as folder:
-        os.environ["CHICKADEE_CACHE_DIR"] = str(Path(folder) / "cache")  # nothing of the test outlives it
+        os.environ["CHICKADEE_CACHE_DIR"] = str(Path(folder) / "cache")  # deleted with the folder when the test ends
         chickadee = Chickadee(open_folders(Path(folder)), model, max_tokens=MAX_TOKENS)
         try:
             chickadee.window.show()
@@ -40,17 +40,17 @@ def run(application: QApplication, model: Path | None) -> str:
 def _ask(chickadee: Chickadee) -> None:
     loop, problems = QEventLoop(), ["No answer came in time."]
 
-    def troubled(state: EngineState) -> None:
+    def note_problem(state: EngineState) -> None:
         if state.problem:
             problems[:] = [str(state.problem.sentence)]
             loop.quit()
 
-    def ended(_conversation: Conversation, answer: ChatMessage) -> None:
-        problems[:] = [str(restored(answer.problem))] if answer.problem else []
+    def note_end(_conversation: Conversation, answer: ChatMessage) -> None:
+        problems[:] = [str(decode_sentence(answer.problem))] if answer.problem else []
         loop.quit()
 
-    chickadee.engine.state.problem_changed.connect(troubled)
-    chickadee.open_chats.answer_ended.connect(ended)
+    chickadee.engine.state.problem_changed.connect(note_problem)
+    chickadee.open_chats.answer_ended.connect(note_end)
     chickadee.start()
     chickadee.window.composer.text.setPlainText(QUESTION)
     chickadee.window.composer.button.click()

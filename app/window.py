@@ -1,4 +1,4 @@
-"""The window: where sidebar, transcript, composer and status line stand, and how it was at its last end."""
+"""The main window: the layout of sidebar, transcript, composer and status line, and its stored state."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from app.events import Event
 from app.look.live import Live, LiveAction
 from app.look.tab_stops import step_around
 from app.look.theme import SIZES, icon, theme
-from app.notice import Notice
+from app.notice import NoticeArea
 from app.sidebar.sidebar import Sidebar
 from app.transcript.transcript import Transcript
 from app.transcript.welcome import Welcome
-from app.words import Saying, said, tr
+from app.words import UiText, current_text, tr
 
 log = logging.getLogger(__name__)
 FIRST_SIZE = QSize(1120, 760)
@@ -40,12 +40,12 @@ NAME = "Chickadee"
 
 
 class WindowState:
-    """Where and how the window was, for the next start: geometry, sidebar, chat and place in it, first page read.
+    """State of the window for the next start: geometry, sidebar, open chat, scroll position, introduction.
 
-    Reads window.ini once; `keep…` is for the next start as soon as it was written by what `writing` gives back.
-
-    Without a path nothing is kept. A value that makes no sense counts as missing. `changed`: there is something
-    to write."""
+    window.ini is read once. Changed values are in memory until the function that `pending_write` returns has written
+    them; the event `changed` says that there is something to write. Without a path nothing is stored. A value of the
+    wrong type counts as missing.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -65,32 +65,35 @@ class WindowState:
 
     @property
     def introduced(self) -> bool:
-        """Has the first page been read?"""
+        """Whether the introduction of the first start is over."""
         return self._values.get("introduced") == "true"
 
     @property
     def chat(self) -> str:
-        """The id of the chat that was open, "" for a new one."""
+        """Id of the chat that was open, "" for a new one."""
         value = self._values.get("chat")
         return value if isinstance(value, str) else ""
 
     @property
     def place(self) -> str:
-        """The id of the message that was on top of the view, "" at the end of the chat."""
+        """Id of the message at the top of the view, "" at the end of the chat."""
         value = self._values.get("place")
         return value if isinstance(value, str) else ""
 
-    def keep(self, geometry: QByteArray, sidebar: bool) -> None:
+    def set_geometry(self, geometry: QByteArray, sidebar: bool) -> None:
         self._set(geometry=geometry, sidebar="true" if sidebar else "false")
 
-    def keep_chat(self, chat: str, place: str) -> None:
+    def set_chat(self, chat: str, place: str) -> None:
         self._set(chat=chat, place=place)
 
-    def keep_introduced(self) -> None:
+    def set_introduced(self) -> None:
         self._set(introduced="true")
 
-    def writing(self) -> Callable[[], None] | None:
-        """What puts the changes into the file, in any thread, for it waits for the disk; None: there are none."""
+    def pending_write(self) -> Callable[[], None] | None:
+        """Return a function that writes the changes to the file, or None if there are none.
+
+        The function may run in any thread, because it waits for the disk.
+        """
         path, values, self._unwritten = self._path, self._unwritten, {}
         return (lambda: _write(path, values)) if path and values else None
 
@@ -103,7 +106,7 @@ class WindowState:
 
 
 def _write(path: Path, values: dict[str, object]) -> None:
-    file = QSettings(str(path), QSettings.Format.IniFormat)  # replaces the file as a whole, and locks it meanwhile
+    file = QSettings(str(path), QSettings.Format.IniFormat)  # locks the file and replaces it as a whole
     for name, value in values.items():
         file.setValue(name, value)
     file.sync()
@@ -112,7 +115,7 @@ def _write(path: Path, values: dict[str, object]) -> None:
 
 
 class Scrim(QFrame):
-    """Dims the page under the sidebar of a narrow window; a click on it does what closes the sidebar."""
+    """Dark layer over the page below the sidebar of a narrow window; a click on it triggers `close`."""
 
     def __init__(self, parent: QWidget, close: LiveAction) -> None:
         super().__init__(parent)
@@ -125,7 +128,7 @@ class Scrim(QFrame):
 
 
 class Header(Live, QWidget):
-    """The open chat's title, and the buttons that are out of reach while the sidebar is away."""
+    """Header of the page: the open chat's title, and buttons that are needed while the sidebar is hidden."""
 
     def __init__(self, commands: CommandSet, parent: QWidget) -> None:
         super().__init__(parent)
@@ -133,14 +136,14 @@ class Header(Live, QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.toggle = ActionButton(commands.actions["sidebar"], self)
         self.new = ActionButton(commands.actions["new_chat"], self)
-        self.options = QToolButton(self)  # with words of its own: the persona's name
+        self.options = QToolButton(self)  # no ActionButton, because it shows the persona's name
         self.options.clicked.connect(commands.actions["chat_options"].trigger)
         self.settings = ActionButton(commands.actions["settings"], self)
         self.title = QLabel(self)
         self.title.setObjectName("chatTitle")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self._full = ""
-        self._persona: Saying = ""
+        self._full_title = ""
+        self._persona: UiText = ""
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
         for widget in (self.toggle, self.new):
@@ -152,13 +155,13 @@ class Header(Live, QWidget):
         self.apply_look()
 
     def show_title(self, title: str) -> None:
-        self._full = title
+        self._full_title = title
         self._elide()
 
-    def show_persona(self, name: Saying) -> None:
-        """How the chat is answered, where that is not as the settings say."""
+    def show_persona(self, name: UiText) -> None:
+        """Show the persona's name, or how else the chat differs from the settings."""
         self._persona = name
-        self._say_persona()
+        self._show_persona_name()
 
     def restyle(self) -> None:
         self.setFixedHeight(SIZES.header)
@@ -171,13 +174,13 @@ class Header(Live, QWidget):
         name = tr("Instructions and persona for this chat")
         self.options.setAccessibleName(name)
         self.options.setToolTip(with_keys(name, "chat_options"))
-        self._say_persona()
+        self._show_persona_name()
 
     def resizeEvent(self, _event: object) -> None:
         self._elide()
 
-    def _say_persona(self) -> None:
-        name = said(self._persona)
+    def _show_persona_name(self) -> None:
+        name = current_text(self._persona)
         style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon if name else Qt.ToolButtonStyle.ToolButtonIconOnly
         self.options.setToolButtonStyle(style)
         short = self.options.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, SIZES.chip // 2)
@@ -186,12 +189,12 @@ class Header(Live, QWidget):
 
     def _elide(self) -> None:
         room = self.width() - 4 * SIZES.control - SIZES.gap_xl - self.options.sizeHint().width()
-        self.title.setText(self.title.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, room))
+        self.title.setText(self.title.fontMetrics().elidedText(self._full_title, Qt.TextElideMode.ElideRight, room))
         self.title.setMinimumWidth(1)
 
 
 class Window(Live, QMainWindow):
-    """`commands` are what menus and shortcuts ask for; `closing` comes before the window is gone."""
+    """The main window; `commands` are its menus and shortcuts, and `closing` is emitted before it is gone."""
 
     closing = Signal()
 
@@ -204,15 +207,15 @@ class Window(Live, QMainWindow):
         self.header = Header(self.commands, self)
         self.transcript = Transcript()
         self.welcome = Welcome()
-        self.notice = Notice()
+        self.notice = NoticeArea()
         self.composer = Composer(self.commands)
         self.status = StatusLine(self.commands)
         self.drop_hint = DropHint(self, self.composer)
         self.state = WindowState(geometry)
-        self._wanted = self.state.sidebar
+        self._sidebar_wanted = self.state.sidebar
         self._was_shown = False
         self._build()
-        self._bind()
+        self._bind_commands()
         self._restore()
         self.apply_look()
         self.composer.setFocus()
@@ -230,7 +233,7 @@ class Window(Live, QMainWindow):
         column.setSpacing(0)
         column.addWidget(self.header)
         column.addWidget(self.pages, 1)
-        column.addLayout(self._below())
+        column.addLayout(self._lower_part())
         self.ground = QWidget()
         self._panels: list[QWidget] = []
         row = self._row = QHBoxLayout(self.ground)
@@ -241,7 +244,7 @@ class Window(Live, QMainWindow):
         self.setCentralWidget(self.ground)
         self._scrim = Scrim(self.ground, self.commands.actions["sidebar"])
 
-    def _below(self) -> QHBoxLayout:
+    def _lower_part(self) -> QHBoxLayout:
         stack = QVBoxLayout()
         stack.setSpacing(SIZES.gap)
         for widget in (self.notice, self.composer, self.status):
@@ -258,7 +261,7 @@ class Window(Live, QMainWindow):
         return row
 
     def add_panel(self, panel: QWidget) -> None:
-        """At the right of the page."""
+        """Add a panel at the right of the page."""
         self._row.addWidget(panel)
         self._panels.append(panel)
 
@@ -277,7 +280,7 @@ class Window(Live, QMainWindow):
         self._set_sidebar(self.sidebar.isHidden())
 
     def close_overlay(self) -> bool:
-        """A chat was chosen: in a narrow window the list makes room for it. Was it there?"""
+        """Hide the sidebar if it covers the page of a narrow window; return whether it did."""
         over = self.narrow and not self.sidebar.isHidden()
         if over:
             self._set_sidebar(False)
@@ -285,7 +288,7 @@ class Window(Live, QMainWindow):
 
     def _set_sidebar(self, shown: bool) -> None:
         if not self.narrow:
-            self._wanted = shown
+            self._sidebar_wanted = shown
         self._place_sidebar(shown)
 
     def _place_sidebar(self, shown: bool) -> None:
@@ -312,12 +315,12 @@ class Window(Live, QMainWindow):
         if self.narrow:
             self._place_sidebar(was_over and not self.sidebar.isHidden())
         else:
-            self._place_sidebar(self._wanted)
+            self._place_sidebar(self._sidebar_wanted)
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
-    def _bind(self) -> None:
-        """What the window can do without knowing of anything else."""
+    def _bind_commands(self) -> None:
+        """Bind the commands that need nothing but the window."""
         self.commands.bind("quit", self.close)
         self.commands.actions["quit"].setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
         application = QApplication.instance()
@@ -331,7 +334,7 @@ class Window(Live, QMainWindow):
         self.commands.bind("full_screen", self._full_screen)
 
     def _quit_from_dialog(self) -> None:
-        """A modal dialog keeps all keys from the window: it has this action itself."""
+        """Add the Quit action to a modal dialog, which keeps all keys from the window."""
         dialog = QApplication.activeModalWidget()
         quit = self.commands.actions["quit"]
         if dialog is not None and quit not in dialog.actions():
@@ -357,19 +360,19 @@ class Window(Live, QMainWindow):
         self.raise_()
         self.activateWindow()
 
-    def keep_state(self) -> None:
-        self.state.keep(self.saveGeometry(), self._wanted)
+    def note_state(self) -> None:
+        self.state.set_geometry(self.saveGeometry(), self._sidebar_wanted)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if not self._was_shown:
             self._was_shown = True
-            # Where no window manager does, nobody else says who gets the keys. It must be on the screen first.
+            # Without a window manager, nothing else gives the window the keys. It must be visible before.
             QTimer.singleShot(0, self, self.activateWindow)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self.keep_state()
-        self.commands.actions["quit"].setEnabled(False)  # it ends already
-        self.hide()  # at once, however long the engine takes to end
+        self.note_state()
+        self.commands.actions["quit"].setEnabled(False)  # the program is ending already
+        self.hide()  # at once, because the engine may need time to end
         self.closing.emit()
         super().closeEvent(event)

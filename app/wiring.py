@@ -1,4 +1,4 @@
-"""Puts the parts together: the only module that knows them all."""
+"""Composes the application: the only module that knows all parts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from app.control.appearance import Appearance
 from app.control.chat_controller import ChatController
 from app.control.chat_list_controller import ChatListController, Upkeep
 from app.control.chat_options_controller import ChatOptionsController
+from app.control.context_menu import ContextMenu
 from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
 from app.control.import_export_controller import ImportExportController
@@ -22,14 +23,14 @@ from app.control.model_controller import ModelController
 from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
 from app.control.settings_controller import SettingsController
-from app.control.status_controller import ContextMenu, StatusController
+from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
 from app.look.theme import application_icon
-from app.markdown.grammar import prepare
+from app.markdown.grammar import import_in_background
 from app.services.background import Background
 from app.services.engine_client import EngineClient
 from app.services.frames import Collector
@@ -49,22 +50,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """How long the window waits before it does something by itself, in milliseconds; tests are in more of a hurry."""
+    """Waiting times of the window in milliseconds; tests use shorter ones."""
 
     tick: int = 250  # between looks at whether the engine still reacts
-    patience: int = PATIENCE_MS  # with an engine that was asked to stop
-    opened: int = 300  # who leafs through the chats does not want each of them read
-    typed: int = 500  # at most so much of what is typed is not stored yet
-    settled: int = 800  # who changes several settings does not want the model loaded again for each
-    placed: int = 1_000  # a window that is dragged, and an answer that is followed, change all the time
-    tidied: int = 3_000  # after the last change that may ask for the store's upkeep
-    tidied_again: int = 60_000  # after a failure
-    stored_again: int = 5_000  # what could not be stored has failed before, and fails fast
+    patience: int = PATIENCE_MS  # until an engine that does not stop is killed
+    read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
+    save_text: int = 500  # text typed in this time may be lost if the program is killed
+    settings_settled: int = 800  # several changes of settings load the model again only once
+    save_window: int = 1_000  # dragging the window and scrolling change its state all the time
+    upkeep: int = 3_000  # after the last change that may need the store's upkeep
+    upkeep_retry: int = 60_000  # after a failure
+    save_retry: int = 5_000  # until texts that could not be stored are tried again; a failing write is quick
 
 
 @dataclass(frozen=True)
 class Models:
-    """The engine, which model it has, and what is said of it."""
+    """The engine queue, and the controllers of models and of the status line."""
 
     engine: EngineQueue
     controller: ModelController
@@ -73,7 +74,7 @@ class Models:
 
 @dataclass(frozen=True)
 class Chats:
-    """The chats, and what is done with them."""
+    """The open chats and their controllers."""
 
     open_chats: OpenChats
     chat: ChatController
@@ -90,7 +91,10 @@ class Chats:
     window_state: WindowStateController
 
     def close(self) -> None:
-        """Everything is kept; what cannot be, `unsaved` names when the store's writes are done."""
+        """Close the controllers and store everything.
+
+        Once the store's writer is closed, `unsaved` lists what could not be stored.
+        """
         parts = (
             self.window_state, self.chat, self.list, self.import_export, self.palette, self.drafts, self.storage
         )  # fmt: skip
@@ -102,28 +106,29 @@ def compose_models(
     window: Window, client: EngineClient, store: ChatStore, settings: Settings, intervals: Intervals
 ) -> Models:
     engine = EngineQueue(client, settings, patience_ms=intervals.patience)
-    settings.changed.connect(engine.use_settings)
-    controller = ModelController(window, settings, engine)
-    status = StatusController(window, engine, store, intervals.tick)
+    settings.changed.connect(engine.apply_settings)
+    controller = ModelController(window, settings, engine, store)
+    status = StatusController(window, engine, controller, intervals.tick)
     client.received.connect(engine.handle)
     client.ended.connect(engine.engine_ended)
-    engine.state.phase_changed.connect(controller.stands)
+    engine.state.phase_changed.connect(controller.engine_changed)
     window.commands.bind("models", controller.open)
+    window.commands.bind("open_model", controller.choose_model)
     return Models(engine, controller, status)
 
 
 def compose_settings(
     window: Window, appearance: Appearance, settings: Settings, models: Models, intervals: Intervals
 ) -> SettingsController:
-    controller = SettingsController(settings, window, models.controller, intervals.settled)
-    models.engine.state.phase_changed.connect(controller.stands)
-    controller.settled.connect(models.engine.settle)
+    controller = SettingsController(settings, window, models.controller, intervals.settings_settled)
+    models.engine.state.phase_changed.connect(controller.engine_changed)
+    controller.settled.connect(models.engine.reload_if_outdated)
     bind = window.commands.bind
     bind("settings", controller.open)
     bind("larger", appearance.larger)
     bind("smaller", appearance.smaller)
     bind("normal", appearance.normal)
-    appearance.application.applicationStateChanged.connect(controller.activated)
+    appearance.application.applicationStateChanged.connect(controller.application_state_changed)
     return controller
 
 
@@ -137,10 +142,10 @@ def compose_chats(
 ) -> Chats:
     engine = models.engine
     open_chats = OpenChats(store)
-    chat = ChatController(window, open_chats, engine, intervals.opened)
-    messages = MessageController(window, open_chats, engine, intervals.typed)
-    drafts = DraftController(window, open_chats, engine, chat, intervals.typed)
-    upkeep = Upkeep(store.path, window, intervals.tidied, intervals.tidied_again)
+    chat = ChatController(window, open_chats, engine, intervals.read_ahead)
+    messages = MessageController(window, open_chats, engine, intervals.save_text)
+    drafts = DraftController(window, open_chats, engine, chat, intervals.save_text)
+    upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
     chats = Chats(
         open_chats=open_chats,
@@ -153,9 +158,9 @@ def compose_chats(
         options=ChatOptionsController(window, open_chats, settings.settings, Personas(store)),
         engine_monitor=EngineMonitorController(window, engine, open_chats),
         context_menu=ContextMenu(window.status, open_chats, engine, window.notice),
-        unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.stored_again),
+        unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.save_retry),
         storage=StorageController(settings, chat_list, folders, cache_folder()),
-        window_state=WindowStateController(window, open_chats, intervals.placed),
+        window_state=WindowStateController(window, open_chats, intervals.save_window),
     )
     window.commands.bind("storage", chats.storage.open)
     settings.settled.connect(chat.read_ahead_soon)
@@ -175,7 +180,7 @@ class Chickadee(QObject):
         intervals: Intervals | None = None,
         preparation: Sequence[str] = (),
     ) -> None:
-        """`preparation`: the command that does what set-up has left to do."""
+        """Compose the application; `preparation` is the command that completes the set-up, empty if nothing is left."""
         super().__init__()
         intervals = intervals or Intervals()
         application = QApplication.instance()
@@ -186,7 +191,7 @@ class Chickadee(QObject):
         self.settings = Settings(folders.settings, fixed)
         self.appearance = Appearance(application, self.settings)
         self.store, self._recovery = open_store(folders.store)
-        self.store.writer.use_thread(Background(self).tell)
+        self.store.writer.use_thread(Background(self).call_in_window)
         self.client = EngineClient(command, self)
         self.window = Window(folders.geometry)
         self.models = compose_models(self.window, self.client, self.store, self.settings, intervals)
@@ -196,23 +201,23 @@ class Chickadee(QObject):
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.window.closing.connect(self.stop)
         self._collector = Collector(self)
-        self.lost: list[str] = []  # sentences, for whoever closes the window
+        self.lost: list[str] = []  # sentences that the program prints after the window has closed
 
     def start(self) -> None:
-        """Load the model; the window may be shown before or after."""
+        """Start the engine with the first model; the window may be shown before or after."""
         self._collector.start()
-        self.settings_controller.tell_problems()
+        self.settings_controller.report_problems()
         if self._recovery is not None:
-            self.window.notice.tell(self._recovery.__str__, kind="problem")
+            self.window.notice.post(self._recovery.__str__, kind="problem")
         try:
-            self.models.status.start(self._first_model or default_model())
+            self.models.controller.start(self._first_model or default_model())
         except Failure as failure:
-            self.window.notice.tell_failure(failure)
+            self.window.notice.post_failure(failure)
         self.preparation.start()
-        prepare()  # while the engine starts: the first answer would wait for it
+        import_in_background()  # while the engine starts; else the first answer would wait for this import
 
     def stop(self) -> None:
-        """Keep what is written, end the engine, close the store."""
+        """Store everything, end the engine, close the store."""
         self._collector.close()
         self.chats.close()
         self.models.status.close()
@@ -221,9 +226,9 @@ class Chickadee(QObject):
         self.settings_controller.close()
         self.models.controller.close()
         if self.engine.active is not None:
-            self.engine.active.fail(None, reason="cancelled")
+            self.engine.active.fail_answer(None, reason="cancelled")
         self.client.close()
-        self.store.writer.close()  # from here on what is written is done at once
+        self.store.writer.close()  # later writes are done at once, in this thread
         self.lost = self.chats.unsaved.close()
         try:
             self.store.close()
@@ -231,7 +236,7 @@ class Chickadee(QObject):
             log.warning("%s", failure)
 
     def raise_window(self, model: str) -> None:
-        """A second start of the program: show the window, and load the model it asked for."""
+        """Show the window and load `model`, because the program was started a second time."""
         self.window.raise_window()
         if model:
-            self.models.status.use_model(model)
+            self.models.controller.use_model(model)

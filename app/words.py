@@ -1,9 +1,9 @@
-"""The window's words in the user's language, and which language the system speaks. Knows no Qt.
+"""The window's texts in the user's language, and which language the system speaks. Knows no Qt.
 
 The English text is the key. `tr` translates where the text is shown, so that another language takes effect at once;
-constants of a module are only marked, by `mark`, and translated by `tr` when they are shown. A file of Qt Linguist's
-(.ts) is read itself (5 ms), not a compiled copy of it: what is missing for Qt to start must be said in the user's
-language too, and a copy could be an older one.
+constants of a module are only marked, by `mark`, and translated by `tr` when they are shown. The .ts file of Qt
+Linguist is read directly (5 ms) instead of a compiled copy: the sentence about a library that Qt lacks must be
+translated before Qt can start, and a copy could be out of date.
 """
 
 from __future__ import annotations
@@ -18,43 +18,45 @@ from html import escape
 from pathlib import Path
 from xml.etree import ElementTree
 
-from common.sentences import Sentence, Translate, counted, english
+from common.sentences import Sentence, Translate, no_translation, plural_texts
 from models.assets import asset
 
-Forms = tuple[str, ...]  # of one text: one, or one for each plural form of the language; none while unfinished
+# The translations of one text: one, or one for each plural form of the language; empty while unfinished.
+Forms = tuple[str, ...]
 # Which of its plural forms a language uses for a number, in the order that Qt Linguist asks for them.
 PLURALS: dict[str, Callable[[int], int]] = {"zh_CN": lambda _n: 0}
-Saying = str | Sentence | Callable[[], str]  # words, or how to say them in the language of the moment
+UiText = str | Sentence | Callable[[], str]  # a text, or how to word the text in the language of the moment
 
-_translate: Translate = english
+_translate: Translate = no_translation
 
 
 def use(translate: Translate | None) -> None:
-    """From now on translate with `translate`; None: English as it is."""
+    """Translate with `translate` from now on; None switches back to English."""
     global _translate
-    _translate = translate or english
+    _translate = translate or no_translation
 
 
 def mark(text: str) -> str:
-    """Says that `text` will be translated by `tr` later, so that it is found for translation."""
+    """Return `text` unchanged; the call makes the extraction find `text`, which `tr` translates later."""
     return text
 
 
 def tr(text: str, /, **values: object) -> str:
-    """`text` in the user's language with `{names}` replaced by `values`, formatted as str.format does."""
+    """Translate `text` and replace its `{names}` by `values`, formatted as str.format does."""
     return _filled(_translate(text), text, values)
 
 
 def tr_n(one: str, many: str, n: int, /, **values: object) -> str:
-    """`one` for n = 1, else `many`; `{n}` in them is the number, with thousands separated.
+    """Translate `one` for n = 1, else `many`; `{n}` in them is replaced by the number with thousands separated.
 
-    Translations are of `many`, with a form for each of the language's plurals; a `one` without `{n}` is a text of its
-    own, for exactly one."""
-    return _filled(*counted(one, many, n, _translate), {"n": f"{n:,}"} | values)
+    The translations are those of `many`, with a form for each of the language's plurals. A `one` without `{n}` is a
+    text of its own, for exactly one.
+    """
+    return _filled(*plural_texts(one, many, n, _translate), {"n": f"{n:,}"} | values)
 
 
 def worded(sentence: Sentence | None) -> str:
-    """What engine, models or window say by a code and values, in the user's language now; None: nothing."""
+    """Word a sentence of the engine, the models or the window in the current language; return "" for None."""
     return sentence.worded(_translate) if sentence else ""
 
 
@@ -65,16 +67,18 @@ def _filled(translated: str | None, text: str, values: Mapping[str, object]) -> 
     return text.format(**values) if values else text
 
 
-def said(saying: Saying) -> str:
-    """The words now."""
-    if isinstance(saying, Sentence):
-        return worded(saying)
-    return saying if isinstance(saying, str) else saying()
+def current_text(text: UiText) -> str:
+    """Return the text in the current language."""
+    if isinstance(text, Sentence):
+        return worded(text)
+    return text if isinstance(text, str) else text()
 
 
 def as_written(text: str) -> str:
-    """HTML that shows `text` letter by letter: in a tool tip Qt guesses which of the two a text is, and a name may look
-    like either."""
+    """Return HTML that shows `text` literally.
+
+    In a tool tip Qt guesses whether a text is HTML, and a name may look like HTML.
+    """
     return f"<span>{escape(text)}</span>".replace("\n", "<br>")
 
 
@@ -89,25 +93,28 @@ def in_bytes(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """`forms` by their English text."""
+    """The translations of one language: `forms` by English text, and `plural`, which picks a form for a number."""
 
     forms: Mapping[str, Forms]
     plural: Callable[[int], int]
 
     def translate(self, text: str, n: int | None = None, /) -> str | None:
-        """The translation, in the form for the number `n` where there are several; None where there is none."""
+        """Return the translation of `text`, in the plural form for `n` if there are several; None if there is none."""
         forms = self.forms.get(text, ())
         return forms[0 if n is None or len(forms) < 2 else self.plural(n)] if forms else None
 
 
 def read_catalogue(path: Path) -> Catalogue:
-    """Raises OSError or xml.etree.ElementTree.ParseError when the file cannot be read; ours always can."""
-    forms = {text: said for texts in read_contexts(path).values() for text, said in texts.items() if said}
+    """Read a .ts file; raise OSError or xml.etree.ElementTree.ParseError if that fails (our own files are valid)."""
+    forms = {text: found for texts in read_contexts(path).values() for text, found in texts.items() if found}
     return Catalogue(forms, PLURALS[path.stem])
 
 
 def read_contexts(path: Path) -> dict[str, dict[str, Forms]]:
-    """Forms by English text by context. A text is in one context only: that of the room that says it."""
+    """Read a .ts file as {context: {English text: forms}}.
+
+    Each text is in one context only: that of the package of `app/` that uses the text.
+    """
     contexts: dict[str, dict[str, Forms]] = {}
     for context in ElementTree.parse(path).getroot().iter("context"):
         texts = contexts.setdefault(context.findtext("name", ""), {})
@@ -123,15 +130,15 @@ def _forms(translation: ElementTree.Element | None) -> Forms:
     return tuple(forms) if all(forms) else ()
 
 
-# --- the system's language, for what is said before there is a window -------------------------------------------------
+# --- the system's language, for sentences that are shown before there is a window -------------------------------------
 
 ENGLISH = "en"
 TRADITIONAL = ("Hant", "TW", "HK", "MO")
-VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that says something counts
+VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first one that is set and not empty counts
 
 
 def best_of(preferred: Iterable[str]) -> str:
-    """The first of the user's languages (like zh-Hans-CN) that there is; English if there is none."""
+    """Return the first of the user's languages (like zh-Hans-CN) that has a translation; English if none has one."""
     for name in preferred:
         language, *parts = name.replace("_", "-").split("-")
         if language == "en":
@@ -142,18 +149,21 @@ def best_of(preferred: Iterable[str]) -> str:
 
 
 def system_languages(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What the user wants to read, the dearest first, as POSIX systems say it; elsewhere the system's own."""
-    said = next((environment[name] for name in VARIABLES if environment.get(name)), "")
-    if not said and sys.platform in ("win32", "darwin"):
-        said = locale.getlocale()[0] or ""
-    name = said.split(".")[0].split("@")[0]
+    """Return the languages that the user wants to read, the preferred one first.
+
+    They come from the POSIX variables; on Windows and macOS, if none is set, from the system's own locale.
+    """
+    locale_name = next((environment[name] for name in VARIABLES if environment.get(name)), "")
+    if not locale_name and sys.platform in ("win32", "darwin"):
+        locale_name = locale.getlocale()[0] or ""
+    name = locale_name.split(".")[0].split("@")[0]
     if name in ("", "C", "POSIX"):
         return [ENGLISH]
     return [*filter(None, environment.get("LANGUAGE", "").split(":")), name]
 
 
 def in_system_language(sentence: Sentence) -> str:
-    """Translated if the system speaks one of our languages."""
+    """Word the sentence in the system's language if there is a translation, else in English."""
     language = best_of(system_languages())
     if language == ENGLISH:
         return str(sentence)

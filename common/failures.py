@@ -5,19 +5,22 @@ from __future__ import annotations
 from common.paths import printable
 from common.sentences import Sentence
 
+LONGEST_DETAIL = 4000  # characters; a library says last what failed
+
 
 class Failure(Exception):
     """Error that the user can understand and act on: a `sentence` that is worded where it is shown.
 
     `str()` gives the English text, for the terminal and the log; programs read `code`. `detail` is for the log (a
-    library's output, a path, a number); characters that cannot be printed or sent are replaced in it.
+    library's output, a path, a number): its last LONGEST_DETAIL characters, with those replaced that cannot be printed
+    or sent.
     """
 
     def __init__(self, sentence: str | Sentence, detail: str = "", /, **values: object) -> None:
         """Store the sentence; `sentence` may also be the id of a message, whose holes `values` fill."""
         self.sentence = Sentence.of(sentence, **values) if isinstance(sentence, str) else sentence
         super().__init__(self.sentence)
-        self.detail = printable(detail)
+        self.detail = printable(detail[-LONGEST_DETAIL:])
 
     @property
     def code(self) -> str:

@@ -53,6 +53,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "out_of_memory.no_process": "{name} was not loaded: the system could not start another process.",
     "bad_model.unending_header": "{name} cannot be used: {library} cannot read its header to the end.",
     "bad_model.filling_header": "{name} cannot be used: its header alone would fill the memory of this computer.",
+    "slow_check.of_model": "Checking {name} takes long: the file may be damaged. Loading it checks it to the end.",
     "out_of_memory.while_checking": (
         "The system stopped the process that was checking {name}, most likely because memory ran out."
     ),
@@ -66,6 +67,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "choice.not_ready": "ik_llama.cpp is used until llama.cpp has been compiled.",
     "choice.crashed": "ik_llama.cpp crashed with this model, so llama.cpp is used.",
+    "choice.llama_crashed": "llama.cpp crashed with this model, so ik_llama.cpp is used.",
     "choice.not_timed": (
         "llama.cpp is expected to be faster with this model. Both libraries are timed while the computer is idle."
     ),
@@ -138,6 +140,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "graph.quantisation": "it does not know how its weights are quantised",
     "graph.norms": "its norms or biases are quantised",
     "graph.positions": "it does not know the scaling “{scaling}” of positions",
+    "bad_model.no_numbers": "The model computes no numbers: its file is damaged. Download the model again.",
     "out_of_memory.weights": "There is not enough free memory for {name}.",
     "ranking_unwritable.folder": "The head ranking cannot be saved to {folder}: {reason}.",
     "no_ranking.of_model": (
@@ -154,6 +157,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "cache_unusable.other_heads": "The cached context {file} does not match this model and its head compression.",
     "ik.processor": "ik_llama.cpp needs a processor with {features}.",
     "ik.architecture": "ik_llama.cpp does not support the architecture “{architecture}” yet.",
+    "ik.kv_type": "ik_llama.cpp cannot store this model's KV cache as {kv_type}.",
     "ik.crashed": "ik_llama.cpp crashed with it.",
     "ik.quantisation": "ik_llama.cpp does not support the quantisation of this file.",
     "no_kernels.for_processor": (
@@ -191,6 +195,16 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "too_many.added": "{count} folders and files are already in the list. Remove some first.",
     "unwritable.folders": "The list of model folders cannot be saved: {file} cannot be written ({reason}).",
     "no_such_file.catalogue": "The catalogue of models is missing from this installation. Install Chickadee again.",
+    "bad_catalogue.here": (
+        "The catalogue that was fetched is damaged, so the one that came with Chickadee is used. Check for new models "
+        "again."
+    ),
+    "refused.catalogue": "The catalogue on {host} has errors. The one that you have was kept.",
+    "unwritable.catalogue": "The new catalogue cannot be saved: {path} cannot be written ({reason}).",
+    "other_kind.arrived": (
+        "{title} has arrived, but its file is of the kind “{found}”; the catalogue says “{stated}”. Memory and speed may "
+        "differ from what was predicted."
+    ),
     "unreadable.file": "{name} cannot be read: {reason}.",
     "unusable.no_file": "{name} is not a file.",
     "unusable.gone": "{name} points to a file that no longer exists.",

@@ -29,8 +29,12 @@ def display_name(path: Path | str) -> str:
     The result cannot be converted back to a path.
     """
     text = printable(path.name or str(path) if isinstance(path, Path) else path)
-    text = text.replace("\n", REPLACED).replace("\t", REPLACED)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 1]}…{text[-LONGEST // 2 :]}"
+    return shortened(text.replace("\n", REPLACED).replace("\t", REPLACED), LONGEST)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text with its middle left out where it is longer than `most` characters."""
+    return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-most // 2 :]}"
 
 
 def path_text(path: Path | str) -> str:

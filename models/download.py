@@ -1,6 +1,7 @@
-"""Downloads one file: resumes what is there, and believes nothing but the published digest.
+"""Download of one file: resumes what has arrived earlier, and trusts nothing but the published digest.
 
-A generator, so that whoever runs it can show, pause and stop it between any two pieces: closing it keeps the part.
+The download is a generator, so that its caller can show progress, pause and stop between any two pieces: closing the
+generator keeps the part that has arrived.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from common.failures import Failure
-from models.network import Network, failures, host_of
+from models.network import Network, host_of, network_failures
 from models.part_file import PartFile, Source, check_room, hash_into
-from models.progress import Progress, Speed
+from models.progress import DownloadProgress, DownloadSpeed
 
 if TYPE_CHECKING:
     import requests
 
 PIECE = 256 << 10
-MOST_TRIES = 6  # without a byte arriving in between
+MOST_TRIES = 6  # tries in a row without a new byte
 FIRST_WAIT, MOST_WAIT = 1.0, 30.0  # seconds between tries
 OK, PARTIAL, NO_SUCH_RANGE = 200, 206, 416
 
 
 class Download:
-    """`source` says what the file must be; it arrives at `target`, whole or not at all."""
+    """Download of `source`; the file appears at `target` only when it is complete and its digest is right."""
 
     def __init__(
         self, source: Source, target: Path, network: Network | None = None, first_wait: float = FIRST_WAIT
@@ -40,60 +41,63 @@ class Download:
         self._first_wait = first_wait
         self._response: requests.Response | None = None
 
-    def run(self) -> Iterator[Progress]:
-        """Ends when the file is there. Raises Failure; after `no_connection` and `disk_full` it can go on later."""
+    def run(self) -> Iterator[DownloadProgress]:
+        """Download the file, yielding progress.
+
+        Raises Failure; after `no_connection` and `disk_full` the download can be resumed.
+        """
         if self.target.exists():
             yield from self._check_existing()
             return
         with PartFile(self.target) as part:
             yield from self._prepare(part)
             yield from self._receive(part)
-            self._judge(part)
+            self._verify(part)
 
     def shutdown(self) -> None:
-        """From another thread: let a read that waits for bytes end now."""
+        """End a read that is waiting for bytes. Called from another thread."""
         response = self._response
         stop: Callable[[], None] | None = getattr(response.raw, "shutdown", None) if response else None
         if stop:
             try:
                 stop()
-            except (OSError, ValueError, RuntimeError):  # it ended in this very moment
+            except (OSError, ValueError, RuntimeError):  # the response has just ended
                 return
 
-    # --- before ---
+    # --- preparing ---
 
-    def _check_existing(self) -> Iterator[Progress]:
+    def _check_existing(self) -> Iterator[DownloadProgress]:
         size, digest = self.target.stat().st_size, hashlib.sha256()
         if size == self.source.size:
             for done in hash_into(digest, self.target, size):
-                yield Progress("checking", done, size)
+                yield DownloadProgress("checking", done, size)
         if size != self.source.size or digest.hexdigest() != self.source.sha256:
             raise Failure("exists.other_file", name=self.target.name, folder=self.target.parent)
 
-    def _prepare(self, part: PartFile) -> Iterator[Progress]:
-        """Keep what is there of the same file, and see that the rest has room."""
-        noted = part.source()
+    def _prepare(self, part: PartFile) -> Iterator[DownloadProgress]:
+        """Keep the part of an earlier download of the same file, and check that the disk has room for the rest."""
+        noted = part.read_note()
         if noted is None or (noted.size, noted.sha256) != (self.source.size, self.source.sha256):
-            part.empty()
+            part.truncate()
             noted = None
         if part.done > self.source.size:
-            part.empty()
+            part.truncate()
         self._etag = noted.etag if noted and part.done else ""
         check_room(self.target, self.source.size - part.done)
         for done in part.hash_again():
-            yield Progress("checking", done, self.source.size)
-        part.note(msgspec.structs.replace(self.source, etag=self._etag))
+            yield DownloadProgress("checking", done, self.source.size)
+        part.write_note(msgspec.structs.replace(self.source, etag=self._etag))
 
     # --- receiving ---
 
-    def _receive(self, part: PartFile) -> Iterator[Progress]:
-        tries, size, speed = 0, self.source.size, Speed()
+    def _receive(self, part: PartFile) -> Iterator[DownloadProgress]:
+        tries, size, speed = 0, self.source.size, DownloadSpeed()
         while part.done < size:
             before = part.done
-            yield Progress("connecting", part.done, size)
+            yield DownloadProgress("connecting", part.done, size)
             try:
                 for _ in self._pieces(part):
-                    yield Progress("receiving", part.done, size, speed.at(part.done))
+                    yield DownloadProgress("receiving", part.done, size, speed.at(part.done))
                 dropped = Failure("no_connection.closed", host=host_of(self.source.url))
             except Failure as failure:
                 if failure.code != "no_connection":
@@ -106,14 +110,14 @@ class Download:
                 raise Failure("no_connection.part_kept", dropped.detail, problem=dropped.sentence) from dropped
             yield from self._wait(part, tries)
 
-    def _wait(self, part: PartFile, tries: int) -> Iterator[Progress]:
+    def _wait(self, part: PartFile, tries: int) -> Iterator[DownloadProgress]:
         until = time.monotonic() + min(MOST_WAIT, self._first_wait * 2 ** (tries - 1))
         while time.monotonic() < until:
-            yield Progress("waiting", part.done, self.source.size)
+            yield DownloadProgress("waiting", part.done, self.source.size)
             time.sleep(min(0.1, self._first_wait))
 
     def _pieces(self, part: PartFile) -> Iterator[None]:
-        """One connection: appends what arrives, until it ends."""
+        """Append what one connection sends until it ends, yielding after each piece."""
         url = self.source.url
         headers = {}
         if part.done:
@@ -123,7 +127,7 @@ class Download:
         with self.network.get(url, headers, accept=(OK, PARTIAL, NO_SUCH_RANGE)) as response:
             self._response = response
             try:
-                if self._starts(part, response):
+                if self._continues_part(part, response):
                     yield from self._body(part, response, url)
             finally:
                 self._response = None
@@ -134,7 +138,7 @@ class Download:
             if time.monotonic() > checked + 1:  # connections may be forbidden at any time
                 self.network.check(url)
                 checked = time.monotonic()
-            with failures(url):
+            with network_failures(url):
                 data = response.raw.read1(PIECE)
             if not data:
                 return
@@ -144,42 +148,42 @@ class Download:
             part.append(data)
             yield
 
-    def _starts(self, part: PartFile, response: requests.Response) -> bool:
-        """Does the answer begin where the part ends? What does not fit together is started again."""
+    def _continues_part(self, part: PartFile, response: requests.Response) -> bool:
+        """Return whether the response continues where the part ends; otherwise empty the part, to start again."""
         if response.status_code == NO_SUCH_RANGE:
-            part.empty()  # the server's file is another, and shorter
+            part.truncate()  # the server's file is shorter, so it is another file
             self._etag = ""
             return False
         if response.status_code == PARTIAL:
             found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
             if not found or int(found[1]) != part.done or found[2] not in (str(self.source.size), "*"):
-                part.empty()
+                part.truncate()
                 self._etag = ""
                 return False
         else:
             self._check_length(response)
-            if part.done:  # it ignored Range, or its file has changed since
-                part.empty()
-        self._remember(part, response)
+            if part.done:  # the server ignored Range, or its file has changed
+                part.truncate()
+        self._note_etag(part, response)
         return True
 
     def _check_length(self, response: requests.Response) -> None:
-        said = response.headers.get("Content-Length", "")
-        if said.isdigit() and int(said) != self.source.size:
-            sizes = {"offered": int(said), "published": self.source.size}
+        stated = response.headers.get("Content-Length", "")
+        if stated.isdigit() and int(stated) != self.source.size:
+            sizes = {"offered": int(stated), "published": self.source.size}
             raise Failure("wrong_bytes.size", name=self.target.name, **sizes)
 
-    def _remember(self, part: PartFile, response: requests.Response) -> None:
-        """Only a strong tag says that two answers are the same bytes."""
+    def _note_etag(self, part: PartFile, response: requests.Response) -> None:
+        """Note the response's ETag if it is a strong one: only equal strong tags guarantee equal bytes."""
         etag = response.headers.get("ETag", "")
         etag = etag if re.fullmatch(r'"[\x21\x23-\x7e]{1,200}"', etag) else ""
         if etag != self._etag:
             self._etag = etag
-            part.note(msgspec.structs.replace(self.source, etag=etag))
+            part.write_note(msgspec.structs.replace(self.source, etag=etag))
 
-    # --- after ---
+    # --- verifying ---
 
-    def _judge(self, part: PartFile) -> None:
+    def _verify(self, part: PartFile) -> None:
         if part.hash.hexdigest() != self.source.sha256:
             part.delete()
             raise Failure("wrong_bytes.other", name=self.target.name)

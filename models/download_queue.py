@@ -1,6 +1,7 @@
-"""The queue of downloads: one at a time, each can be paused and cancelled, and what was unfinished is offered again.
+"""Queue of model downloads: one runs at a time, each can be paused and cancelled, unfinished ones are offered again.
 
-A thread of its own does the work. Listeners are called from that thread or the caller's: a window passes it on.
+A thread of its own does the work. Listeners are called from that thread or from the caller's, so a window must forward
+the call to its own thread.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from pathlib import Path
 from typing import Literal
 
 from common.failures import Failure
-from common.paths import shown
+from common.paths import display_name
 from common.sentences import Sentence
+from models.arrival import check_arrival
 from models.download import Download
 from models.hub import Hub, RemoteFile, RemoteModel, is_safe_path
+from models.locations import own_folder
 from models.network import Network
 from models.part_file import PartFile, Source, check_room
-from models.places import own_folder
-from models.progress import Progress
+from models.progress import DownloadProgress
 from models.split import part_names
 
 log = logging.getLogger(__name__)
@@ -29,24 +31,27 @@ State = Literal["waiting", "running", "paused", "failed", "done", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One model's download. `problem`: why it failed; `path` its first file once it is done."""
+class DownloadJob:
+    """State of one model's download.
+
+    `problem` says why it failed, or what is odd about a finished model; `path` is the first file of a finished model.
+    """
 
     id: int
     name: str
     state: State
-    progress: Progress
+    progress: DownloadProgress
     problem: Sentence | None = None
     path: Path | None = None
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self.state in ("done", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The files of a model, and where each is to lie."""
+class ModelDownload:
+    """Model to download: the source of each of its files and the path where it is to lie."""
 
     name: str
     files: tuple[tuple[Source, Path], ...]
@@ -57,17 +62,22 @@ class Wanted:
 
     @property
     def path(self) -> Path:
-        """The model's first file, which may be here already."""
+        """Path of the model's first file, which may exist already."""
         target = self.files[0][1]
         return target.with_name(part_names(target.name)[0])
 
-    def here(self) -> int:
-        """Bytes that are there already."""
+    def bytes_on_disk(self) -> int:
+        """Return the bytes that are on the disk already, complete files and parts."""
         return sum(_size(target) or _size(PartFile(target).path) for _, target in self.files)
 
-    def run(self, network: Network, started: Callable[[Download], None] = lambda _download: None) -> Iterator[Progress]:
-        """Downloads one file after the other; the progress is that of all. Raises Failure."""
-        self._note()
+    def run(
+        self, network: Network, started: Callable[[Download], None] = lambda _download: None
+    ) -> Iterator[DownloadProgress]:
+        """Download one file after the other and yield the progress over all of them. Raises Failure.
+
+        `started` is called with each file's download.
+        """
+        self._write_notes()
         before = 0
         for source, target in self.files:
             download = Download(source, target, network)
@@ -76,22 +86,29 @@ class Wanted:
                 yield replace(progress, done=before + progress.done, total=self.size)
             before += source.size
 
-    def _note(self) -> None:
-        """Write down what is still to come, so that a restart knows of parts that were not begun, and see that there
-        is room for all of it."""
+    def check(self) -> Sentence | None:
+        """Return a sentence if the downloaded model is not what the catalogue had said of it."""
+        source = self.files[0][0]
+        return check_arrival(self.path, source.repo, source.path)
+
+    def _write_notes(self) -> None:
+        """Write a note for each missing file, and check that the disk has room for all.
+
+        A restart then also knows of files whose download had not begun.
+        """
         to_come = [(source, PartFile(target)) for source, target in self.files if not target.exists()]
         for source, part in to_come:
-            noted = part.source()
+            noted = part.read_note()
             if noted is None or noted.sha256 != source.sha256:
-                part.note(source)
+                part.write_note(source)
         if to_come:
-            check_room(to_come[0][1].target, self.size - self.here())
+            check_room(to_come[0][1].target, self.size - self.bytes_on_disk())
 
 
-def wanted(model: RemoteModel, hub: Hub, folder: Path | None = None) -> Wanted:
-    """Where the hub's model is to lie: in our folder, under its repository's name. Raises Failure."""
+def plan_download(model: RemoteModel, hub: Hub, folder: Path | None = None) -> ModelDownload:
+    """Return the download of a hub model into our folder, below its repository's name. Raises Failure."""
     folder = folder or own_folder()
-    return Wanted(model.name, tuple((_source(file, hub), _target(file, folder)) for file in model.files))
+    return ModelDownload(model.name, tuple((_source(file, hub), _target(file, folder)) for file in model.files))
 
 
 def _source(file: RemoteFile, hub: Hub) -> Source:
@@ -105,57 +122,59 @@ def _target(file: RemoteFile, folder: Path) -> Path:
     return folder.joinpath(*where.split("/"))
 
 
-def unfinished(folder: Path | None = None) -> Iterator[Wanted]:
-    """Downloads that an earlier run began and did not end; of a model in parts those that are missing."""
+def unfinished_downloads(folder: Path | None = None) -> Iterator[ModelDownload]:
+    """Yield the downloads that an earlier run left unfinished; of a model in parts only the missing files."""
     folder = folder or own_folder()
     models: dict[Path, list[tuple[Source, Path]]] = {}
     for state in sorted(folder.rglob("*.part.json")) if folder.is_dir() else ():
         target = state.with_name(state.name.removesuffix(".part.json"))
-        source = PartFile(target).source()
+        source = PartFile(target).read_note()
         if source:
             models.setdefault(target.with_name(part_names(target.name)[0]), []).append((source, target))
     for first, files in models.items():
-        yield Wanted(shown(first), tuple(files))
+        yield ModelDownload(display_name(first), tuple(files))
 
 
-class Downloads:
-    """`listeners` get a Job whenever it changes. `close` ends the thread and keeps the parts."""
+class DownloadQueue:
+    """Queue of downloads. `listeners` get a job after each change; `close` ends the thread and keeps the parts."""
 
     def __init__(self, network: Network | None = None) -> None:
-        self.listeners: list[Callable[[Job], None]] = []
+        self.listeners: list[Callable[[DownloadJob], None]] = []
         self._network = network or Network()
-        self._jobs: dict[int, Job] = {}
-        self._wanted: dict[int, Wanted] = {}
+        self._jobs: dict[int, DownloadJob] = {}
+        self._downloads: dict[int, ModelDownload] = {}
         self._running: Download | None = None
         self._changed = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
 
     @property
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[DownloadJob, ...]:
         with self._changed:
             return tuple(self._jobs.values())
 
-    def add(self, model: Wanted, state: State = "waiting") -> Job:
-        """Put it at the end of the queue; a model that is in it already is resumed."""
+    def add(self, model: ModelDownload, state: State = "waiting") -> DownloadJob:
+        """Append a download to the queue and return its job; a model that is queued already is resumed."""
         with self._changed:
-            for id, other in self._wanted.items():
-                if other.path == model.path and not self._jobs[id].over:
-                    self._wanted[id] = model
+            for id, other in self._downloads.items():
+                if other.path == model.path and not self._jobs[id].is_over:
+                    self._downloads[id] = model
                     job = self._jobs[id]
                     break
             else:
                 id = len(self._jobs) + 1
-                self._wanted[id] = model
-                job = self._jobs[id] = Job(id, model.name, state, Progress("connecting", model.here(), model.size))
+                self._downloads[id] = model
+                job = self._jobs[id] = DownloadJob(
+                    id, model.name, state, DownloadProgress("connecting", model.bytes_on_disk(), model.size)
+                )
         if state == "waiting":
             self.resume(job.id)
         else:
-            self._tell(job)
+            self._notify(job)
         return self._jobs[job.id]
 
     def resume(self, id: int) -> None:
-        """Also what failed."""
+        """Let a paused or failed download wait for its turn again."""
         self._set(id, "waiting", ("paused", "failed", "waiting"), problem=None)
         with self._changed:
             if self._thread is None and not self._closed:
@@ -170,7 +189,7 @@ class Downloads:
             self.pause(job.id)
 
     def cancel(self, id: int) -> None:
-        """Delete what has arrived."""
+        """Stop a download and delete what has arrived."""
         was_running = self._set(id, "cancelled", ("waiting", "running", "paused", "failed")) == "running"
         if not was_running:
             self._discard(id)
@@ -186,7 +205,7 @@ class Downloads:
             thread.join(timeout=5)
 
     def wait(self, seconds: float = 60) -> bool:
-        """Until nothing is waiting or running; False if it is after so many seconds."""
+        """Wait until no download is waiting or running; return False after `seconds`."""
         with self._changed:
             return self._changed.wait_for(lambda: not any(map(_busy, self._jobs.values())), seconds)
 
@@ -195,7 +214,7 @@ class Downloads:
     def _work(self) -> None:
         while (id := self._next()) is not None:
             try:
-                self._do(id)
+                self._run(id)
             except Failure as failure:
                 log.info("%s: %s %s", failure.code, failure, failure.detail)
                 self._set(id, "failed", ("running",), problem=failure.sentence)
@@ -217,36 +236,37 @@ class Downloads:
                 self._changed.wait()
         return None
 
-    def _do(self, id: int) -> None:
-        self._tell(self._jobs[id])
-        steps = self._wanted[id].run(self._network, self._began)
+    def _run(self, id: int) -> None:
+        self._notify(self._jobs[id])
+        steps = self._downloads[id].run(self._network, self._set_running)
         try:
             for progress in steps:
                 if self._closed or not self._advance(id, progress):
                     return
         except Failure:
-            if self._closed or self._jobs[id].state != "running":  # a read that was ended because of that
+            if self._closed or self._jobs[id].state != "running":  # the failure comes from ending the read
                 return
             raise
         finally:
             steps.close()  # type: ignore[attr-defined]
-        self._set(id, "done", ("running",), path=self._wanted[id].path)
+        done = self._downloads[id]
+        self._set(id, "done", ("running",), problem=done.check(), path=done.path)
 
-    def _began(self, download: Download) -> None:
+    def _set_running(self, download: Download) -> None:
         self._running = download
 
-    def _advance(self, id: int, progress: Progress) -> bool:
-        """Show it; False when the job shall not go on."""
+    def _advance(self, id: int, progress: DownloadProgress) -> bool:
+        """Publish a running job's progress; return whether it shall go on."""
         with self._changed:
             job = self._jobs[id] = replace(self._jobs[id], progress=progress)
         if job.state == "running":
-            self._tell(job)
+            self._notify(job)
         return job.state == "running"
 
     def _set(
         self, id: int, state: State, only: tuple[State, ...], problem: Sentence | None = None, path: Path | None = None
     ) -> State:
-        """Change a job's state if it is one of `only`; returns the one before."""
+        """Change a job's state if it is one of `only`; return its state before."""
         with self._changed:
             job = self._jobs[id]
             if job.state not in only:
@@ -255,23 +275,23 @@ class Downloads:
             if job.state == "running" and state in ("paused", "cancelled") and self._running:
                 self._running.shutdown()
             self._changed.notify_all()
-        self._tell(self._jobs[id])
+        self._notify(self._jobs[id])
         return job.state
 
     def _discard(self, id: int) -> None:
-        files = self._wanted[id].files
+        files = self._downloads[id].files
         for _, target in files:
             PartFile(target).delete()
-            if len(files) > 1:  # parts of a model that will never be whole
+            if len(files) > 1:  # the other parts are useless without this one
                 with contextlib.suppress(OSError):
                     target.unlink(missing_ok=True)
 
-    def _tell(self, job: Job) -> None:
+    def _notify(self, job: DownloadJob) -> None:
         for listener in list(self.listeners):
             listener(job)
 
 
-def _busy(job: Job) -> bool:
+def _busy(job: DownloadJob) -> bool:
     return job.state in ("waiting", "running")
 
 

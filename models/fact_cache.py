@@ -1,4 +1,4 @@
-"""Facts about files that were read before, kept by path, size and time of change: 500 files cost a look each."""
+"""Cache of facts about model files, by path, size and time of change: known files need only a stat, not a read."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from models.facts import Facts
 MOST = 5000  # entries; the oldest go first
 
 
-class Known(msgspec.Struct, frozen=True):
-    """What was found out about a file: facts, or why there are none. `lasting`: it will be so
-    until the file changes."""
+class CachedFacts(msgspec.Struct, frozen=True):
+    """Result of reading a file: its facts, or the problem why there are none.
+
+    `lasting` is false for a problem that may go away without a change of the file.
+    """
 
     size: int
     mtime_ns: int
@@ -26,31 +28,31 @@ class Known(msgspec.Struct, frozen=True):
     lasting: bool = True
 
 
-# By path. The version is of `Facts`, and of what headers are refused for: what another one kept is read anew.
-FILES = Store("model-facts", 4, dict[str, Known], most_bytes=64 << 20, former=("model-facts.json",))
+# By path. Raise the version when `Facts` changes, or the reasons to refuse a header: files are then read again.
+FILES = Store("model-facts", 4, dict[str, CachedFacts], most_bytes=64 << 20, former=("model-facts.json",))
 
 
 class FactCache:
-    """`save` keeps what was added since; a lost or damaged file only costs time."""
+    """Facts of earlier scans; `save` writes what was added. A lost or damaged cache only costs time."""
 
     def __init__(self) -> None:
         self._files = FILES.get() or {}
         self._changed = False
 
-    def get(self, path: Path, size: int, mtime_ns: int) -> Known | None:
-        """What is known of the file, as long as its size and time of change (nanoseconds) are those of then."""
+    def get(self, path: Path, size: int, mtime_ns: int) -> CachedFacts | None:
+        """Return what is known of a file; None unless its size and time of change (nanoseconds) are still the same."""
         known = self._files.get(path_text(path))
         return known if known and (known.size, known.mtime_ns) == (size, mtime_ns) else None
 
-    def put(self, path: Path, known: Known) -> None:
-        """Note it; `save` keeps it."""
+    def put(self, path: Path, known: CachedFacts) -> None:
+        """Add what is known of a file; `save` writes it."""
         key = path_text(path)
         self._files.pop(key, None)
         self._files[key] = known
         self._changed = True
 
     def save(self) -> None:
-        """Keep what is known, without the oldest where there is too much. Raises nothing."""
+        """Write the cache if it changed, dropping the oldest entries beyond MOST. Raises nothing."""
         if not self._changed:
             return
         for path in list(self._files)[: max(0, len(self._files) - MOST)]:

@@ -1,4 +1,4 @@
-"""What a model file says about itself, small enough to keep: from its header alone, no weights are read."""
+"""Facts about a model, small enough to cache: read from its header, without the weights."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from common.sentences import Sentence
 from models.header import Header
 from models.token_list import PADDING, read_token_list
 
-Kind = Literal["chat", "base", "embedding", "adapter", "image", "vocabulary", "encoder"]
-KIND_SENTENCES: dict[Kind, Sentence] = {
+ModelKind = Literal["chat", "base", "embedding", "adapter", "image", "vocabulary", "encoder"]
+KIND_SENTENCES: dict[ModelKind, Sentence] = {
     "base": Sentence.of("kind.base"),
     "embedding": Sentence.of("kind.embedding"),
     "adapter": Sentence.of("kind.adapter"),
@@ -30,10 +30,15 @@ SHOWN = 200  # characters of a text from a file
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`parameters` are counted from the tensors; `quantisation` as 'Q4_K_M'; `n_ctx_train` in tokens, 0 if not said.
+    """Facts about a model from its header.
 
-    `vocabulary` is a digest that is the same for two models whose tokens mean the same, whatever padding follows;
-    `special` are the token ids of beginning, end and end of turn, -1 where the file names none."""
+    Attributes:
+        parameters: number of weights, counted from the tensors.
+        quantisation: name like 'Q4_K_M'.
+        n_ctx_train: context length in tokens that the model was trained for; 0 if the file does not say.
+        vocabulary: digest, equal for two models whose tokens mean the same, whatever padding follows them.
+        special: token ids of beginning, end and end of turn; -1 if the file does not name one.
+    """
 
     name: str
     architecture: str
@@ -41,7 +46,7 @@ class Facts:
     quantisation: str
     n_ctx_train: int
     licence: str
-    kind: Kind
+    kind: ModelKind
     vocabulary: str = ""
     tokens: int = 0
     special: tuple[int, ...] = (-1, -1, -1)
@@ -55,23 +60,29 @@ class Facts:
         return self.kind in ("chat", "base")
 
     def can_draft_for(self, target: Facts) -> bool:
-        """Is it a smaller model with the same tokens? (`models.same_vocabulary` has the last word.)"""
+        """Return whether this is a smaller model with the same tokens as `target`.
+
+        A draft model is accepted only after `models.vocabulary_match` has compared every token.
+        """
         same = bool(self.vocabulary) and self.vocabulary == target.vocabulary
         agree = all(a == b or -1 in (a, b) for a, b in zip(self.special, target.special, strict=True))
         return same and agree and self.can_answer and self.parameters < target.parameters
 
 
 def facts_of(headers: Sequence[Header]) -> Facts:
-    """Of a model in one file or several, its first part first. Raises Failure if its vocabulary cannot be read."""
+    """Return the facts of a model in one file or several; `headers` begins with its first part.
+
+    Raises Failure if the vocabulary cannot be read.
+    """
     first = headers[0]
     vocabulary, tokens = _vocabulary(first)
     return Facts(
-        name=_text(first.name),
-        architecture=_text(first.architecture),
+        name=_printable_line(first.name),
+        architecture=_printable_line(first.architecture),
         parameters=sum(header.parameters for header in headers),
         quantisation=_quantisation(headers),
         n_ctx_train=max(0, first.n_ctx_train),
-        licence=_text(str(first.metadata.get("general.license", ""))),
+        licence=_printable_line(str(first.metadata.get("general.license", ""))),
         kind=_kind(first),
         vocabulary=vocabulary,
         tokens=tokens,
@@ -79,7 +90,7 @@ def facts_of(headers: Sequence[Header]) -> Facts:
     )
 
 
-def _kind(header: Header) -> Kind:
+def _kind(header: Header) -> ModelKind:
     metadata, architecture = header.metadata, header.architecture
     if metadata.get("general.type") == "adapter":
         return "adapter"
@@ -96,8 +107,8 @@ def _kind(header: Header) -> Kind:
 
 
 def _quantisation(headers: Sequence[Header]) -> str:
-    """As the file says, else the type of most weights."""
-    from gguf import GGMLQuantizationType, LlamaFileType  # 0.1 s, and only this needs it
+    """Return the quantisation that the file states, otherwise the type of most weights."""
+    from gguf import GGMLQuantizationType, LlamaFileType  # takes 0.1 s to import, and only this function needs it
 
     number = _number(headers[0], "general.file_type")
     if number in {kind.value for kind in LlamaFileType}:
@@ -118,7 +129,7 @@ def _elements(shape: tuple[int, ...]) -> int:
 
 
 def _vocabulary(header: Header) -> tuple[str, int]:
-    """Digest and number of the tokens without the padding at their end; empty where the file has none."""
+    """Return digest and number of the tokens, without the padding at their end; '' and 0 if the file has none."""
     if not header.array_lengths.get("tokenizer.ggml.tokens"):
         return "", 0
     listed = read_token_list(header)
@@ -136,13 +147,13 @@ def _number(header: Header, key: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
 
 
-def _text(text: str) -> str:
-    """One line that can be shown: texts in files may hold anything."""
+def _printable_line(text: str) -> str:
+    """Return a file's text as one printable line: texts in files may hold anything."""
     return "".join(character if character.isprintable() else " " for character in text[:SHOWN]).strip()
 
 
-def refusal(name: str, facts: Facts) -> Failure | None:
-    """Why a model cannot be chatted with; None if it can."""
+def chat_refusal(name: str, facts: Facts) -> Failure | None:
+    """Return why a model cannot be chatted with; None if it can."""
     if facts.can_answer:
         return None
     return Failure("not_a_chat_model.kind", name=name, kind=KIND_SENTENCES[facts.kind])

@@ -1,6 +1,4 @@
-"""A copy of a model's file with some of its layers: where there is no room for the model twice, passes of it are timed
-with such a copy.
-"""
+"""Writes a copy of a model with fewer layers: passes are timed with it if memory cannot hold the model twice."""
 
 from __future__ import annotations
 
@@ -16,11 +14,14 @@ from models.header import ALIGNMENT, Header
 from models.tensors import TensorInfo, quant_sizes, tensor_bytes
 
 LAYER = re.compile(r"blk\.(\d+)\.(.+)", re.DOTALL)
-N_TENSORS_AT = 8  # bytes from the file's beginning, behind its name and version
+N_TENSORS_AT = 8  # offset of the number of tensors in the file, after magic and version
 
 
-def layers_of(header: Header) -> int:
-    """How many layers there are to choose from; 0 where the file says of each what would have to be shortened too."""
+def selectable_layers(header: Header) -> int:
+    """Return the number of layers; 0 for a model that cannot be shortened.
+
+    Not shortened are models with metadata lists of one value per layer, unknown tensor types or several files.
+    """
     count = header.metadata.get(_count_key(header), 0)
     prefix = f"{header.architecture}."
     has_lists = any(key.startswith(prefix) and length == count for key, length in header.array_lengths.items())
@@ -29,23 +30,26 @@ def layers_of(header: Header) -> int:
     return int(count) if isinstance(count, int) and is_known and is_whole and not has_lists else 0
 
 
-def write_shortened(header: Header, layers: int, path: Path) -> None:
-    """Write a model of so many of `layers_of` to `path`, evenly from the first to the last one: files of mixed types
-    have better weights in some layers than in others. Raises OSError, also where the model's file changed."""
-    chosen = _evenly(layers, layers_of(header))
+def write_with_fewer_layers(header: Header, layers: int, path: Path) -> None:
+    """Write a copy of the model with `layers` layers to `path`, chosen evenly from the first to the last.
+
+    They are spread evenly because files of mixed types store some layers more precisely than others. Raises OSError,
+    also if the model's file has changed since its header was read.
+    """
+    chosen = _evenly(layers, selectable_layers(header))
     kept = [(tensor, name) for tensor in header.tensors if (name := _new_name(tensor.name, chosen))]
     alignment = int(header.metadata.get(ALIGNMENT, 32))
     with open_file(header.path) as source, path.open("xb") as file:
-        head, at = bytearray(read_up_to(source, header.metadata_end)), header.places[_count_key(header)]
-        if struct.unpack_from("<I", head, at) != (layers_of(header),):  # of another type, or no longer what was read
+        head, at = bytearray(read_up_to(source, header.metadata_end)), header.value_offsets[_count_key(header)]
+        if struct.unpack_from("<I", head, at) != (selectable_layers(header),):  # another type, or the file has changed
             raise OSError(errno.EIO, "The model's file cannot be shortened")
         struct.pack_into("<Q", head, N_TENSORS_AT, len(kept))
         struct.pack_into("<I", head, at, layers)
         file.write(head)
-        place = 0
+        offset = 0
         for tensor, name in kept:
-            file.write(_described(replace(tensor, name=name, offset=place)))
-            place += _up_to(tensor_bytes(tensor), alignment)
+            file.write(_described(replace(tensor, name=name, offset=offset)))
+            offset += _up_to(tensor_bytes(tensor), alignment)
         for tensor, _ in kept:
             file.write(bytes(_up_to(file.tell(), alignment) - file.tell()))
             source.seek(header.data_offset + tensor.offset)
@@ -58,14 +62,14 @@ def _count_key(header: Header) -> str:
 
 
 def _evenly(count: int, of: int) -> dict[int, int]:
-    """Old number → new number."""
+    """Return the chosen layers, spread evenly: old number → new number."""
     if not 2 <= count <= of:
         raise ValueError(f"{count} of {of} layers")
     return {round(i * (of - 1) / (count - 1)): i for i in range(count)}
 
 
 def _new_name(name: str, chosen: dict[int, int]) -> str | None:
-    """None for what is of another layer."""
+    """Return a tensor's name in the copy; None if its layer is not copied."""
     found = LAYER.fullmatch(name)
     if found is None:
         return name

@@ -1,4 +1,4 @@
-"""Which model file is this? An answer that is cheap to find and changes with the file's content."""
+"""Identity of a model file: a text that is quick to compute and changes with the file's content."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 
 from common.files import open_file, read_up_to
-from models.header import unopened
+from models.header import open_failure
 
 
 def file_identity(path: Path, header_bytes: int) -> str:
-    """Size, time of change and a digest of the header (its vocabulary and all metadata) of a GGUF file.
+    """Return a GGUF file's size, time of change and a digest of its header (vocabulary and all metadata).
 
-    The weights are not read: reading 5 GB to open a chat would cost more than any saved state is worth.
-    Raises Failure where the file is gone since its header was read."""
+    The weights are not read: reading 5 GB to open a chat would take longer than a saved state saves. Raises Failure if
+    the file has gone since its header was read.
+    """
     try:
         status = path.stat()
         return _identity(path, header_bytes, status.st_size, status.st_mtime_ns)
     except OSError as error:
-        raise unopened(path, error) from error
+        raise open_failure(path, error) from error
 
 
 @lru_cache(maxsize=8)

@@ -1,7 +1,7 @@
-"""Folders where model files lie: our own, those that the user added, and those of other programs, which are only read.
+"""Folders that hold model files: our own, those that the user added, and those of other programs, which are only read.
 
-LM Studio, Ollama, llama.cpp and the Hugging Face hub's library keep GGUF files where their documentation says; a place
-that is not there is no place. Knows nothing of what is in the files.
+LM Studio, Ollama, llama.cpp and the Hugging Face hub's library keep GGUF files in documented folders. This module finds
+files by name; it reads none of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Literal
 from common.files import read_small
 from common.folders import data_folder
 
-Kind = Literal["own", "added", "built-in", "lm-studio", "ollama", "hub", "llama.cpp"]
-NAMES: dict[Kind, str] = {
+LocationKind = Literal["own", "added", "built-in", "lm-studio", "ollama", "hub", "llama.cpp"]
+LOCATION_NAMES: dict[LocationKind, str] = {
     "own": "Chickadee",
     "added": "added",
     "built-in": "built in",
@@ -26,15 +26,15 @@ NAMES: dict[Kind, str] = {
     "hub": "Hugging Face cache",
     "llama.cpp": "llama.cpp",
 }
-MAX_DEPTH = 6  # folders below a place: hub/models--a--b/snapshots/<commit>/<folder> are four
-MAX_FOLDERS = 20_000  # of a place: somebody may add their home folder
+MAX_DEPTH = 6  # levels of folders; the hub's cache needs four: models--a--b/snapshots/<commit>/<folder>
+MAX_FOLDERS = 20_000  # in one location: a user may add the home folder
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A folder, or, of kind `added`, also a single file. Only files in `own` are ours to delete."""
+class ModelLocation:
+    """Folder of models; of kind `added` it may also be a single file. Only files in `own` are ours to delete."""
 
-    kind: Kind
+    kind: LocationKind
     path: Path
 
     @property
@@ -43,23 +43,23 @@ class Place:
 
 
 def own_folder() -> Path:
-    """Where downloads go; it may not exist yet."""
+    """Return the folder for downloads, which may not exist yet."""
     return data_folder() / "models"
 
 
-def places(added: Iterable[Path] = (), own: Path | None = None) -> tuple[Place, ...]:
-    """Those that exist, ours first, none twice. `own`: where ours is, if not where it usually is."""
-    found: dict[Path, Place] = {}
+def model_locations(added: Iterable[Path] = (), own: Path | None = None) -> tuple[ModelLocation, ...]:
+    """Return the places that exist, each once, our own first. `own` replaces the usual path of our own folder."""
+    found: dict[Path, ModelLocation] = {}
     for kind, path in _candidates(added, own or own_folder()):
         try:
             if path.is_dir() or (kind == "added" and path.is_file()):
-                found.setdefault(path.resolve(), Place(kind, path))
-        except OSError:  # a folder that may not even be looked for is not there for us
+                found.setdefault(path.resolve(), ModelLocation(kind, path))
+        except OSError:  # a folder that the system hides from us counts as missing
             continue
     return tuple(found.values())
 
 
-def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[Kind, Path]]:
+def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[LocationKind, Path]]:
     yield "own", own
     for path in added:
         yield "added", path
@@ -74,7 +74,7 @@ def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[Kind, Path]]
 
 
 def _lm_studio() -> Iterator[Path]:
-    """Its home may be moved (a pointer file says where to), and so may its folder for models (its settings say)."""
+    """Yield LM Studio's model folders: a pointer file may move its home, and its settings may move the folder."""
     homes = [Path(text) for text in [_text("~/.lmstudio-home-pointer").strip()] if text]
     for home in (*homes, _home("~/.lmstudio"), _home("~/.cache/lm-studio")):
         try:
@@ -116,7 +116,7 @@ def _text(path: str) -> str:
 
 
 def gguf_files(folder: Path) -> Iterator[Path]:
-    """The GGUF files in the folder and below, in order; links are followed, circles and hidden files are not."""
+    """Yield the GGUF files in the folder and below in order, following links but not circles, except hidden files."""
     seen: set[tuple[int, int]] = set()
     waiting = [(folder, 0)]
     while waiting and len(seen) < MAX_FOLDERS:
@@ -127,7 +127,7 @@ def gguf_files(folder: Path) -> Iterator[Path]:
                 continue
             seen.add((status.st_dev, status.st_ino))
             entries = sorted(os.scandir(current), key=lambda entry: entry.name, reverse=True)
-        except OSError:  # unreadable folders hold nothing for us
+        except OSError:  # skip unreadable folders
             continue
         yield from (Path(entry.path) for entry in reversed(entries) if _is_model(entry))
         if depth < MAX_DEPTH:

@@ -1,7 +1,8 @@
-"""The one door to the network: whether connections are allowed, to where, and what a failed one means.
+"""All network access: decides whether and where connections are allowed, and explains a failed one.
 
-Nothing here connects by itself. `Network.get` is only called because the user searched or downloads. The switch that
-forbids all connections is asked before each of them: CHICKADEE_OFFLINE=1, or `network = false` in the settings file.
+Nothing here connects by itself: `Network.get` is called only because the user searches or downloads. Before each
+connection two switches that forbid all of them are read: CHICKADEE_OFFLINE=1, and `network = false` in the settings
+file.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ if TYPE_CHECKING:
 OFFLINE_VARIABLE = "CHICKADEE_OFFLINE"
 CONNECT_SECONDS, READ_SECONDS = 15, 30
 MOST_REDIRECTS = 8
-LOCAL = {"localhost", "127.0.0.1", "::1"}  # where plain http is allowed: nobody else can listen there
+LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}  # hosts for plain http: nobody else can listen in
 AGENT = "chickadee"
-ALLOWED = "allowed"  # besides true, in the settings file
+ALLOWED = "allowed"  # value in the settings file that means the same as true
 
 
-def forbidden(settings: Path | None = None) -> Sentence | None:
-    """Why there must be no connection; None if there may be.
+def offline_reason(settings: Path | None = None) -> Sentence | None:
+    """Return why connections are forbidden; None if they are allowed.
 
-    A settings file that cannot be read forbids: the line that cannot be read might be the one that says so."""
+    A settings file that cannot be read forbids them, because the unreadable line might be the one that does.
+    """
     if os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no"):
         return Sentence.of("offline.variable", variable=OFFLINE_VARIABLE)
     path = settings or data_folder() / "settings.toml"
@@ -43,8 +45,8 @@ def forbidden(settings: Path | None = None) -> Sentence | None:
     except (OSError, ValueError, RecursionError) as error:
         return Sentence.of("offline.unreadable", file=path.name, reason=error)
     section = written.get("models")
-    said = (written.get("network", True), section.get("network", True) if isinstance(section, dict) else True)
-    if all(value is True or value == ALLOWED for value in said):
+    switches = (written.get("network", True), section.get("network", True) if isinstance(section, dict) else True)
+    if all(value is True or value == ALLOWED for value in switches):
         return None
     return Sentence.of("offline.settings", file=path.name)
 
@@ -57,17 +59,23 @@ class Network:
 
     @contextmanager
     def get(
-        self, url: str, headers: Mapping[str, str] | None = None, accept: tuple[int, ...] = (200,)
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        accept: tuple[int, ...] = (200,),
+        same_host: bool = False,
     ) -> Iterator[requests.Response]:
-        """The answer to a GET, not read yet; statuses that are not in `accept` are failures.
+        """Yield the response to a GET, with its body still unread; a status outside `accept` is a failure.
 
-        Raises Failure: `offline` by the switch, `no_connection` where trying again may help, `refused` where not."""
-        import requests  # 0.1 s, which a start without downloads can do without
+        `same_host`: a redirect to another host is a failure too.
+        Raises Failure: `offline` if the switch forbids it, `no_connection` if a retry may help, `refused` if not.
+        """
+        import requests  # takes 0.1 s to import, which a start without downloads saves
 
         with requests.Session() as session:
-            session.auth = _nobody
-            with failures(url):
-                response = self._follow(session, url, dict(headers or {}))
+            session.auth = _without_credentials
+            with network_failures(url):
+                response = self._follow(session, url, dict(headers or {}), same_host)
             with response:
                 yield self._accepted(url, response, accept)
 
@@ -76,8 +84,10 @@ class Network:
             raise status_failure(url, response.status_code)
         return response
 
-    def _follow(self, session: requests.Session, url: str, headers: dict[str, str]) -> requests.Response:
-        """Redirects one by one: each target must be allowed as the first address was."""
+    def _follow(
+        self, session: requests.Session, url: str, headers: dict[str, str], same_host: bool
+    ) -> requests.Response:
+        """Send the request and follow redirects one by one: each target must be allowed like the first address."""
         for _ in range(MOST_REDIRECTS):
             self.check(url)
             response = session.get(
@@ -91,19 +101,20 @@ class Network:
                 return response
             target = urljoin(url, response.headers["Location"])
             response.close()
-            if urlsplit(url).scheme == "https" and urlsplit(target).scheme != "https":
+            unsafe = urlsplit(url).scheme == "https" and urlsplit(target).scheme != "https"
+            if unsafe or (same_host and urlsplit(target).netloc != urlsplit(url).netloc):
                 raise Failure("refused.redirect", host=host_of(url), address=target[:200])
             url = target
         raise Failure("refused.redirects", host=host_of(url))
 
     def check(self, url: str) -> None:
-        """Raises Failure when the switch forbids connections, or the address is none we connect to."""
-        reason = forbidden(self._settings)
+        """Raise Failure if the switch forbids connections, or the address is one that we never connect to."""
+        reason = offline_reason(self._settings)
         if reason:
             raise Failure(reason)
         try:
             parts = urlsplit(url)
-            safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL)
+            safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL_HOSTS)
             port = parts.port
         except ValueError:
             safe, port = False, None
@@ -111,14 +122,14 @@ class Network:
             raise Failure("refused.not_https", address=url[:200])
 
 
-def _nobody(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """In place of what ~/.netrc says: nothing here asks with anybody's name."""
+def _without_credentials(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Return the request without credentials; replaces `requests`' default, which reads ~/.netrc."""
     return request
 
 
 @contextmanager
-def failures(url: str) -> Iterator[None]:
-    """Turns what `requests` raises within the block into Failures."""
+def network_failures(url: str) -> Iterator[None]:
+    """Turn exceptions of `requests` within the block into Failures."""
     import requests
     import urllib3
 

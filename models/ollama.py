@@ -1,4 +1,4 @@
-"""Ollama's models: its manifests name the blobs that are GGUF files. Only reads; hostile manifests are passed over.
+"""Ollama's models: its manifests name the blobs that are GGUF files. Read only; invalid manifests are skipped.
 
 manifests/<registry>/<owner>/<model>/<tag> is JSON; its layer of the type MODEL is blobs/sha256-<digest>.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.files import read_small
-from common.paths import shown
+from common.paths import display_name
 
 MODEL = "application/vnd.ollama.image.model"
 REGISTRY, OWNER = "registry.ollama.ai", "library"  # left out of the names that Ollama shows
@@ -20,16 +20,16 @@ MAX_MANIFEST = 1 << 20
 
 
 def ollama_models(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Name, as Ollama shows it, and file of each model."""
+    """Yield each model's name, as Ollama shows it, and its file."""
     root = folder / "manifests"
     for path in sorted(_files(root)):
         digest = _digest(path)
         if digest:
-            yield shown(_name(path.relative_to(root).parts)), folder / "blobs" / f"sha256-{digest}"
+            yield display_name(_name(path.relative_to(root).parts)), folder / "blobs" / f"sha256-{digest}"
 
 
 def _files(root: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(root):  # skips what cannot be read, follows no links
+    for parent, folders, names in os.walk(root):  # os.walk skips unreadable folders and follows no links
         depth = len(Path(parent).relative_to(root).parts)
         if depth >= 5:
             folders.clear()
@@ -37,7 +37,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _digest(path: Path) -> str:
-    """Of the model's blob, empty where the manifest names none."""
+    """Return the digest of the model's blob; '' if the manifest names none."""
     try:
         manifest = json.loads(read_small(path, MAX_MANIFEST))
     except (OSError, ValueError, RecursionError):
@@ -51,7 +51,7 @@ def _digest(path: Path) -> str:
 
 
 def _name(parts: tuple[str, ...]) -> str:
-    """('registry.ollama.ai', 'library', 'qwen2.5', '1.5b') → 'qwen2.5:1.5b'."""
+    """Join a manifest's path to a name: ('registry.ollama.ai', 'library', 'qwen2.5', '1.5b') → 'qwen2.5:1.5b'."""
     *owners, tag = parts
-    shown = [part for part, usual in zip(owners, (REGISTRY, OWNER), strict=False) if part != usual] + owners[2:]
-    return f"{'/'.join(shown)}:{tag}"
+    named = [part for part, usual in zip(owners, (REGISTRY, OWNER), strict=False) if part != usual] + owners[2:]
+    return f"{'/'.join(named)}:{tag}"

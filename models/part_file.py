@@ -1,6 +1,6 @@
-"""A file that is being downloaded: NAME.part, and NAME.part.json, which says what it is to become. Knows no network.
+"""Partly downloaded file: NAME.part, and its note NAME.part.json, which says what it is to become. Never connects.
 
-Only whole prefixes of the file are in the part: it is appended to, never written in its middle.
+The part always holds a prefix of the file: bytes are appended, never written in the middle.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import BinaryIO
 import msgspec
 
 from common.failures import Failure
-from common.files import make_private_folder, never_waiting, open_file, read_small, sync_folder, write_atomically
+from common.files import make_private_folder, nonblocking_opener, open_file, read_small, sync_folder, write_atomically
 
-SPARE = 256 << 20  # bytes that stay free on the disk: a full one hurts all programs
-READ = 4 << 20
+SPARE = 256 << 20  # bytes that must stay free, because a full disk harms all programs
+READ_BYTES = 4 << 20
 MAX_NOTE = 1 << 16
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a file comes from, its published size and digest, and the server's tag of what is in the part so far."""
+    """Origin of a file: its address, published size and digest, and the server's ETag of the bytes in the part."""
 
     url: str
     size: int
@@ -38,31 +38,31 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class PartFile:
-    """The unfinished file for `target`. Open it with `with`; only one process at a time can."""
+    """Unfinished file for `target`. Open it with `with`; only one process can at a time."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
         self.path = target.with_name(f"{target.name}.part")
-        self.state = target.with_name(f"{target.name}.part.json")
+        self.note_path = target.with_name(f"{target.name}.part.json")
         self.hash = hashlib.sha256()
         self.done = 0
         self._file: BinaryIO | None = None
 
-    def source(self) -> Source | None:
-        """What an earlier run noted; None without a readable note."""
+    def read_note(self) -> Source | None:
+        """Return the source that an earlier run noted; None without a readable note."""
         try:
-            return msgspec.json.decode(read_small(self.state, MAX_NOTE), type=Source)
+            return msgspec.json.decode(read_small(self.note_path, MAX_NOTE), type=Source)
         except (OSError, msgspec.MsgspecError, RecursionError):
             return None
 
-    def note(self, source: Source) -> None:
+    def write_note(self, source: Source) -> None:
         with self._disk():
-            write_atomically(self.state, msgspec.json.encode(source))
+            write_atomically(self.note_path, msgspec.json.encode(source))
 
     def __enter__(self) -> PartFile:
         with self._disk():
             make_private_folder(self.target.parent)
-            file = open(self.path, "ab", buffering=0, opener=never_waiting)
+            file = open(self.path, "ab", buffering=0, opener=nonblocking_opener)
             try:
                 _lock(file, self.target.name)
                 self.done = os.fstat(file.fileno()).st_size
@@ -78,7 +78,7 @@ class PartFile:
             self._file = None
 
     def hash_again(self) -> Iterator[int]:
-        """Take up the digest of what is there; yields bytes read so far."""
+        """Compute the digest of the bytes in the part, yielding the bytes read so far."""
         self.hash = hashlib.sha256()
         if self.done:
             yield from hash_into(self.hash, self.path, self.done)
@@ -92,15 +92,15 @@ class PartFile:
         self.hash.update(data)
         self.done += len(data)
 
-    def empty(self) -> None:
-        """Start again."""
+    def truncate(self) -> None:
+        """Delete the part's bytes, to start the download again."""
         assert self._file
         with self._disk():
             self._file.truncate(0)
         self.hash, self.done = hashlib.sha256(), 0
 
     def finish(self) -> None:
-        """The part is whole and right: it becomes the file."""
+        """Rename the complete and verified part to the target, and delete its note."""
         assert self._file
         with self._disk():
             os.fsync(self._file.fileno())
@@ -108,12 +108,12 @@ class PartFile:
             self._file = None
             self.path.replace(self.target)
             sync_folder(self.target.parent)
-            self.state.unlink(missing_ok=True)
+            self.note_path.unlink(missing_ok=True)
 
     def delete(self) -> None:
-        """Raises nothing: what cannot be deleted stays unfinished."""
+        """Delete the part and its note. Raises nothing: what cannot be deleted stays an unfinished download."""
         self.__exit__(None, None, None)
-        for path in (self.path, self.state):
+        for path in (self.path, self.note_path):
             with contextlib.suppress(OSError):
                 path.unlink()
 
@@ -134,21 +134,21 @@ class PartFile:
 
 
 def check_room(target: Path, missing: int) -> None:
-    """Raises Failure unless the disk has room for so many bytes that are to come for `target`."""
+    """Raise Failure unless the disk has room for the `missing` bytes of `target` and SPARE more."""
     try:
         free = shutil.disk_usage(target.parent).free
-    except OSError:  # a file system that does not tell
+    except OSError:  # some file systems do not tell
         return
     if missing + SPARE > free:
         raise Failure("disk_full.no_room", name=target.name, size=missing, short=missing + SPARE - free)
 
 
 def hash_into(digest: hashlib._Hash, path: Path, size: int) -> Iterator[int]:
-    """Update the digest with the file's first `size` bytes; yields bytes read so far."""
+    """Update the digest with the file's first `size` bytes, yielding the bytes read so far."""
     done = 0
     try:
         with open_file(path) as file:
-            while done < size and (data := file.read(min(READ, size - done))):
+            while done < size and (data := file.read(min(READ_BYTES, size - done))):
                 digest.update(data)
                 done += len(data)
                 yield done
@@ -157,12 +157,12 @@ def hash_into(digest: hashlib._Hash, path: Path, size: int) -> Iterator[int]:
 
 
 def _lock(file: BinaryIO, name: str) -> None:
-    """Held until the file is closed, and gone with its process."""
+    """Lock the file until it is closed or its process ends. Raises Failure if another process holds the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(1 << 60)  # a byte that is never written: the lock must not be in the way of reading
+            file.seek(1 << 60)  # lock a byte far behind the end: a locked byte cannot be read
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             import fcntl

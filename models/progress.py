@@ -1,4 +1,4 @@
-"""How far a download is, and how fast."""
+"""Progress and speed of a download."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ WINDOW_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Bytes `done` of `total`. `speed` in bytes per second while receiving, 0 where it is not known.
+class DownloadProgress:
+    """Bytes `done` of `total`; `speed` in bytes/s while receiving, 0 if not known.
 
-    waiting: the line dropped and is tried again in a moment; checking: what is here is compared with its digest."""
+    Phase 'waiting': the connection dropped and is tried again soon. 'checking': bytes on the disk are hashed.
+    """
 
     phase: Phase
     done: int
@@ -29,19 +30,19 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """None where it cannot be told."""
+        """Seconds until the end at the present speed; None if the speed is not known."""
         return (self.total - self.done) / self.speed if self.speed > 0 else None
 
 
-class Speed:
-    """Bytes per second over the last seconds."""
+class DownloadSpeed:
+    """Download speed over the last WINDOW_SECONDS."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: deque[tuple[float, int]] = deque()
 
     def at(self, done: int) -> float:
-        """The speed now that `done` bytes are there."""
+        """Return the speed in bytes/s, now that `done` bytes have arrived."""
         now = self._clock()
         self._seen.append((now, done))
         while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW_SECONDS:

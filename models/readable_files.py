@@ -1,7 +1,7 @@
-"""What a program that is confined may read of models: the folders where they lie, and files that it is told of by name.
+"""Model files that a confined program may read: everything in the model folders, and single files named to it.
 
-The engine and its planner begin with the rights that they will have to the end (`engine.rights`). Whoever starts them
-names the files that lie elsewhere.
+The engine and its planner give up all other rights when they start (`engine.rights`). Whoever starts them names the
+files that lie outside the model folders.
 """
 
 from __future__ import annotations
@@ -11,49 +11,51 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.confinement.program import holds_home
+from common.engine_program import READ_OPTION
 from common.folders import data_folder
 from common.paths import path_of, path_text
-from common.planning import READ
-from models.added import Added
-from models.places import places
+from models.added_paths import AddedPaths
+from models.locations import model_locations
 from models.split import part_names
 
-Inode = tuple[int, int]  # device and number: a file that took another's place under its name is another file
+Inode = tuple[int, int]  # device and inode number; they differ if another file has replaced this one
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """Of a process that is started now: `folders`, and `files` that lie elsewhere and are named to it."""
+class ReadableFiles:
+    """Rights of a process that is started now: model `folders`, and `files` outside of them that are named to it."""
 
     folders: tuple[Path, ...]
     files: dict[Path, Inode | None]
 
     @property
     def arguments(self) -> list[str]:
-        return [argument for path in self.files for argument in (READ, path_text(path))]
+        return [argument for path in self.files for argument in (READ_OPTION, path_text(path))]
 
     def covers(self, file: str | Path) -> bool:
         path = _path(file)
         return _is_below(path, self.folders) or (path in self.files and inode(path) == self.files[path])
 
 
-def reach(files: Iterable[str | Path | None]) -> Reach:
-    """So that the process can read all of these files."""
+def readable_files(files: Iterable[str | Path | None]) -> ReadableFiles:
+    """Return the rights that let a process read all of these files."""
     folders = tuple(_real(folder) for folder in model_folders())
     wanted = dict.fromkeys(_path(file) for file in files if file)
-    return Reach(folders, {path: inode(path) for path in wanted if not _is_below(path, folders)})
+    return ReadableFiles(folders, {path: inode(path) for path in wanted if not _is_below(path, folders)})
 
 
 def model_folders() -> tuple[Path, ...]:
-    """Those that hold nothing but models, as far as one can tell: neither the home folder, which somebody may have
-    added, nor our own chats."""
+    """Return the folders that hold nothing but models.
+
+    The home folder, which a user may have added, is left out, and so is a folder that contains our chats.
+    """
     own = _real(data_folder())
-    found = (place.path for place in places(Added().read()))
+    found = (location.path for location in model_locations(AddedPaths().read()))
     return tuple(path for path in found if not holds_home(path) and not own.is_relative_to(_real(path)))
 
 
 def with_parts(file: Path) -> tuple[Path, ...]:
-    """The file, and the others of a model that is split."""
+    """Return the file together with the other parts of its model."""
     return tuple(file.with_name(name) for name in part_names(file.name)) if file.name else (file,)
 
 

@@ -1,4 +1,4 @@
-"""Removing a model that is ours: put aside first, so that it can be undone, deleted when that is over."""
+"""Removes a model that is ours: its files are renamed first, so that removal can be undone, and deleted later."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from common.failures import Failure
 from common.sentences import Sentence
-from models.added import Added
+from models.added_paths import AddedPaths
 from models.collection import LocalModel
-from models.places import NAMES, Place
+from models.locations import LOCATION_NAMES, ModelLocation
 
-ASIDE = ".removed-"  # begins the name of a file that waits to be deleted; hidden, so no scan finds it
-OTHERS = {
+ASIDE = ".removed-"  # prefix of files that wait to be deleted; it hides them, so that no scan finds them
+OWNER_SENTENCES = {
     "lm-studio": Sentence.of("owner.lm_studio"),
     "hub": Sentence.of("owner.hub"),
     "llama.cpp": Sentence.of("owner.llama_cpp"),
@@ -21,20 +21,20 @@ OTHERS = {
 
 
 class Removal:
-    """A model that was removed and can still be brought back; exactly one of `undo` and `finish` ends it."""
+    """Removed model that can still be brought back; exactly one of `undo` and `finish` must be called."""
 
-    def __init__(self, aside: dict[Path, Path], listed: Path | None, added: Added) -> None:
+    def __init__(self, aside: dict[Path, Path], listed: Path | None, added: AddedPaths) -> None:
         self._aside = aside
         self._listed = listed
         self._added = added
 
     @property
     def deletes(self) -> bool:
-        """Will files be deleted? Else the model was only taken off the list."""
+        """Whether files will be deleted; False for an added path, which was only taken off the list."""
         return bool(self._aside)
 
     def undo(self) -> None:
-        """Raises Failure when a file cannot be brought back."""
+        """Bring the model back. Raises Failure if a file cannot be renamed."""
         if self._listed:
             self._added.add(self._listed)
         for original, aside in self._aside.items():
@@ -42,16 +42,16 @@ class Removal:
 
     def finish(self) -> None:
         for aside in self._aside.values():
-            with contextlib.suppress(OSError):  # it is purged at the next start
+            with contextlib.suppress(OSError):  # `purge` deletes it at the next start
                 aside.unlink()
 
 
-def remove(model: LocalModel, added: Added | None = None) -> Removal:
-    """Raises Failure for models that are not ours to remove, and when the files cannot be moved."""
-    added = added or Added()
-    if model.place.kind == "added":
-        return _take_off(model, added)
-    if not model.place.is_ours:
+def remove(model: LocalModel, added: AddedPaths | None = None) -> Removal:
+    """Remove a model. Raises Failure for models that are not ours, and if the files cannot be renamed."""
+    added = added or AddedPaths()
+    if model.location.kind == "added":
+        return _remove_from_list(model, added)
+    if not model.location.is_ours:
         raise Failure("not_ours.removal", name=model.name, reason=_reason(model))
     aside: dict[Path, Path] = {}
     try:
@@ -66,24 +66,24 @@ def remove(model: LocalModel, added: Added | None = None) -> Removal:
 
 
 def _reason(model: LocalModel) -> Sentence:
-    if model.place.kind == "ollama":
+    if model.location.kind == "ollama":
         return Sentence.of("owner.ollama", name=model.name)
-    return OTHERS[model.place.kind]
+    return OWNER_SENTENCES[model.location.kind]
 
 
-def _take_off(model: LocalModel, added: Added) -> Removal:
-    folder = model.place.path
+def _remove_from_list(model: LocalModel, added: AddedPaths) -> Removal:
+    folder = model.location.path
     if folder != model.path and folder in added.read():
         raise Failure("not_ours.in_added", name=model.name, folder=folder)
-    if added.drop(model.place.path):
-        return Removal({}, model.place.path, added)
-    raise Failure("not_ours.elsewhere", name=model.name, own=NAMES["own"])
+    if added.drop(model.location.path):
+        return Removal({}, model.location.path, added)
+    raise Failure("not_ours.elsewhere", name=model.name, own=LOCATION_NAMES["own"])
 
 
-def purge(place: Place) -> None:
-    """Delete what an earlier run put aside and did not get to delete."""
-    if place.is_ours:
-        for path in place.path.rglob(f"{ASIDE}*"):
+def purge(location: ModelLocation) -> None:
+    """Delete files that an earlier run put aside and did not delete."""
+    if location.is_ours:
+        for path in location.path.rglob(f"{ASIDE}*"):
             with contextlib.suppress(OSError):
                 path.unlink()
 

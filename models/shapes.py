@@ -1,7 +1,7 @@
-"""A model's shapes, from its header: what the cost formulas need. Knows no machine and loads nothing.
+"""Shapes of a model, from its header: layers, heads and sizes that the cost formulas need. Loads nothing.
 
-Work and size are counted from the tensors, because their shapes are the truth of every architecture; heads and windows
-come from the metadata, as llama.cpp reads them (src/llama-hparams.cpp, src/models/*.cpp).
+Work and size are counted from the tensors, whose shapes are reliable for every architecture; heads and windows come
+from the metadata, as llama.cpp reads them (src/llama-hparams.cpp, src/models/*.cpp).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from models.header import Header
 from models.tensors import TensorInfo, quant_sizes, tensor_bytes
 
 KVType = Literal["f16", "q8_0", "q4_0"]
-KV_ELEMENT_BYTES: dict[KVType, float] = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # blocks of 32 with their scale
+KV_ELEMENT_BYTES: dict[KVType, float] = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # a block of 32 has one scale
 
 MAX_LAYERS, MAX_SIZE = 4096, 1 << 32
 
-# Every n-th layer sees all tokens, the others a window: llama.cpp's defaults where the file has no pattern. Of other
-# architectures it ignores a window in the file (Phi-3's and Qwen2's, for two).
+# Every n-th layer sees all tokens, the others a window: llama.cpp's defaults for files without a pattern. For all other
+# architectures, Phi-3 and Qwen2 among them, llama.cpp ignores a window in the file.
 FULL_EVERY = {
     "afmoe": 4, "cohere2": 4, "cohere2moe": 4, "exaone-moe": 4, "exaone4": 4, "gemma2": 2, "gemma3": 6, "gemma3n": 5,
     "gpt-oss": 2, "laguna": 4, "llama4": 4, "mellum": 4, "olmo2": 4, "plamo3": 8, "smallthinker": 4,
@@ -36,8 +36,14 @@ GEMMA3N_KV_LAYERS = 20  # fixed in llama.cpp: later layers use the keys and valu
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: `kv_heads` 0 where it keeps none; `window` in tokens, None = all; `flops` per token without attention
-    over the cache; `pass_bytes`: weights that one token reads."""
+    """Sizes of one layer.
+
+    Attributes:
+        kv_heads: heads with keys and values; 0 if the layer caches none.
+        window: tokens that attention sees; None for all.
+        flops: operations per token, without attention over the cache.
+        pass_bytes: bytes of weights that one token reads.
+    """
 
     kv_heads: int
     key_length: int
@@ -52,13 +58,13 @@ class Layer:
         return self.kv_heads * (self.key_length + self.value_length)
 
     def cached(self, tokens: int) -> int:
-        """Of `tokens` before this one, how many the layer looks at."""
+        """Return how many of the `tokens` before the current one the layer's attention sees."""
         return tokens if self.window is None else min(tokens, self.window)
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """`output`: final projection to the vocabulary, as a layer without attention. `weight_bytes`: all tensors."""
+    """Shapes of a whole model: `output` is the projection to the vocabulary, `weight_bytes` the size of all tensors."""
 
     layers: tuple[Layer, ...]
     output: Layer
@@ -72,7 +78,7 @@ class Shapes:
 
     @cached_property
     def pass_bytes(self) -> int:
-        """Weights that a pass of one token reads: without the embedding table (one row) and unused experts."""
+        """Bytes of weights that a pass of one token reads: all but the embedding table (one row) and unused experts."""
         return sum(layer.pass_bytes for layer in (*self.layers, self.output))
 
     @cached_property
@@ -87,21 +93,21 @@ class Shapes:
 
     @property
     def kv_layers(self) -> int:
-        """Layers that keep keys and values."""
+        """Number of layers that cache keys and values."""
         return sum(layer.kv_elements > 0 for layer in self.layers)
 
     def kv_bytes_per_token(self, kv_type: KVType = "f16") -> float:
-        """Bytes of one token's keys and values in all layers."""
+        """Return the bytes of one token's keys and values in all layers."""
         return sum(layer.kv_elements for layer in self.layers) * KV_ELEMENT_BYTES[kv_type]
 
     def kv_bytes_read(self, tokens: int, kv_type: KVType = "f16") -> float:
-        """Bytes of keys and values that a pass after `tokens` cached ones looks at; windows limit it."""
+        """Return the bytes of keys and values that a pass after `tokens` cached ones reads; windows limit them."""
         elements = sum(layer.kv_elements * layer.cached(tokens) for layer in self.layers)
         return elements * KV_ELEMENT_BYTES[kv_type]
 
 
 def shapes_of(header: Header) -> Shapes:
-    """Raises Failure where the header says nothing usable: the file is hostile input."""
+    """Return the model's shapes. Raises Failure if the header, which is hostile input, states none that are usable."""
     reader = _Reader(header)
     n_layers = reader.size("block_count", most=MAX_LAYERS)
     embedding, heads = reader.size("embedding_length"), max(reader.per_layer("attention.head_count", n_layers, 1))
@@ -141,7 +147,7 @@ def _layers(
         suffix = "" if windows[i] is None else "_swa"
         key = reader.head_length("key_length", suffix, embedding, heads)
         value = reader.head_length("value_length", suffix, embedding, heads)
-        if reader.has("attention.key_length_mla"):  # multi-head latent attention keeps one vector, read as both
+        if reader.has("attention.key_length_mla"):  # multi-head latent attention caches one vector as both
             value = 0
         keeps = i < own_kv and any(
             ".attn_k." in t.name or "attn_qkv" in t.name or "_kv_a_mqa" in t.name for t in tensors
@@ -157,12 +163,12 @@ def _layers(
 
 
 def _used(tensor: TensorInfo, share: float) -> float:
-    """Part of a tensor that one token needs: of the experts' only those chosen for it."""
+    """Return the share of a tensor that one token reads: `share` for tensors of experts, otherwise all."""
     return share if "_exps." in tensor.name else 1.0
 
 
 def _output(others: dict[str, TensorInfo]) -> Layer:
-    """The projection to the vocabulary; models that have none of their own use the embedding table for it."""
+    """Return the projection to the vocabulary; models without an output tensor use the embedding table for it."""
     tensor = others.get("output.weight") or others.get("token_embd.weight")
     flops, size = (2 * math.prod(tensor.shape), tensor_bytes(tensor)) if tensor else (0, 0)
     return Layer(0, 0, 0, None, flops, size)
@@ -180,7 +186,7 @@ def _weight_bytes(header: Header) -> int:
 
 
 class _Reader:
-    """Reads the metadata of the header's architecture; values must be sensible counts."""
+    """Reader of the metadata of the header's architecture; raises Failure for values that are no sensible counts."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -190,14 +196,14 @@ class _Reader:
         return f"{self.architecture}.{key}" in self.header.metadata
 
     def size(self, key: str, default: int | None = None, most: int = MAX_SIZE) -> int:
-        """A count; without a default it must be there and positive."""
+        """Return a count, which must be present and positive if there is no default."""
         value = self.header.metadata.get(f"{self.architecture}.{key}", default)
         if isinstance(value, bool) or not isinstance(value, int) or not (default is None) <= value <= most:
             raise self.failure(key, value)
         return value
 
     def per_layer(self, key: str, count: int, default: int) -> tuple[int, ...]:
-        """One count for each layer, whether the file gives one for all or one for each."""
+        """Return one count for each of `count` layers, whether the file gives one for all or a list."""
         values = self.header.arrays.get(f"{self.architecture}.{key}")
         if values is None:
             return (self.size(key, default),) * count
@@ -211,7 +217,7 @@ class _Reader:
         return self.size(f"attention.{key}{suffix}", usual) if suffix else usual
 
     def windows(self, count: int) -> tuple[int | None, ...]:
-        """Each layer's sliding window in tokens, None where it sees everything."""
+        """Return each layer's sliding window in tokens, None for a layer that sees all tokens."""
         window = self.size("attention.sliding_window", 4096 if self.architecture == "gemma2" else 0)
         key = f"{self.architecture}.attention.sliding_window_pattern"
         pattern, every = self.header.arrays.get(key), FULL_EVERY.get(self.architecture)

@@ -1,4 +1,4 @@
-"""Models that are split into several files, named …-00001-of-00003.gguf: which files belong together."""
+"""Models that are split into several files, named …-00001-of-00003.gguf: finds the files that belong together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.failures import Failure
-from common.paths import shown
+from common.paths import display_name
 from models.header import MAX_HEADER, MAX_TENSORS, Header, read_header
 
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf", re.IGNORECASE)
@@ -16,15 +16,15 @@ MOST_PARTS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The files of one model, the first part first; `missing` are the numbers of parts that are not there."""
+class FileGroup:
+    """Files of one model in order; `missing` are the numbers of parts that do not exist."""
 
     files: tuple[Path, ...]
     missing: tuple[int, ...] = ()
 
 
 def part_names(name: str) -> tuple[str, ...]:
-    """The names of all parts of the model that the file called `name` is a part of; `name` alone if it is none."""
+    """Return the file names of all parts of the model that `name` is a part of; only `name` if it is no part."""
     found = PART.fullmatch(name)
     if not found or not 1 <= int(found[2]) <= int(found[3]) <= MOST_PARTS:
         return (name,)
@@ -33,23 +33,27 @@ def part_names(name: str) -> tuple[str, ...]:
 
 
 def other_parts(header: Header) -> list[Header]:
-    """The headers of the files that belong to a split model's first one. Raises Failure where one cannot be read: a
-    library opens them by itself, and would wait for ever for a pipe of such a name."""
+    """Read the headers of the files that follow a split model's first one.
+
+    Raises Failure if one cannot be read: a library opens these files by itself, and would wait for ever for a pipe of
+    such a name.
+    """
     count = header.metadata.get("split.count", 1)
     if not isinstance(count, int) or count < 2:
         return []
     first, *others = part_names(header.path.name)
     if len(others) + 1 != count:
-        raise Failure("bad_model.split_names", name=shown(header.path), count=count)
+        raise Failure("bad_model.split_names", name=display_name(header.path), count=count)
     if header.path.name != first:
-        raise Failure("bad_model.not_first", name=shown(header.path), first=shown(first))
+        raise Failure("bad_model.not_first", name=display_name(header.path), first=display_name(first))
     return read_parts(header.path.with_name(name) for name in others)
 
 
 def model_headers(file: Path | tuple[Header, ...]) -> tuple[Header, ...]:
-    """The headers of all files of the model whose first is `file`; `file` itself where they were read already.
+    """Read the headers of all files of the model whose first file is `file`; return headers that were read already.
 
-    Raises Failure for what `read_header` and `other_parts` refuse."""
+    Raises Failure for what `read_header` and `other_parts` refuse.
+    """
     if isinstance(file, tuple):
         return file
     header = read_header(file)
@@ -57,30 +61,33 @@ def model_headers(file: Path | tuple[Header, ...]) -> tuple[Header, ...]:
 
 
 def read_parts(files: Iterable[Path]) -> list[Header]:
-    """The headers of one model's files, of all but the first without metadata.
+    """Read the headers of one model's files; all but the first lose their metadata.
 
-    Raises Failure for what `read_header` refuses, and where all together are larger than any model's."""
+    Raises Failure for what `read_header` refuses, and if the headers together are larger than any model's.
+    """
     headers: list[Header] = []
     size = tensors = 0
     for path in files:
         header = read_header(path)
         size, tensors = size + header.data_offset, tensors + len(header.tensors)
         if size > 2 * MAX_HEADER or tensors > MAX_TENSORS:
-            raise Failure("bad_model.large_header", f"{size} bytes, {tensors} tensors", name=shown(path))
-        headers.append(replace(header, metadata={}, array_lengths={}, arrays={}, places={}) if headers else header)
+            raise Failure("bad_model.large_header", f"{size} bytes, {tensors} tensors", name=display_name(path))
+        headers.append(
+            replace(header, metadata={}, array_lengths={}, arrays={}, value_offsets={}) if headers else header
+        )
     return headers
 
 
-def grouped(files: Iterable[Path]) -> Iterator[Group]:
-    """Groups in the order of their first file; a file that is no part is a group of its own."""
-    here = list(files)
-    present = set(here)
+def group_files(files: Iterable[Path]) -> Iterator[FileGroup]:
+    """Yield groups of files in the order of their first file; a file that is no part is a group of its own."""
+    listed = list(files)
+    present = set(listed)
     done: set[Path] = set()
-    for path in here:
+    for path in listed:
         if path in done:
             continue
         parts = [path.with_name(name) for name in part_names(path.name)]
-        there = [part for part in parts if part in present]
-        done.update(there)
+        found = [part for part in parts if part in present]
+        done.update(found)
         missing = tuple(number for number, part in enumerate(parts, 1) if part not in present)
-        yield Group(tuple(there), missing)
+        yield FileGroup(tuple(found), missing)

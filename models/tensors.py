@@ -1,4 +1,4 @@
-"""The tensors of a model file: what its header says of each, their sizes, and whether the file holds them all."""
+"""Tensors of a model file: what its header says of each, their sizes, and a check that the file can hold them all."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MOST_WEIGHTS = (1 << 63) - 1  # weights and bytes: ggml counts them in 64 bits with a sign
+MOST_WEIGHTS = (1 << 63) - 1  # ggml counts weights and bytes in signed 64-bit integers
 
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """Name, ggml type number, shape (fastest dimension first) and offset in bytes into the data section."""
+    """Tensor's name, ggml type number, shape (fastest dimension first) and offset in bytes into the data section."""
 
     name: str
     type: int
@@ -19,48 +19,48 @@ class TensorInfo:
     offset: int
 
 
-class Misplaced(Exception):
-    """The tensors cannot lie as the header says, in a file of any size; the text says which."""
+class MisplacedTensors(Exception):
+    """Tensors whose stated positions are impossible in a file of any size; the text says which."""
 
 
 def tensor_bytes(tensor: TensorInfo) -> int:
-    """Bytes of a tensor's data; of a type newer than the `gguf` package as if it were of one byte per weight."""
+    """Return the bytes of a tensor's data, at one byte per weight for types newer than the `gguf` package."""
     block, size = quant_sizes().get(tensor.type, (1, 1))
     return math.prod(tensor.shape) // block * size
 
 
-def data_end(tensors: Iterable[TensorInfo], alignment: int) -> int:
-    """Bytes that the data section has at the least. Raises Misplaced for tensors that llama.cpp refuses too."""
+def least_data_bytes(tensors: Iterable[TensorInfo], alignment: int) -> int:
+    """Return the least size of the data section in bytes. Raises Misplaced for tensors that llama.cpp refuses too."""
     names: set[str] = set()
     end = weights = taken = 0
     for tensor in tensors:
         known = quant_sizes().get(tensor.type)
         if tensor.name in names:
-            raise Misplaced(f"two tensors {tensor.name!r}")
+            raise MisplacedTensors(f"two tensors {tensor.name!r}")
         if tensor.offset % alignment:
-            raise Misplaced(f"tensor {tensor.name!r} at {tensor.offset}, the alignment is {alignment}")
+            raise MisplacedTensors(f"tensor {tensor.name!r} at {tensor.offset}, the alignment is {alignment}")
         if known and tensor.shape and tensor.shape[0] % known[0]:
-            raise Misplaced(f"tensor {tensor.name!r} with rows of {tensor.shape[0]}, in blocks of {known[0]}")
+            raise MisplacedTensors(f"tensor {tensor.name!r} with rows of {tensor.shape[0]}, in blocks of {known[0]}")
         size = tensor_bytes(tensor) if known else 1
         names.add(tensor.name)
         weights += math.prod(tensor.shape)
         taken += size
         end = max(end, tensor.offset + size)
     if weights > MOST_WEIGHTS or end > MOST_WEIGHTS:
-        raise Misplaced(f"{weights} weights that end at {end}")
+        raise MisplacedTensors(f"{weights} weights that end at {end}")
     if taken > end:
-        raise Misplaced(f"tensors of {taken} bytes within {end}: they lie on each other")
+        raise MisplacedTensors(f"tensors of {taken} bytes within {end}: they lie on each other")
     return end
 
 
-def data_most(tensors: Iterable[TensorInfo]) -> int:
-    """Bytes that the data section has at the most, blanks behind it aside."""
+def most_data_bytes(tensors: Iterable[TensorInfo]) -> int:
+    """Return the largest size that the data section can have in bytes, not counting padding at its end."""
     sizes = quant_sizes()
-    return max((tensor.offset + most_bytes(tensor, tensor.type in sizes) for tensor in tensors), default=0)
+    return max((tensor.offset + most_tensor_bytes(tensor, tensor.type in sizes) for tensor in tensors), default=0)
 
 
-def most_bytes(tensor: TensorInfo, known: bool) -> int:
-    """Bytes of a tensor's data; eight for each weight of a type that is not known, for there are none with more."""
+def most_tensor_bytes(tensor: TensorInfo, known: bool) -> int:
+    """Return the most bytes that a tensor can have: eight per weight for unknown types, since no type has more."""
     return tensor_bytes(tensor) if known else 8 * math.prod(tensor.shape)
 
 
@@ -68,9 +68,9 @@ _sizes: dict[int, tuple[int, int]] = {}
 
 
 def quant_sizes() -> dict[int, tuple[int, int]]:
-    """Of each ggml type: weights in a block, bytes of a block."""
+    """Return, for each ggml type, the weights in a block and the bytes of a block."""
     if not _sizes:
-        from gguf import GGML_QUANT_SIZES  # 0.1 s, and only this needs it
+        from gguf import GGML_QUANT_SIZES  # takes 0.1 s to import, and only this function needs it
 
         _sizes.update({int(type): size for type, size in GGML_QUANT_SIZES.items()})
     return _sizes

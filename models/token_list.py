@@ -1,4 +1,4 @@
-"""The tokens of a model file in the order of their ids: their texts and kinds. Knows no tokenizer.
+"""Tokens of a model file in the order of their ids: texts and kinds. Works for every tokenizer.
 
 150 k tokens are read in 50 ms; the `gguf` package's reader takes ten seconds for them (`models.header`).
 """
@@ -11,33 +11,37 @@ from dataclasses import dataclass
 
 from common.failures import Failure
 from common.files import open_file, read_up_to
-from common.paths import shown
+from common.paths import display_name
 from models.header import Header
 
 TEXTS, KINDS = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
-PADDING = 5  # the kind of tokens that only fill the vocabulary up to a round number
+PADDING = 5  # kind of the tokens that pad the vocabulary to a round number
 
 
 @dataclass(frozen=True, slots=True)
 class TokenList:
-    """`texts`: as the file writes them, which depends on the kind of tokenizer; `kinds`: ggml's numbers for normal
-    tokens, control tokens and so on, empty where the file does not say."""
+    """Vocabulary of a model.
+
+    Attributes:
+        texts: as the file writes them, which depends on the kind of tokenizer.
+        kinds: ggml's numbers for normal tokens, control tokens and so on; empty if the file does not say.
+    """
 
     texts: tuple[bytes, ...]
     kinds: tuple[int, ...]
 
 
 def read_token_list(header: Header) -> TokenList:
-    """Raises Failure if the file holds no tokens, or changed since its header was read."""
-    name = shown(header.path)
+    """Read the vocabulary. Raises Failure if the file holds no tokens, or has changed since its header was read."""
+    name = display_name(header.path)
     if TEXTS not in header.array_lengths:
         raise Failure("bad_model.no_vocabulary", name=name)
     try:
         with open_file(header.path) as file:
-            data = read_up_to(file, header.data_offset)  # no more than the header's reader has read
-        texts = tuple(_strings(data, header.places[TEXTS], header.array_lengths[TEXTS]))
+            data = read_up_to(file, header.data_offset)  # bounded, because reading the header was
+        texts = tuple(_strings(data, header.value_offsets[TEXTS], header.array_lengths[TEXTS]))
         format = f"<{header.array_lengths.get(KINDS, 0)}i"
-        kinds = struct.unpack_from(format, data, header.places.get(KINDS, 0))
+        kinds = struct.unpack_from(format, data, header.value_offsets.get(KINDS, 0))
     except (OSError, struct.error) as error:
         raise Failure("unreadable.vocabulary", str(error), name=name) from error
     return TokenList(texts, kinds)

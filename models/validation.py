@@ -1,8 +1,8 @@
-"""Does a header say what a model can have? Asked before any library sees the file.
+"""Validates a header before any library sees the file: C libraries end the process if a header contradicts itself.
 
-C libraries end the whole process where a header contradicts itself. Refused is only what none of them can load; what
-is missing, or unknown to one of them alone, they refuse with words of their own. The limits are llama.cpp's
-(src/llama-hparams.h), the rules what it asserts of every architecture (`load_hparams` in src/llama-model.cpp).
+Only headers that no library can load are refused. Missing values, and values that one library alone does not know, are
+left to the libraries, which report them in their own words. The limits are llama.cpp's (src/llama-hparams.h), the rules
+what it asserts for every architecture (`load_hparams` in src/llama-model.cpp).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from models.split import other_parts
 from models.token_list import read_token_list
 
 MOST_LAYERS, MOST_EXPERTS = 512, 1024
-MOST_TRAINED = 1 << 27  # tokens; the longest contexts that are known have 10 million
-MOST = (1 << 31) - 1  # libraries keep counts in 32 bits, some of them with a sign
+MOST_TRAINED = 1 << 27  # tokens; the longest known contexts have 10 million
+MOST = (1 << 31) - 1  # libraries store counts in 32 bits, some of them signed
 
-COUNTS = {  # the least and the most of what the architecture's own keys count
+COUNTS = {  # least and largest value of the architecture's keys
     "block_count": (1, MOST_LAYERS),
     "nextn_predict_layers": (0, MOST_LAYERS),
     "context_length": (0, MOST_TRAINED),
@@ -39,30 +39,31 @@ COUNTS = {  # the least and the most of what the architecture's own keys count
 PER_LAYER = ("feed_forward_length", "expert_used_count", "attention.head_count", "attention.head_count_kv")
 EPSILONS = ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon")
 SCALING, SCALINGS = "rope.scaling.type", ("none", "linear", "yarn", "longrope")
-ONE_EXPERT_IS_NONE = ("hunyuan-dense", "hunyuan_vl")  # of these llama.cpp forgets what they say about one expert
+ONE_EXPERT_IS_NONE = ("hunyuan-dense", "hunyuan_vl")  # for these llama.cpp ignores an expert count of 1
 TOKENS, PER_TOKEN = "tokenizer.ggml.tokens", ("tokenizer.ggml.scores", "tokenizer.ggml.token_type")
 TEXTS = (TOKENS, "tokenizer.ggml.merges")
 TOKENIZER, NO_TOKENIZER = "tokenizer.ggml.model", ("none", "no_vocab")
 
 
 def checked_headers(path: Path) -> tuple[Header, ...]:
-    """The headers of all files of a model that is to be chatted with, the first one first.
+    """Read and validate the headers of all files of a model to chat with, the first file first.
 
-    Raises Failure where one cannot be read or makes no sense."""
+    Raises Failure if one cannot be read or is invalid.
+    """
     header = read_header(path)
-    check(header)
+    check_chat_header(header)
     return (header, *other_parts(header))
 
 
-def check(header: Header) -> None:
-    """Raises Failure where the header makes no sense, or its model cannot be chatted with for want of words."""
-    validate(header)
+def check_chat_header(header: Header) -> None:
+    """Raise Failure if the header is invalid, or its model has no vocabulary and cannot chat."""
+    validate_header(header)
     if header.metadata.get(TOKENIZER) in NO_TOKENIZER:
         raise Failure("not_a_chat_model.no_vocabulary", name=header.path.name)
 
 
-def validate(header: Header) -> None:
-    """Raises Failure, with the key that makes no sense in its sentence."""
+def validate_header(header: Header) -> None:
+    """Raise Failure naming the first key with an impossible value."""
     own = _OwnKeys(header)
     for key, (least, most) in COUNTS.items():
         own.check(all(isinstance(n, int) and least <= n <= most for n in own.numbers(key)), key)
@@ -70,7 +71,7 @@ def validate(header: Header) -> None:
     for key in PER_LAYER:
         own.check(own.length(key) in (None, own.count("block_count")), key)
     own.check(own.count("nextn_predict_layers") <= own.count("block_count", MOST_LAYERS), "nextn_predict_layers")
-    for key in EPSILONS:  # not a number is not larger than anything
+    for key in EPSILONS:  # `>=` is also false for NaN
         own.check(all(n >= 0 for n in own.numbers(key)), key)
     own.check(header.metadata.get(own.name(SCALING), "linear") in SCALINGS, SCALING)
     _check_heads(own)
@@ -79,7 +80,7 @@ def validate(header: Header) -> None:
 
 
 class _OwnKeys:
-    """The keys of the header's architecture, named without it. True and false are no numbers."""
+    """Keys of the header's architecture, without its name in front. Booleans are not numbers."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -88,7 +89,10 @@ class _OwnKeys:
         return f"{self.header.architecture}.{key}"
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """One, or one for each layer; none where the file does not say. Raises Failure for anything else."""
+        """Return the key's number, or its list of one per layer; () if the key is missing.
+
+        Raises Failure for other values.
+        """
         name = self.name(key)
         found: tuple[Scalar, ...] = self.header.arrays.get(name, ())
         if name in self.header.metadata:
@@ -98,21 +102,21 @@ class _OwnKeys:
         return numbers
 
     def length(self, key: str) -> int | None:
-        """How many numbers the file lists; None where it gives one for all."""
+        """Return the length of the key's list; None if it is no list."""
         return self.header.array_lengths.get(self.name(key))
 
     def count(self, key: str, default: int = 0) -> int:
-        """The largest of its numbers."""
+        """Return the largest of the key's numbers, or the default if there are none."""
         return int(max(self.numbers(key), default=default))
 
     def check(self, fine: bool, key: str) -> None:
         if not fine:
             name = self.name(key)
-            raise senseless(self.header, name)
+            raise invalid_key_failure(self.header, name)
 
 
 def _check_heads(own: _OwnKeys) -> None:
-    """Each key serves as many queries as any other."""
+    """Check that the attention heads divide evenly among the KV heads."""
     kv, heads = own.numbers("attention.head_count_kv"), own.numbers("attention.head_count")
     layers = max(len(kv), len(heads))
     pairs = zip(*(found * layers if len(found) == 1 else found for found in (heads, kv)), strict=False)
@@ -132,24 +136,25 @@ def _check_experts(own: _OwnKeys) -> None:
 
 
 def _check_vocabulary(header: Header) -> None:
-    """What belongs to tokens is there for each of them.
+    """Check that every token has its score and type.
 
-    RWKV's tokenizer needs all bytes: where a longer token begins with one that is missing, it never gets further."""
+    RWKV's tokenizer also needs a token for each byte: if a longer token begins with a missing one, it loops for ever.
+    """
     for key in (*TEXTS, *PER_TOKEN):
-        if key in header.metadata or (key in TEXTS and key in header.arrays):  # no list, or one of numbers
-            raise senseless(header, key)
+        if key in header.metadata or (key in TEXTS and key in header.arrays):  # not a list, or a list of numbers
+            raise invalid_key_failure(header, key)
     tokens = header.array_lengths.get(TOKENS, 0)
     for key in PER_TOKEN:
         if header.array_lengths.get(key, tokens) < tokens:
-            raise senseless(header, key)
+            raise invalid_key_failure(header, key)
     if tokens and header.metadata.get(TOKENIZER) == "rwkv":
         single = {_byte(text) for text in read_token_list(header).texts}
         if not single.issuperset(bytes((byte,)) for byte in range(1, 256)):
-            raise senseless(header, TOKENS)
+            raise invalid_key_failure(header, TOKENS)
 
 
 def _byte(text: bytes) -> bytes:
-    """The byte that a token of this tokenizer stands for: itself, or written as Python writes it."""
+    """Return the byte that a token of RWKV's tokenizer stands for: the token itself, or its Python escape."""
     if len(text) == 4 and text.startswith(b"\\x"):
         with contextlib.suppress(ValueError):
             return bytes.fromhex(text[2:].decode())
@@ -157,6 +162,6 @@ def _byte(text: bytes) -> bytes:
     return escaped.get(text, text.removeprefix(b"\\") or text)
 
 
-def senseless(header: Header, key: str) -> Failure:
+def invalid_key_failure(header: Header, key: str) -> Failure:
     value = header.metadata.get(key, header.arrays.get(key, ())[:8])
     return Failure("bad_model.senseless", f"{key} = {value!r:.200}", name=header.path.name, key=key)

@@ -1,4 +1,4 @@
-"""Does a model fit into this computer's memory? Asks the engine's planner, a program of its own."""
+"""Whether models fit into this computer's memory: asks the engine's planner, which is a separate program."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from typing import TypeVar
 
 import msgspec
 
-from common.planning import Ask, Verdict, engine_command
+from common.engine_program import engine_command
+from common.planning import Ask, Verdict
 from common.sentences import Sentence
-from models.reach import reach
+from models.readable_files import readable_files
 
 log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parent.parent
-NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one beside the app, which has none
+NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # otherwise Windows opens a console beside the app
 Key = TypeVar("Key", bound=Hashable)
 
 
-def verdicts(asked: Mapping[Key, Ask]) -> Iterator[tuple[Key, Verdict]]:
-    """The answers in the order of the questions, each as soon as it is there; none if the planner cannot start."""
-    if not asked:
+def verdicts(questions: Mapping[Key, Ask]) -> Iterator[tuple[Key, Verdict]]:
+    """Yield the planner's answers in the order of the questions; nothing if the planner cannot start."""
+    if not questions:
         return
-    files = [file for ask in asked.values() for file in (ask.path, ask.draft)]
-    lines = [msgspec.json.encode(ask) + b"\n" for ask in asked.values()]
+    files = [file for ask in questions.values() for file in (ask.path, ask.draft)]
+    lines = [msgspec.json.encode(ask) + b"\n" for ask in questions.values()]
     try:
         process = subprocess.Popen(
-            [*engine_command("plans"), *reach(files).arguments],
+            [*engine_command("plans"), *readable_files(files).arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -43,7 +44,7 @@ def verdicts(asked: Mapping[Key, Ask]) -> Iterator[tuple[Key, Verdict]]:
         assert process.stdin
         assert process.stdout
         try:
-            for key, line in zip(asked, lines, strict=True):
+            for key, line in zip(questions, lines, strict=True):
                 process.stdin.write(line)
                 process.stdin.flush()
                 yield key, _answer(process.stdout.readline())

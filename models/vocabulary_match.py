@@ -1,7 +1,8 @@
-"""Can one model draft for another? Only if a token id means the same to both. Asks the files alone; loads nothing.
+"""Compares two models' vocabularies: one can draft for the other only if each token id means the same to both.
 
-Drafts are token ids. Where two vocabularies differ the answer stays right, because the target judges every draft, but
-the drafter reads another text than was written: no pair worth having.
+Drafts are token ids. With different vocabularies the answer would still be right, because the target verifies every
+draft, but the drafter would read another text than was written, and few drafts would be accepted. Only the files are
+read; no model is loaded.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ TOKENIZER = "tokenizer.ggml.model"
 SPECIAL = {"bos": "vocabulary.beginning", "eos": "vocabulary.end", "eot": "vocabulary.turn_end"}
 
 
-def check_pair(target: Header, drafter: Header) -> int:
-    """How many token ids both models know; raises Failure with the first difference if they mean different tokens.
+def check_same_vocabulary(target: Header, drafter: Header) -> int:
+    """Return how many token ids both models know; one vocabulary may be longer by padding.
 
-    One of the vocabularies may be longer, by padding."""
+    Raises Failure with the first difference if the ids mean different tokens.
+    """
     if target.path.samefile(drafter.path):
         raise Failure("same_model.drafts", name=drafter.path.name)
     own, other = read_token_list(target), read_token_list(drafter)
@@ -33,7 +35,10 @@ def check_pair(target: Header, drafter: Header) -> int:
 
 
 def header_difference(target: Header, drafter: Header) -> Sentence | None:
-    """Of the kinds of tokenizers and the special tokens; a special token that a file does not name is not compared."""
+    """Return the difference between the kinds of tokenizers or the special tokens; None if they agree.
+
+    A special token that one file does not name is not compared.
+    """
     a, b = (header.metadata.get(TOKENIZER) for header in (target, drafter))
     if a != b:
         return Sentence.of("vocabulary.kind", other=b, own=a)
@@ -58,7 +63,7 @@ def token_difference(target: TokenList, drafter: TokenList) -> Sentence | None:
 
 
 def first_difference(a: Sequence[object], b: Sequence[object]) -> Iterator[int]:
-    """Yields the first index at which they differ, if there is one."""
+    """Yield the first index at which the sequences differ, if they do."""
     if a != b:
         yield next(i for i, (x, y) in enumerate(zip_longest(a, b, fillvalue=None)) if x != y)
 

@@ -1,6 +1,7 @@
-"""The rest of set-up beside an open window: in nobody's way, and no longer than the window is open.
+"""Runs the rest of set-up beside an open window, at the lowest priority, and ends when the window ends.
 
-Standard library only."""
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +12,20 @@ import subprocess
 import sys
 import threading
 
-from compiled import jobs
+from compiled_wheel import jobs
 
 IDLE_PRIORITY_CLASS = 0x40
-PIECE = 1024  # bytes; nobody writes any
+PIECE = 1024  # bytes per read; the window writes none
 
 
-def stay_in_the_background(memory: int) -> None:
-    """Of this process and of all that it starts. `memory`: bytes that a compiler takes at most.
+def run_in_background(memory: int) -> None:
+    """Lower the priority of this process and its children, and end them when the input ends.
 
-    What they print goes to stdout, in one order."""
+    `memory`: the most bytes that one compiler process takes. All output goes to stdout, so that its order is kept.
+    """
     os.dup2(1, 2)
     _give_way()
-    # One core stays free: answers are computed on all of them.
+    # Leave one core free, because the engine computes answers on all of them.
     os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(max(1, jobs(memory) - 1)))
     _end_with_input()
 
@@ -36,17 +38,19 @@ def _give_way() -> None:
         kernel.SetPriorityClass(kernel.GetCurrentProcess(), IDLE_PRIORITY_CLASS)
         return
     os.nice(19)
-    if sys.platform == "linux":  # waits for every process that wants the core, and so for the disk
+    if sys.platform == "linux":  # runs only when no other process wants the core; the disk follows this priority
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _end_with_input() -> None:
-    """The input ends with the window, however that ends; then all of them are stopped as by Ctrl-C, so that ninja and
-    pip clear up what they were at."""
+    """Interrupt all processes of set-up when the input ends, which happens when the window ends.
+
+    The interrupt is that of Ctrl-C, so that ninja and pip clean up unfinished work.
+    """
     if sys.platform != "win32":
-        os.setpgid(0, 0)  # not a session of its own: Linux would share the processor out among sessions
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the window was started without one
+        os.setpgid(0, 0)  # no new session: Linux would give each session an equal share of the processor
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # even if the window was started with SIGINT ignored
     threading.Thread(target=_watch_input, daemon=True).start()
 
 

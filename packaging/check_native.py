@@ -1,6 +1,7 @@
-"""`make test-native`: the tests of our native code for ik_llama.cpp, compiled with AddressSanitizer and UBSan.
+"""`make test-native`: runs the tests of our native code for ik_llama.cpp, built with AddressSanitizer and UBSan.
 
-An access outside of what was allocated, or what C++ does not define, ends the tests. Standard library only."""
+An access outside of allocated memory, or undefined behaviour, ends the tests. Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ def main() -> int:
         surroundings = {
             **os.environ,
             "CHICKADEE_CHECKED": str(library),
-            "LD_PRELOAD": runtime(library),  # before all that it replaces functions of
-            "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",  # Python's own are never freed
+            "LD_PRELOAD": runtime(library),  # it must be loaded before the libraries whose functions it replaces
+            "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",  # Python never frees some of its memory
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
             "QT_QPA_PLATFORM": "offscreen",
         }
@@ -48,7 +49,7 @@ def main() -> int:
 
 
 def runtime(library: Path) -> str:
-    """AddressSanitizer's own library, which `library` is linked to."""
+    """Return the path of AddressSanitizer's library that `library` is linked to."""
     output = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
     return next(line.split("=>")[1].split()[0] for line in output.splitlines() if "libasan" in line)
 

@@ -1,7 +1,7 @@
-"""A wheel compiled on this computer from a pinned source archive, kept in the user's cache.
+"""Builds a wheel on this computer from a pinned source archive, and keeps it in the user's cache.
 
-It is keyed by version, Python, processor and build options, so another checkout does not compile again; an interrupted
-compile goes on inside its own build folder.
+The cache's key is version, Python, processor and build options, so another checkout need not compile again. An
+interrupted build resumes in its own folder.
 """
 
 from __future__ import annotations
@@ -20,18 +20,25 @@ from pathlib import Path
 
 from steps import BIN, CACHE, SetupError, pip, run, say
 
-SHOWN_EVERY = 0.5, 5.0  # seconds between two lines of progress: in a terminal, and in a file or another program
+SHOWN_EVERY = 0.5, 5.0  # seconds between lines of progress: in a terminal, and in a file or pipe
 
 
 class NoCompiler(SetupError):
-    """There is none on this computer."""
+    """Set-up error: this computer has no C or C++ compiler."""
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """`package`: as in `lock`, which pins its archive; `title` and `minutes` (on 2 cores) are what the user reads.
-    `memory`: bytes of RAM that its greediest compiler process takes; `options`: for CMake; `cmake`: what replaces the
-    archive's CMakeLists.txt; `portable`: not for this very processor."""
+class CompiledWheel:
+    """Wheel that is compiled here.
+
+    Attributes:
+        package: name as in `lock`, which pins its source archive.
+        title, minutes: name, and build time on 2 cores, that the user reads.
+        memory: bytes of RAM that its largest compiler process takes.
+        options: arguments for CMake.
+        cmake: file that replaces the archive's CMakeLists.txt.
+        portable: whether it is compiled for many processors instead of this one.
+    """
 
     package: str
     title: str
@@ -43,15 +50,15 @@ class Compiled:
     portable: bool = False
 
     def wheel(self) -> Path:
-        """The wheel, compiled if it is not in the cache. Raises SetupError."""
+        """Return the wheel, compiling it if it is not in the cache. Raises SetupError."""
         wheels = self.wheels()
-        if not self.cached():
+        if not self.is_cached():
             require_compiler(self.title)
             self.compile(wheels)
         (wheel,) = wheels.glob("*.whl")
         return wheel
 
-    def cached(self) -> bool:
+    def is_cached(self) -> bool:
         return any(self.wheels().glob("*.whl"))
 
     def wheels(self) -> Path:
@@ -59,16 +66,16 @@ class Compiled:
 
     @property
     def folder(self) -> Path:
-        """Where it is compiled."""
+        """Folder in which the wheel is compiled."""
         return CACHE / "build" / self.key()
 
     def fetch(self) -> None:
-        """All that the wheel still needs of the network. Raises SetupError."""
-        if not self.cached():
-            self.unpack(self.folder)
+        """Download what compiling needs, so that it can run without a network. Raises SetupError."""
+        if not self.is_cached():
+            self.fetch_source(self.folder)
 
     def key(self) -> str:
-        """One compiled wheel per pinned source, Python, processor and options."""
+        """Return the cache key, which depends on pinned source, Python, processor and options."""
         parts = [self.lock.read_text(), sys.version, platform.machine()]
         parts += [self.options] if self.portable else [cpu_flags(), self.options]
         if self.cmake:
@@ -77,29 +84,32 @@ class Compiled:
 
     def compile(self, wheels: Path) -> None:
         folder = self.folder
-        source = self.unpack(folder)
-        whom = "many processors" if self.portable else "this processor"
-        say(f"compiling {self.title} for {whom}: about {self.minutes} minutes on 2 cores, once")
-        made = folder / "wheel"
-        command = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", made)
+        source = self.fetch_source(folder)
+        target = "many processors" if self.portable else "this processor"
+        say(f"compiling {self.title} for {target}: about {self.minutes} minutes on 2 cores, once")
+        built = folder / "wheel"
+        command = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", built)
         command.append(f"--config-settings=build-dir={folder / 'objects'}")
-        self.show([*command, source], self.environment(), folder / "compile.log")
+        self.run_build([*command, source], self.environment(), folder / "compile.log")
         wheels.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(wheels, ignore_errors=True)
-        made.rename(wheels)
+        built.rename(wheels)
         shutil.rmtree(folder)
 
     def environment(self) -> dict[str, str]:
         environment = dict(os.environ, CMAKE_ARGS=f"{self.options} {os.environ.get('CMAKE_ARGS', '')}".strip())
         environment["PATH"] = f"{BIN}{os.pathsep}{environment['PATH']}"
-        environment.pop("SOURCE_DATE_EPOCH", None)  # ggml turns GGML_NATIVE off where it is set
+        environment.pop("SOURCE_DATE_EPOCH", None)  # ggml turns GGML_NATIVE off if it is set
         environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(jobs(self.memory)))
         return environment
 
-    def unpack(self, folder: Path) -> Path:
-        """The pinned source archive, checked against its hash by pip and unpacked once, so that ninja can resume."""
-        done = folder / "unpacked"
-        if not done.exists():
+    def fetch_source(self, folder: Path) -> Path:
+        """Return the folder of the source, downloading and unpacking it if needed; pip checks the archive's hash.
+
+        It is unpacked once only, so that an interrupted ninja can resume.
+        """
+        marker = folder / "unpacked"
+        if not marker.exists():
             say(f"fetching the source of {self.package}")
             command = pip("download", "--quiet", "--no-deps", "--no-build-isolation", "--no-binary", ":all:")
             command += ["--require-hashes", "-d", folder / "sdist", "-r", self.lock]
@@ -110,12 +120,12 @@ class Compiled:
             (source,) = (folder / "source").iterdir()
             if self.cmake:
                 shutil.copyfile(self.cmake, source / "CMakeLists.txt")
-            done.touch()
+            marker.touch()
         (source,) = (folder / "source").iterdir()
         return source
 
-    def show(self, command: list[object], environment: dict[str, str], log_path: Path) -> None:
-        """Runs the build, shows ninja's `[done/total]` as it moves, keeps the rest in a log."""
+    def run_build(self, command: list[object], environment: dict[str, str], log_path: Path) -> None:
+        """Run the build, print ninja's `[done/total]` as it advances, and write all output to a log."""
         words, pipe = [str(part) for part in command], subprocess.PIPE
         started, shown = time.monotonic(), 0.0
         every = SHOWN_EVERY[not sys.stderr.isatty()]
@@ -139,8 +149,8 @@ class Compiled:
 
 
 def require_compiler(title: str) -> None:
-    """Raises NoCompiler."""
-    if sys.platform == "win32":  # CMake finds Visual Studio by itself, and says so if it is not there
+    """Raise NoCompiler if there is no C or C++ compiler."""
+    if sys.platform == "win32":  # CMake finds Visual Studio itself, or reports that it is missing
         return
     missing = [tool for tool in ("cc", "c++") if not shutil.which(tool)]
     if missing and not os.environ.get("CC"):
@@ -157,10 +167,10 @@ def cpu_flags() -> str:
 
 
 def jobs(memory: int) -> int:
-    """Compiler processes at a time: one per processor, but never more than three quarters of the RAM can hold."""
+    """Return how many compiler processes run at once: one per processor, as far as 3/4 of the RAM suffice."""
     processors = os.cpu_count() or 1
     try:
         ram = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not asked this way on every system
+    except (AttributeError, ValueError, OSError):  # not every system has these values
         return processors
     return max(1, min(processors, ram * 3 // 4 // memory))

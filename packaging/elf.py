@@ -1,4 +1,4 @@
-"""What a Linux program file asks of the system: libraries and the age of glibc, as binutils' objdump reads them."""
+"""Reads what a Linux program needs from the system, libraries and glibc version, with binutils' objdump."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def has_debug_symbols(path: Path) -> bool:
 
 
 def needed(path: Path) -> list[str]:
-    """The libraries it links to itself, by name."""
+    """Return the names of the libraries that the file itself is linked to."""
     return re.findall(r"^\s+NEEDED\s+(\S+)", headers(path), re.M)
 
 
 def glibc(path: Path) -> tuple[int, ...]:
-    """The oldest glibc with all that it uses, (2, 17) for example; () if it uses none."""
+    """Return the oldest glibc version that the file can run with, such as (2, 17); () if it uses none."""
     versions = re.findall(r"^\s+0x\w+ 0x\w+ \d+ GLIBC_([\d.]+)$", headers(path), re.M)
     return max((numbers(version) for version in versions), default=())
 
@@ -37,7 +37,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def programs(folder: Path) -> Iterator[Path]:
-    """All programs and libraries below, each once."""
+    """Yield all programs and libraries in the folder and below, each once."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
@@ -46,7 +46,7 @@ def programs(folder: Path) -> Iterator[Path]:
 
 
 def outside(files: Iterable[Path], folder: Path) -> dict[str, list[str]]:
-    """Libraries that do not lie in the folder, and who needs them."""
+    """Return the libraries that the files need from outside the folder, each with the files that need it."""
     inside = {path.name for path in folder.rglob("*.so*")}
     missing: dict[str, list[str]] = {}
     for path in files:

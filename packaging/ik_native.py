@@ -1,6 +1,7 @@
 """Compiles our native code for ik_llama.cpp (engine/runtime/ik/native). Standard library only.
 
-It makes ik_llama.cpp faster and is no condition: where it cannot be compiled, a sentence says so and set-up goes on."""
+The native code makes ik_llama.cpp faster and is optional: if it cannot be compiled, set-up says so and goes on.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +22,21 @@ from steps import CACHE, ROOT, VENV, SetupError, say
 
 FOLDER = ROOT / "engine" / "runtime" / "ik" / "native"
 SOURCES = sorted(path for path in FOLDER.iterdir() if path.suffix in (".cpp", ".hpp"))
-LIBRARY = VENV / "kernels" / "ik.so"  # where engine/runtime/ik/native.py looks
+LIBRARY = VENV / "kernels" / "ik.so"  # engine/runtime/ik/native.py loads it from here
 
 OPTIONS = "-std=c++20 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti"
 FAST = "-O3"
 CHECKED = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
-AVX2 = "-mavx2 -mfma -mf16c"  # what the wheel itself asks for
+AVX2 = "-mavx2 -mfma -mf16c"  # the wheel itself requires these
 AVX512 = f"{AVX2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni"
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A file that is compiled by itself; which processor can run it is asked when it is loaded."""
+    """Source file that is compiled by itself with its `options`.
+
+    Whether the processor can run it is checked when it is loaded.
+    """
 
     name: str
     options: str
@@ -51,7 +55,10 @@ UNITS = (
 
 
 def compile_ik_native(library: Path = LIBRARY, kind: str = FAST) -> None:
-    """For any processor of this kind of machine; on other systems the linker puts no function before another's."""
+    """Compile the native code for every processor of this architecture; do nothing on systems other than Linux.
+
+    Only Linux's linker lets a library's function replace another library's.
+    """
     units = [unit for unit in UNITS if platform.machine() in unit.machines]
     if sys.platform != "linux" or not units:
         return
@@ -60,7 +67,7 @@ def compile_ik_native(library: Path = LIBRARY, kind: str = FAST) -> None:
     try:
         build(units, made, kind)
     except SetupError as error:
-        for file in (made, library):  # those of an older source may not be right any more
+        for file in (made, library):  # a library of an older source may be wrong now
             file.unlink(missing_ok=True)
         say(f"our native code for ik_llama.cpp was not compiled, so it computes more slowly: {error}")
         return
@@ -68,7 +75,7 @@ def compile_ik_native(library: Path = LIBRARY, kind: str = FAST) -> None:
 
 
 def build(units: list[Unit], made: Path, kind: str) -> None:
-    """Raises SetupError."""
+    """Compile and link the units into `made`. Raises SetupError."""
     compiler = (os.environ.get("CXX") or shutil.which("c++") or "c++").split()
     folder = headers()
     includes = ["-isystem", folder, "-isystem", folder / "iqk", f'-DIK_VERSION="{version()}"']
@@ -80,13 +87,13 @@ def build(units: list[Unit], made: Path, kind: str) -> None:
         ]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(run, ([*command, "-o", output] for command, output in zip(commands, outputs, strict=True))))
-        # No runtime of C++ is needed.
+        # The code needs no C++ runtime.
         link = ["-s", "-nostdlib", "-lc"] if kind == FAST else kind.split()
         run([*compiler, "-shared", *outputs, "-o", made, *link])
 
 
 def run(command: list[object]) -> None:
-    """Raises SetupError with the first error that the compiler tells."""
+    """Run a compiler command. Raises SetupError with the compiler's first error."""
     try:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     except OSError as error:
@@ -97,21 +104,24 @@ def run(command: list[object]) -> None:
 
 
 def version() -> str:
-    """Of ik-llama-cpp-python, as it is pinned."""
+    """Return the pinned version of ik-llama-cpp-python."""
     found = re.search(r"==([\w.]+)", IK.lock.read_text())
     assert found, IK.lock
     return found[1]
 
 
 def headers() -> Path:
-    """ggml's headers of the pinned version, kept in the cache. They come with its source, whose hash pip checks, as the
-    wheel has the public ones alone, which must be the same. Raises SetupError."""
+    """Return the folder of ggml's headers of the pinned version, kept in the cache.
+
+    They come from the source archive, whose hash pip checks, because the wheel contains only the public headers. Raises
+    SetupError, also if the wheel's headers differ from the archive's.
+    """
     kept = CACHE / "headers" / hashlib.sha256(IK.lock.read_bytes()).hexdigest()[:16]
     if not kept.exists():
         made = kept.with_suffix(".new")
         shutil.rmtree(made, ignore_errors=True)
         with tempfile.TemporaryDirectory() as folder:
-            ggml = IK.unpack(Path(folder)) / "vendor" / "ik_llama.cpp" / "ggml"
+            ggml = IK.fetch_source(Path(folder)) / "vendor" / "ik_llama.cpp" / "ggml"
             for part, to in (("include", made), ("src", made), ("src/iqk", made / "iqk")):
                 to.mkdir(parents=True, exist_ok=True)
                 for path in (ggml / part).glob("*.h"):

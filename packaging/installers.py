@@ -1,5 +1,4 @@
-"""What users get, made from the bundle: on Linux a .deb and an archive with an install script, on Windows a setup
-program, on macOS a disk image."""
+"""Makes the installers from the bundle: .deb and archive (Linux), setup program (Windows), disk image (macOS)."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ ISCC = "iscc"
 
 
 def make(bundle: Path) -> list[Path]:
-    """The installers in dist/, and beside them the SBOM. Raises SetupError."""
+    """Make the installers in dist/ and the SBOM beside them, and return their paths. Raises SetupError."""
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     made = {"win32": windows, "darwin": mac}.get(sys.platform, linux)(bundle)
@@ -43,7 +42,7 @@ def windows(bundle: Path) -> list[Path]:
 
 
 def mac(bundle: Path) -> list[Path]:
-    """A disk image of PyInstaller's .app with the licences in it, which were written after that was made."""
+    """Make a disk image of PyInstaller's .app, adding the licences, which were written after the .app."""
     application, image = bundle.with_name("Chickadee.app"), DIST / f"Chickadee-{VERSION}.dmg"
     shutil.copytree(bundle / "licences", application / "Contents/Resources/licences", dirs_exist_ok=True)
     sign(application)
@@ -54,7 +53,10 @@ def mac(bundle: Path) -> list[Path]:
 
 
 def sign(application: Path) -> None:
-    """Anew, as a file was added; as PyInstaller does: with the identity in CHICKADEE_SIGN_IDENTITY, or ad hoc."""
+    """Sign the application again, because a file was added.
+
+    As PyInstaller does, use the identity in CHICKADEE_SIGN_IDENTITY, or sign ad hoc.
+    """
     identity = os.environ.get("CHICKADEE_SIGN_IDENTITY")
     hardened = ["--options=runtime"] if identity else []
     rights = ["--entitlements", ROOT / "packaging/macos/entitlements.plist"]

@@ -1,7 +1,7 @@
-"""The archive for other Linux systems: unpack and start it, or run its install.sh for a menu entry, without root.
+"""Archive for other Linux systems: unpack and start it, or run its install.sh for a menu entry, without root.
 
-Why no AppImage: its runtime, which mounts the file, is a binary to be fetched from GitHub that no package registry has,
-and mounting needs FUSE 2, which new systems no longer install.
+There is no AppImage: its runtime, which mounts the file, is a binary on GitHub that no package registry has, and
+mounting needs FUSE 2, which new systems no longer install.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import elf
 import linux_deb
 import linux_files
-from bundled import BUILD
+from bundle_build import BUILD
 from release import DIST, EPOCH, VERSION
 from steps import ROOT, run
 
@@ -22,7 +22,7 @@ OWN = ROOT / "packaging" / "linux"
 
 
 def make(bundle: Path) -> Path:
-    """Path of the archive in dist/."""
+    """Make the archive in dist/ and return its path."""
     name = f"chickadee-{VERSION}-linux-{platform.machine()}"
     tree = BUILD / "archive" / name
     shutil.rmtree(tree.parent, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""The .deb: the bundle in /usr/lib/chickadee, what the desktop wants, and which packages it depends on.
+"""Makes the .deb: the bundle in /usr/lib/chickadee, the desktop's files, and the dependencies.
 
-No maintainer scripts: the desktop's own packages notice new icons, types and entries. Removing it touches no chats.
+It has no maintainer scripts: the desktop's own packages notice new icons, types and entries. Removing it keeps chats.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import bundle as parts
+import bundle_contents
 import elf
 import linux_files
-from bundled import BUILD, GLIBC_PARTS
+from bundle_build import BUILD, GLIBC_PARTS
 from prepare import DEBIAN_PACKAGES
 from release import DIST, EPOCH, SUMMARY, VERSION
 from steps import SetupError, run
@@ -37,14 +37,14 @@ Description: {summary}
 
 
 def make(bundle: Path) -> Path:
-    """Path of the .deb in dist/. Raises SetupError."""
+    """Make the .deb in dist/ and return its path. Raises SetupError."""
     if not shutil.which("dpkg-deb"):
         raise SetupError("dpkg-deb is needed to make the .deb: sudo apt-get install dpkg")
     shutil.rmtree(TREE, ignore_errors=True)
     shutil.copytree(bundle, TREE / "usr/lib/chickadee", symlinks=True, copy_function=os.link)
     commands = TREE / "usr/bin"
     commands.mkdir()
-    for name in (parts.WINDOW, parts.ENGINE):
+    for name in (bundle_contents.WINDOW, bundle_contents.ENGINE):
         (commands / name).symlink_to(f"../lib/chickadee/{name}")
     linux_files.write(TREE / "usr")
     notes = TREE / "usr/share/doc/chickadee"
@@ -68,7 +68,7 @@ def control(bundle: Path) -> str:
 
 
 def depends(bundle: Path) -> list[str]:
-    """Debian's packages with what is not in the bundle; renamed ones (Ubuntu's …t64) as alternatives."""
+    """Return the Debian packages that hold what the bundle lacks; renamed ones (Ubuntu's …t64) as alternatives."""
     programs = list(elf.programs(bundle))
     newest = max(map(elf.glibc, programs))
     names = {DEBIAN_PACKAGES[name] for name in elf.outside(programs, bundle) if name not in GLIBC_PARTS}
@@ -82,7 +82,7 @@ def machine() -> str:
 
 
 def finish(tree: Path) -> None:
-    """Everybody may read, only root write; times are the commit's, so that the same input gives the same file."""
+    """Set modes (all may read, only root writes) and times (the commit's), so that equal input gives an equal file."""
     for path in [tree, *tree.rglob("*")]:
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

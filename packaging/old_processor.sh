@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Proof that the packaged engine starts and answers on a processor with nothing newer than SSE4.2: an emulated Nehalem.
+# Checks that the packaged engine starts and answers on a processor without AVX: an emulated Nehalem (SSE4.2).
 #   packaging/old_processor.sh [FOLDER of the bundle]        needs qemu-user; takes minutes
-# qemu passes exec on to the real processor, so what the programs would start themselves anew for is set beforehand: the
-# bundle's library path by PyInstaller's boot loader, huge pages by the engine.
+# A program that executes itself again leaves qemu for the real processor. The variables for which programs do that are
+# therefore set here: the bundle's library path (PyInstaller's boot loader) and huge pages (the engine).
 set -euo pipefail
 bundle=$(realpath "${1:-$(dirname "$0")/../build/dist/chickadee}")
 engine=$bundle/chickadee-engine

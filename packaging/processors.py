@@ -1,4 +1,4 @@
-"""`make test-processors`: the whole test run as older processors would do it, with llama.cpp's kernels for them.
+"""`make test-processors`: runs all tests as on older processors, with the llama.cpp kernels for those.
 
 Its environment (build/processors) has the packaged llama.cpp, compiled for many processors. Standard library only.
 """
@@ -10,14 +10,14 @@ import os
 import subprocess
 import sys
 
-from alone import alone
 from ik_native import compile_ik_native
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
+from setup_lock import setup_lock
 from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, say
 from variants import VARIANTS
 
 READY = VENV / "processors-ready"
-OLDER = ("haswell", "sse42")  # AVX2, as most laptops since 2013 have it; and what came before AVX
+OLDER = ("haswell", "sse42")  # AVX2, which most laptops since 2013 have; and processors before AVX
 
 
 def main() -> int:
@@ -29,7 +29,7 @@ def main() -> int:
         say("start it by `make test-processors`: it wants an environment of its own")
         return 1
     try:
-        with alone():
+        with setup_lock():
             environment()
     except SetupError as error:
         say(str(error))

@@ -1,6 +1,6 @@
-"""PyTorch, which only `training/` needs: no set-up brings it that was not asked to.
+"""Installs PyTorch, which only `training/` needs, and only if set-up is asked to.
 
-`make setup TRAINING=1` chooses it and later set-ups keep it; `TRAINING=0` removes it. What is chosen is a file in
+`make setup TRAINING=1` chooses it and later set-ups keep it; `TRAINING=0` removes it. The choice is stored as a file in
 `.venv` with the lock file's digest.
 """
 
@@ -16,23 +16,23 @@ CHOSEN = VENV / "training"
 WHAT = "PyTorch (on Linux several GB, with NVIDIA's libraries)"
 
 
-def chosen() -> bool:
+def is_chosen() -> bool:
     return CHOSEN.exists()
 
 
 def install() -> None:
-    """Raises SetupError where it cannot be had."""
+    """Install PyTorch. Raises SetupError if that fails."""
     key = hashlib.sha256(LOCK.read_bytes()).hexdigest()
     if CHOSEN.exists() and CHOSEN.read_text() == key:
         return
-    CHOSEN.write_text("")  # no lock file's digest: if this is interrupted, the next set-up goes on
+    CHOSEN.write_text("")  # an empty digest matches no lock file: after an interruption, the next set-up goes on
     install_locked(WHAT, LOCK)
     CHOSEN.write_text(key)
     say("training/ can train now; `make setup TRAINING=0` removes PyTorch again")
 
 
 def keep() -> None:
-    """A later set-up: the choice stands, but what failed is no reason to stop."""
+    """Keep PyTorch as chosen earlier; a failed installation does not stop set-up."""
     try:
         install()
     except SetupError as error:
@@ -40,7 +40,7 @@ def keep() -> None:
 
 
 def remove() -> None:
-    """And what came with it, but for what Chickadee itself needs."""
+    """Remove PyTorch and its dependencies, except those that Chickadee needs too."""
     needed = packages(WHEELS_LOCK.read_text())
     names = [name for name in packages(LOCK.read_text()) if name not in needed]
     run(pip("uninstall", "--quiet", "-y", *names), "could not remove PyTorch")
@@ -48,5 +48,5 @@ def remove() -> None:
 
 
 def packages(lock: str) -> list[str]:
-    """Names in a lock file, each once."""
+    """Return the package names in a lock file, each once."""
     return list(dict.fromkeys(re.findall(r"^([\w.-]+)==", lock, re.M)))

@@ -1,4 +1,4 @@
-"""Name, version and date of what is packed. The date is the commit's, so that the same commit gives the same files."""
+"""Name, version and date of the packed program. The date is the commit's, so that equal commits give equal files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ RESOURCES = ROOT / "build" / "resources"
 
 
 def commit_time() -> int:
-    """Seconds since 1970; an unpacked archive has no commits: then that of its newest file that set-up reads."""
-    asked = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True)
-    return int(asked.stdout) if asked.returncode == 0 else int((ROOT / "pyproject.toml").stat().st_mtime)
+    """Return the commit's time in seconds since 1970; without a repository, the time of pyproject.toml."""
+    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True)
+    return int(done.stdout) if done.returncode == 0 else int((ROOT / "pyproject.toml").stat().st_mtime)
 
 
 EPOCH = commit_time()

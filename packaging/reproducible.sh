@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# How far is the package reproducible? Makes it once more from the same commit, in a clone at another place with an
-# environment of its own, and says which files differ from those that `make package` has made here.
+# Checks how far the package is reproducible: makes it again from the same commit, in a clone at another path with an
+# environment of its own, and prints which files differ from those of the last `make package` here.
 #   packaging/reproducible.sh        5 minutes on 2 idle cores, 3 GB in the temporary folder. llama.cpp comes from the cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 there=$work/at/another/place
-# Everything in the archive has the time of the commit that it was made from.
+# All files in the archive have the time of the commit from which they were made.
 made=$(stat -c %Y build/archive/chickadee-* 2>/dev/null || true)
 if [ -n "$(git status --porcelain)" ] || [ "$made" != "$(git log -1 --format=%ct)" ]; then
     echo "Run make package first, on a commit without changes beside it." >&2

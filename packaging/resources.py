@@ -76,7 +76,7 @@ def version_text(program: str, description: str) -> str:
 
 
 def write_resources(folder: Path, system: str) -> None:
-    """Write all icons and version texts into `folder`. `system` is a `sys.platform`: it decides which icon file is made.
+    """Write all icons and version texts into `folder`. `system`, a `sys.platform`, decides which icon file is made.
 
     Needs a QGuiApplication.
     """

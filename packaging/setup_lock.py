@@ -1,7 +1,7 @@
-"""One set-up of an environment at a time: a second one waits until the first has ended, however it ends.
+"""Lock that lets only one set-up of an environment run at a time: a second one waits until the first has ended.
 
-The lock is the system's, on an empty file beside the environment: it is let go with the process that holds it, so that
-no interrupted set-up ever stands in the way. Standard library only.
+The operating system keeps the lock, on an empty file beside the environment. It is released when its process ends, so
+an interrupted set-up never blocks a later one. Standard library only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steps import VENV, say
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(file: IO[bytes]) -> bool:
+    def _try_lock(file: IO[bytes]) -> bool:
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         except PermissionError:
@@ -28,7 +28,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(file: IO[bytes]) -> bool:
+    def _try_lock(file: IO[bytes]) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -36,14 +36,14 @@ else:
         return True
 
 
-LOOK_SECONDS = 0.2
+RETRY_SECONDS = 0.2
 LOCK = VENV.with_name(VENV.name + ".lock")
 
 
 @contextmanager
-def alone(path: Path = LOCK) -> Iterator[None]:
-    """Inside, no other set-up of this environment is under way."""
-    file = _opened(path)
+def setup_lock(path: Path = LOCK) -> Iterator[None]:
+    """Wait until no other set-up of this environment runs, and hold the lock within the block."""
+    file = _open_lock_file(path)
     if file is None:
         yield
         return
@@ -52,8 +52,8 @@ def alone(path: Path = LOCK) -> Iterator[None]:
         yield
 
 
-def _opened(path: Path) -> IO[bytes] | None:
-    """None where nothing can be written: then nothing can be set up either, and what is ready can be used."""
+def _open_lock_file(path: Path) -> IO[bytes] | None:
+    """Open the lock file; return None in a read-only folder, where a set-up can be used but none made."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("ab")
@@ -62,13 +62,13 @@ def _opened(path: Path) -> IO[bytes] | None:
 
 
 def _wait_for(file: IO[bytes]) -> None:
-    """A file system without locks is no reason to set nothing up."""
-    told = False
+    """Wait for the lock; go on without it on a file system that has no locks."""
+    announced = False
     try:
-        while not _take(file):
-            if not told:
+        while not _try_lock(file):
+            if not announced:
                 say("Another set-up runs in this folder: waiting for it.")
-            told = True
-            time.sleep(LOOK_SECONDS)
+            announced = True
+            time.sleep(RETRY_SECONDS)
     except OSError as error:
         say(f"two set-ups at once would disturb each other here: the folder has no locks ({error.strerror})")

@@ -1,4 +1,4 @@
-"""Where set-up keeps what it makes, and how it runs a step and says what went wrong. Standard library only."""
+"""Paths of set-up, and helpers that run its steps and report errors. Standard library only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHEELS_LOCK = ROOT / "requirements.lock"
 
 
 class SetupError(Exception):
-    """The machine lacks something; the text says what and how to get it."""
+    """Failed step of set-up; the text says what the computer lacks and how to get it."""
 
 
 def say(text: str) -> None:
@@ -32,12 +32,12 @@ def run(command: list[object], failure: str, quiet: bool = False) -> None:
 
 
 def python(*command: object, failure: str) -> None:
-    """Runs the environment's Python."""
+    """Run a command with the environment's Python. Raises SetupError with `failure`."""
     run([PYTHON, *command], failure)
 
 
 def pip(what: str, *options: object) -> list[object]:
-    """A command of the environment's pip, which looks for no newer version of itself."""
+    """Build a command of the environment's pip, without its check for a newer pip."""
     return [PYTHON, "-m", "pip", what, "--disable-pip-version-check", *options]
 
 
@@ -54,23 +54,25 @@ def install_wheel(wheel: Path) -> None:
     run(command, f"could not install {wheel.name}")
 
 
-def install_whole(wheel: Path) -> None:
-    """Like `install_wheel`, but never half of it, wherever it is interrupted and whoever looks meanwhile: the folders
-    of a package get their names when they are complete, that of its modules last."""
+def install_atomically(wheel: Path) -> None:
+    """Install a wheel so that no half of it is ever visible, even if interrupted or read meanwhile.
+
+    The package's folders are renamed into place when complete, the folder with its modules last.
+    """
     say(f"installing {wheel.name}")
     ask = [str(PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"]
     packages = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
-    made = packages.parent / "unpacked"
-    shutil.rmtree(made, ignore_errors=True)
+    staging = packages.parent / "unpacked"
+    shutil.rmtree(staging, ignore_errors=True)
     failure = f"could not install {wheel.name}"
-    run([*pip("install", "--no-deps", "--quiet", "--no-index", "--target"), made, wheel], failure)
+    run([*pip("install", "--no-deps", "--quiet", "--no-index", "--target"), staging, wheel], failure)
     uninstall(wheel.name.partition("-")[0])
-    for folder in sorted(made.iterdir(), key=lambda folder: folder.suffix != ".dist-info"):
-        shutil.rmtree(packages / folder.name, ignore_errors=True)  # of one that was interrupted
+    for folder in sorted(staging.iterdir(), key=lambda folder: folder.suffix != ".dist-info"):
+        shutil.rmtree(packages / folder.name, ignore_errors=True)  # left by an interrupted installation
         folder.rename(packages / folder.name)
-    made.rmdir()
+    staging.rmdir()
 
 
 def uninstall(package: str) -> None:
-    """Also if it is not installed."""
+    """Uninstall the package; do nothing if it is not installed."""
     run(pip("uninstall", "-qq", "-y", package), f"could not remove {package}")

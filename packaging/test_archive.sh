@@ -6,14 +6,14 @@ set -uo pipefail
 archive=$(realpath "${1:-$(ls -t "$(dirname "$0")"/../dist/chickadee-*.tar.xz 2>/dev/null | head -n1)}") || exit 1
 . "$(dirname "$0")/bare_debian.sh"
 name=$(basename "$archive" .tar.xz)
-inside="/home/tester/My programs (1)/$name" # where somebody might unpack it
+inside="/home/tester/My programs (1)/$name" # a path with a space and parentheses, as a user might choose
 installed=$home/.local/opt/chickadee
 
 unpack() {
     mkdir -p "$root${inside%/*}" && tar -C "$root${inside%/*}" -xf "$archive" && within chown -R tester:tester /home/tester
 }
 
-# --- on systems that it does not run on -------------------------------------------------------------------------------
+# --- on systems that are not supported -------------------------------------------------------------------------------
 bare bullseye
 unpack
 for program in chickadee chickadee-engine install.sh; do

@@ -1,7 +1,7 @@
 """`make translations`: brings assets/translations/*.ts in line with the source. Needs no Qt.
 
-Found by reading the syntax tree: what `tr`, `tr_n` and `mark` are called with in app/, each in the context of its room;
-what engine, models and window say by codes stands in `common.messages`.
+The texts are found in the syntax trees of app/: the arguments of `tr`, `tr_n` and `mark`, in the context of their
+package. The texts that engine, models and window say by message id are those of `common.messages`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ sys.path.insert(0, str(ROOT))
 from app.words import PLURALS, Forms, read_contexts  # noqa: E402
 from common.messages import MESSAGES  # noqa: E402
 
-SETTINGS = "engine/protocol/settings.py"  # declared for both; the window shows what is marked there
-SHARED, SAID, SUGGESTIONS = "shared", "messages", "suggestions"  # contexts beside the rooms of app/
-NUMBERS = 1000  # of which a language's plural forms are counted
-SUGGESTED = "assets/catalogue.toml"  # what it says of each model is shown
+SETTINGS = "engine/protocol/settings.py"  # declared for engine and window; the window shows the marked texts
+SHARED, SAID, SUGGESTIONS = "shared", "messages", "suggestions"  # contexts besides the packages of app/
+NUMBERS = 1000  # numbers tried to count a language's plural forms
+SUGGESTED = "assets/catalogue.toml"  # its `about` and `licence_note` texts are shown
 
 
 @dataclass
 class Text:
-    """Where it is shown, for which number it has forms (`counted`), and what its translators should know."""
+    """English text to translate: where it is shown, translators' notes, and whether it has plurals (`counted`)."""
 
     contexts: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
@@ -42,7 +42,7 @@ class Text:
         return min(self.contexts) if len(self.contexts) == 1 else SHARED
 
 
-Found = dict[str, Text]  # by the English
+Found = dict[str, Text]  # by English text
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def texts() -> Found:
-    """All that is to be translated."""
+    """Collect all texts that are to be translated."""
     found: Found = {}
     for id, message in MESSAGES.items():
         one, many = message if isinstance(message, tuple) else ("", message)
@@ -64,12 +64,13 @@ def texts() -> Found:
         for one, many in _said(tree):
             _add(found, one, many, "settings" if name == SETTINGS else _room(name), name)
     for model in tomllib.loads((ROOT / SUGGESTED).read_text(encoding="utf-8"))["model"]:
-        _add(found, "", model["about"], SUGGESTIONS, SUGGESTED)
+        for words in filter(None, (model["about"], model.get("licence_note"))):
+            _add(found, "", words, SUGGESTIONS, SUGGESTED)
     return found
 
 
 def update(path: Path, found: Found) -> tuple[int, int]:
-    """Rewrite the .ts file at `path`; returns how many texts lack a translation, and how many were taken out."""
+    """Rewrite the .ts file at `path`; return the number of texts without a translation and of texts removed."""
     known = {text: said for context in read_contexts(path).values() for text, said in context.items()}
     plurals = len(set(map(PLURALS[path.stem], range(NUMBERS))))
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<!DOCTYPE TS>"]
@@ -85,7 +86,7 @@ def update(path: Path, found: Found) -> tuple[int, int]:
 
 
 def _add(found: Found, one: str, many: str, context: str, file: str, note: str = "") -> None:
-    """`one` without the number is a text of its own, for exactly one (`common.sentences.counted`)."""
+    """Add a text; a `one` without the number is a text of its own (`common.sentences.plural_texts`)."""
     counted = bool(one)
     for english in (many, one) if one and "{n" not in one else (many,):
         text = found.setdefault(english, Text())
@@ -115,7 +116,7 @@ def _message(english: str, text: Text, forms: Forms, plurals: int) -> list[str]:
 
 
 def _room(name: str) -> str:
-    """The context of a file of the window: its folder in app/."""
+    """Return the context of a file of the window: its folder in app/."""
     return name.split("/")[1] if name.count("/") > 1 else "app"
 
 
@@ -125,7 +126,7 @@ def _trees(room: str) -> Iterator[tuple[str, ast.Module]]:
 
 
 def _said(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Texts that are shown: for n = 1, empty where there is no such form, and else."""
+    """Yield the texts that are shown as pairs: the one for n = 1 (empty if there is none), and the other."""
     for node in ast.walk(tree):
         name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         if isinstance(node, ast.Call) and name in ("tr", "mark"):
@@ -138,7 +139,7 @@ def _said(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _constants(node: ast.expr) -> Iterator[str]:
-    """A text, or both texts of `"a" if x else "b"`."""
+    """Yield a text, or both texts of `"a" if x else "b"`."""
     if isinstance(node, ast.IfExp):
         yield from _constants(node.body)
         yield from _constants(node.orelse)

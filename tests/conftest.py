@@ -1,4 +1,4 @@
-"""For all tests: nothing is read from or left in the user's own folders."""
+"""Settings for all tests: nothing is read from or left in the user's own folders."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-# Threads that sleep early: tests must get through beside other busy programs too, and their speed does not matter.
+# Waiting threads sleep early, because tests must also pass beside busy programs; their speed does not matter.
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
-# No deadline for the same reason. A run is like the one before; `make test-slow` tries many more examples, and others.
+# No deadline, for the same reason. All runs try the same examples; `make test-slow` tries many more, and others.
 settings.register_profile("usual", deadline=None, max_examples=20, derandomize=True)
 settings.register_profile("slow", deadline=None, max_examples=400)
 settings.load_profile("usual")
-# Words are compared: whatever the system speaks, the window speaks English until a test switches.
+# Tests compare texts, so the window is English, whatever the system's language, until a test switches.
 os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
 
 
@@ -25,8 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What hypothesis makes up examples for is slow too where slow tests are asked for. Long tests begin first: nobody
-    waits at the end for one of them alone."""
+    """Mark hypothesis tests as slow where slow tests are asked for, and run long tests first.
+
+    A long test that began last would keep one process busy alone at the end.
+    """
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
     if config.option.markexpr == "slow":
         for item in items:
@@ -35,7 +37,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than usable cores, for some tests wait; five would not fit into the memory of a small laptop."""
+    """Return one process more than usable cores, because some tests wait, but at most four.
+
+    Five processes would not fit into the memory of a small laptop.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min((cores or 1) + 1, 4)
 

@@ -1,4 +1,4 @@
-"""The chats that the screenshots show: ordinary ones, and those that are hard to lay out."""
+"""The chats that the screenshots show: ordinary chats, and chats that are hard to lay out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ CODE = ("Write a function that checks the sensors.", code(200))
 
 
 def fill(store: ChatStore) -> dict[str, str]:
-    """Store the chats; returns their ids by name. Times are relative to now, so that every group of days is there."""
+    """Store the chats and return their ids by name.
+
+    Times are relative to now, so that every group of days of the chat list appears.
+    """
     now = time.time()
     ids = {}
     for name, title, age, turns in (

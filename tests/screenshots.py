@@ -1,6 +1,6 @@
 """`make screenshots`: the main states of the window as pictures, with the scripted engine.
 
-They are to be looked at: alignment, spacing, what is cut off. That words, colours and keys are right is tested.
+A person looks at the pictures: alignment, spacing, what is cut off. Tests check texts, colours and keys.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from models.default import default_model
 from tests.screenshot_chats import fill
 
 ENGINE = [sys.executable, "-m", "tests.app.fake_engine"]
-PATIENCE = 20.0
-SETTLE = 0.6
+TIMEOUT_SECONDS = 20.0
+PAUSE_SECONDS = 0.6
 USUAL, SMALL, WIDE = (1280, 800), (700, 600), (1920, 1080)
 Arrange = Callable[[Chickadee, dict[str, str]], QWidget | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """`arrange` brings the window into the state, and returns what is to be seen if that is not the window."""
+    """One picture: `arrange` brings the window into a state and returns the widget to show, None for the window."""
 
     name: str
     arrange: Arrange
@@ -45,8 +45,8 @@ class Shot:
     model: str = "SmolLM2-135M-Instruct.gguf"
 
 
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
+def wait_until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         QApplication.processEvents()
         time.sleep(0.005)
@@ -54,9 +54,9 @@ def until(condition: Callable[[], object]) -> None:
             raise SystemExit("the window did not come into the wanted state")
 
 
-def settle(seconds: float = SETTLE) -> None:
+def wait(seconds: float = PAUSE_SECONDS) -> None:
     end = time.monotonic() + seconds
-    until(lambda: time.monotonic() > end)
+    wait_until(lambda: time.monotonic() > end)
 
 
 # --- states ---------------------------------------------------------------------------------------------------------
@@ -69,12 +69,12 @@ def chat(name: str) -> Arrange:
     return arrange
 
 
-def new(chickadee: Chickadee, _ids: dict[str, str]) -> None:
+def new_chat(chickadee: Chickadee, _ids: dict[str, str]) -> None:
     chickadee.window.commands.run("new_chat")
 
 
-def nothing(_chickadee: Chickadee, _ids: dict[str, str]) -> None:
-    """As it comes up."""
+def as_opened(_chickadee: Chickadee, _ids: dict[str, str]) -> None:
+    """Leave the window as it opens."""
 
 
 def ask(words: str, done: bool = True) -> Arrange:
@@ -82,9 +82,9 @@ def ask(words: str, done: bool = True) -> Arrange:
         chickadee.window.composer.text.setPlainText(words)
         chickadee.window.composer.submit()
         if done:
-            until(lambda: not chickadee.open_chats.current.busy)
+            wait_until(lambda: not chickadee.open_chats.current.busy)
         else:
-            settle()
+            wait()
 
     return arrange
 
@@ -92,7 +92,7 @@ def ask(words: str, done: bool = True) -> Arrange:
 def branch(chickadee: Chickadee, ids: dict[str, str]) -> None:
     ask("hello")(chickadee, ids)
     chickadee.chats.messages.answer_again()
-    until(lambda: not chickadee.open_chats.current.busy)
+    wait_until(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.transcript.focus_message(chickadee.open_chats.current.messages[-1].id)
 
 
@@ -101,30 +101,30 @@ def attachment(chickadee: Chickadee, ids: dict[str, str]) -> None:
     notes = Path(chickadee.store.path).with_name("packing list.md")
     notes.write_text("- boots\n- map\n" * 60, encoding="utf-8")
     chickadee.chats.drafts.attach([notes])
-    settle()
+    wait()
     chickadee.window.composer.text.setPlainText("What is missing in this list?")
 
 
-def run(command: str) -> Arrange:
-    """A window of its own that a command opens."""
+def opened_by(command: str) -> Arrange:
+    """Show the dialog that a command opens."""
 
     def arrange(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
         before = set(QApplication.topLevelWidgets())
         chickadee.window.commands.run(command)
-        settle()
+        wait()
         opened = [part for part in QApplication.topLevelWidgets() if part.isVisible() and part not in before]
         return opened[0] if opened else None
 
     return arrange
 
 
-def top(arrange: Arrange) -> Arrange:
-    def then_up(chickadee: Chickadee, ids: dict[str, str]) -> None:
+def at_top(arrange: Arrange) -> Arrange:
+    def arrange_at_top(chickadee: Chickadee, ids: dict[str, str]) -> None:
         arrange(chickadee, ids)
-        settle()
+        wait()
         chickadee.window.commands.run("to_start")
 
-    return then_up
+    return arrange_at_top
 
 
 def settings(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
@@ -152,7 +152,7 @@ def palette(query: str) -> Arrange:
 
 
 def folders(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    """One open, one folded, a pinned chat."""
+    """Show an open folder, a folded folder and a pinned chat."""
     open_chats = chickadee.open_chats
     for name, inside in (("Garden and house", ["long"]), ("Work", ["table", "code"])):
         open_chats.move([ids[one] for one in inside], open_chats.add_folder(name).id)
@@ -161,7 +161,7 @@ def folders(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.chats.chat.open(ids["trip"])
 
 
-def found(words: str) -> Arrange:
+def searched(words: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
         chickadee.chats.chat.open(ids["trip"])
         chickadee.window.commands.run("find")
@@ -172,14 +172,14 @@ def found(words: str) -> Arrange:
 
 def recently_deleted(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
     chickadee.chats.list.delete([ids["long"], ids["table"], ids["code"]])
-    return run("bin")(chickadee, ids)
+    return opened_by("bin")(chickadee, ids)
 
 
 def edit(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.chats.chat.open(ids["trip"])
-    settle()
+    wait()
     chickadee.window.commands.run("to_start")
-    settle()
+    wait()
     chickadee.chats.messages.edit(chickadee.open_chats.current.messages[0].id)
 
 
@@ -199,7 +199,7 @@ def draft(chickadee: Chickadee, ids: dict[str, str]) -> None:
 
 
 def attach(name: str) -> Arrange:
-    """A file beside the next message of the trip: `note` fits, `book` does not."""
+    """Attach files to the next message: a `note` fits into the context, a `book` does not."""
 
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
         chickadee.chats.chat.open(ids["trip"])
@@ -210,7 +210,7 @@ def attach(name: str) -> Arrange:
             files[1].write_text("\n\n".join(f"Island {n} has a harbour. " + "It is quiet. " * 40 for n in range(200)))
         chickadee.window.composer.text.attached.emit(files)
         draft = chickadee.open_chats.current.draft
-        until(lambda: draft is not None and draft.fit != "unknown" and not draft.reading)
+        wait_until(lambda: draft is not None and draft.fit != "unknown" and not draft.reading)
 
     return arrange
 
@@ -223,16 +223,16 @@ def with_file(chickadee: Chickadee, ids: dict[str, str]) -> None:
 
 
 def model_options(size: tuple[int, int] | None = None) -> Arrange:
-    """The built-in model's, on a sheet of that size."""
+    """Show the options of the built-in model, in a dialog of this size."""
 
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
-        dialog, key = run("models")(chickadee, ids), ("here", default_model())
+        dialog, key = opened_by("models")(chickadee, ids), ("here", default_model())
         assert isinstance(dialog, ModelsDialog)
-        until(lambda: key in dialog.rows)
-        dialog.asked.emit(key, "options")
+        wait_until(lambda: key in dialog.rows)
+        dialog.action_requested.emit(key, "options")
         sheet = chickadee.models.controller.options
         assert sheet
-        until(lambda: sheet.plan.verdict.property("tone"))
+        wait_until(lambda: sheet.plan.verdict.property("tone"))
         if size:
             sheet.resize(*size)
         return sheet
@@ -243,19 +243,19 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
 def persona(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
     chickadee.chats.chat.open(ids["trip"])
     chickadee.window.commands.run("chat_options")
-    chickadee.chats.options.choose("Editor")
+    chickadee.chats.options.choose_persona("Editor")
     return chickadee.chats.options.panel
 
 
 SHOTS = (
-    Shot("first-run", nothing, filled=False),
-    Shot("first-run-chinese-150", nothing, filled=False, language="zh_CN", percent=150),
-    Shot("empty", new),
-    Shot("empty-dark", new, theme="dark"),
-    Shot("empty-small", new, size=SMALL),
-    Shot("empty-small-200", new, size=SMALL, percent=200),
-    Shot("empty-chinese", new, language="zh_CN"),
-    Shot("empty-coder", new, model="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
+    Shot("first-run", as_opened, filled=False),
+    Shot("first-run-chinese-150", as_opened, filled=False, language="zh_CN", percent=150),
+    Shot("empty", new_chat),
+    Shot("empty-dark", new_chat, theme="dark"),
+    Shot("empty-small", new_chat, size=SMALL),
+    Shot("empty-small-200", new_chat, size=SMALL, percent=200),
+    Shot("empty-chinese", new_chat, language="zh_CN"),
+    Shot("empty-coder", new_chat, model="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
     Shot("chat", chat("trip")),
     Shot("chat-dark", chat("trip"), theme="dark"),
     Shot("chat-chinese", chat("trip"), language="zh_CN"),
@@ -270,9 +270,9 @@ SHOTS = (
     Shot("long-title-small", chat("long"), size=SMALL),
     Shot("table", chat("table")),
     Shot("table-small-dark", chat("table"), size=SMALL, theme="dark"),
-    Shot("code", top(chat("code"))),
-    Shot("code-dark", top(chat("code")), theme="dark"),
-    Shot("code-150", top(chat("code")), percent=150),
+    Shot("code", at_top(chat("code"))),
+    Shot("code-dark", at_top(chat("code")), theme="dark"),
+    Shot("code-150", at_top(chat("code")), percent=150),
     Shot("draft", draft),
     Shot("attached", attach("note")),
     Shot("attached-too-much", attach("book")),
@@ -289,33 +289,33 @@ SHOTS = (
     Shot("too-long-chinese-dark", ask("a long one"), language="zh_CN", theme="dark"),
     Shot("engine-died", ask("die now")),
     Shot("engine-died-dark", ask("die now"), theme="dark"),
-    Shot("no-model", new, model="missing.gguf"),
+    Shot("no-model", new_chat, model="missing.gguf"),
     Shot("undo", undo),
     Shot("folders", folders),
     Shot("folders-dark-150", folders, theme="dark", percent=150),
-    Shot("found", found("weight")),
-    Shot("found-nothing-chinese", found("qqqq"), language="zh_CN"),
-    Shot("found-small-dark", found("mountains"), size=SMALL, theme="dark"),
+    Shot("found", searched("weight")),
+    Shot("found-nothing-chinese", searched("qqqq"), language="zh_CN"),
+    Shot("found-small-dark", searched("mountains"), size=SMALL, theme="dark"),
     Shot("bin", recently_deleted),
     Shot("bin-chinese-dark", recently_deleted, language="zh_CN", theme="dark"),
     Shot("edit", edit),
-    Shot("storage", run("storage")),
+    Shot("storage", opened_by("storage")),
     Shot("chat-small-200", chat("trip"), size=SMALL, percent=200),
     Shot("long-title-chinese-dark", chat("long"), language="zh_CN", theme="dark"),
     Shot("branch", branch),
     Shot("branch-dark", branch, theme="dark"),
     Shot("attachment", attachment),
     Shot("attachment-chinese-150", attachment, language="zh_CN", percent=150),
-    Shot("models", run("models")),
-    Shot("models-chinese-dark", run("models"), language="zh_CN", theme="dark"),
+    Shot("models", opened_by("models")),
+    Shot("models-chinese-dark", opened_by("models"), language="zh_CN", theme="dark"),
     Shot("model-options", model_options()),
     Shot("model-options-dark-narrow", model_options((360, 600)), theme="dark"),
     Shot("model-options-150", model_options(), percent=150),
     Shot("model-options-chinese-200", model_options(), language="zh_CN", percent=200),
     Shot("model-options-200-narrow", model_options((560, 600)), percent=200),
-    Shot("engine", run("engine")),
-    Shot("engine-dark", run("engine"), theme="dark"),
-    Shot("instructions-chinese", run("chat_options"), language="zh_CN"),
+    Shot("engine", opened_by("engine")),
+    Shot("engine-dark", opened_by("engine"), theme="dark"),
+    Shot("instructions-chinese", opened_by("chat_options"), language="zh_CN"),
     Shot("settings", settings),
     Shot("settings-dark", settings, theme="dark"),
     Shot("settings-chinese-150", settings, language="zh_CN", percent=150),
@@ -329,7 +329,7 @@ SHOTS = (
 )
 
 
-def take(shot: Shot, folder: Path) -> None:
+def take_picture(shot: Shot, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="chickadee-shot-") as data:
         folders = open_folders(Path(data) / "data")
         ids = {}
@@ -344,15 +344,15 @@ def take(shot: Shot, folder: Path) -> None:
         chickadee.window.resize(*shot.size)
         chickadee.window.show()
         chickadee.start()
-        until(lambda: chickadee.engine.state.phase in ("ready", "failed"))
+        wait_until(lambda: chickadee.engine.state.phase in ("ready", "failed"))
         seen = shot.arrange(chickadee, ids) or chickadee.window
-        settle()
-        until(lambda: not math_service().busy)
-        settle(0.1)
+        wait()
+        wait_until(lambda: not math_service().busy)
+        wait(0.1)
         seen.grab().save(str(folder / f"{shot.name}.png"))
         chickadee.window.close()
         chickadee.window.deleteLater()
-        settle(0.05)
+        wait(0.05)
 
 
 def main() -> int:
@@ -370,7 +370,7 @@ def main() -> int:
         os.environ["CHICKADEE_CACHE_DIR"] = cache
         for shot in SHOTS:
             if not wanted or any(word in shot.name for word in wanted):
-                take(shot, folder)
+                take_picture(shot, folder)
                 sys.stdout.write(f"{folder / shot.name}.png\n")
     return 0
 

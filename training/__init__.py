@@ -1,1 +1,1 @@
-"""Optional: fine-tunes models so that a layer in their middle drafts well. Needs PyTorch, as Chickadee does not."""
+"""Optional fine-tuning that makes a middle layer draft well. Needs PyTorch; imports engine, models and common."""

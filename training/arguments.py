@@ -1,4 +1,4 @@
-"""What `python -m training.midlayer` can be asked."""
+"""Command line of `python -m training.midlayer`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from training.options import Options
 
 ANSWERS = 512
-OWN = Path()  # of --keep: no file is named
+OWN = Path()  # value of --keep without a file
 TEMPERATURE = 0.3
 
 
@@ -25,7 +25,7 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
 
 
 def _add_files(add: Callable[..., object]) -> None:
-    """What it begins from, learns and writes."""
+    """Add the options that name the model, the chats and the result."""
     add("--model", type=Path, required=True, help="GGUF file to begin from")
     add(
         "--teacher",
@@ -55,7 +55,7 @@ def _add_files(add: Callable[..., object]) -> None:
 
 
 def _add_steps(add: Callable[..., object], defaults: Options) -> None:
-    """How often, how fast and from how much at once it learns."""
+    """Add the options for the number of steps, the learning rate and the batch size."""
     add(
         "--steps",
         type=int,
@@ -76,7 +76,7 @@ def _add_steps(add: Callable[..., object], defaults: Options) -> None:
 
 
 def _add_losses(add: Callable[..., object], defaults: Options) -> None:
-    """What is learned, and by which weights."""
+    """Add the options that choose and weight the losses."""
     add(
         "--middle-weight",
         type=float,
@@ -107,7 +107,7 @@ def _add_losses(add: Callable[..., object], defaults: Options) -> None:
 
 
 def _add_numbers(add: Callable[..., object], defaults: Options) -> None:
-    """In which numbers it computes and ends, and by what it is judged."""
+    """Add the options for number types and for judging the result."""
     add(
         "--bf16",
         action="store_true",
@@ -147,7 +147,7 @@ def _add_numbers(add: Callable[..., object], defaults: Options) -> None:
 
 
 def options_of(given: argparse.Namespace) -> Options:
-    """Raises ValueError."""
+    """Convert the arguments to Options. Raises ValueError."""
     names = (
         "layer steps rate warm_up weight_decay batch_tokens most_tokens seed middle_weight self_distil freeze_upper "
         "freeze_head middle_first rows bf16 rounded held_out judged_every blend"

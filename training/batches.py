@@ -1,4 +1,4 @@
-"""Which examples each step learns, and how they are laid side by side for one pass."""
+"""Chooses the examples of each step, and pads them into batches for one forward pass."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from training.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`tokens` [chats, longest] of `examples`, shorter ones filled up behind their end, which nothing before it sees.
-    `rows` [n]: where, in all chats laid end to end, the successors `wanted` [n] are to be said; `chosen` [n]: the how
-    manieth of all answers' tokens these are."""
+    """Examples side by side, for one forward pass.
+
+    Attributes:
+        tokens: [chats, longest]; shorter chats are padded at their end, which causal attention never sees.
+        rows: [n] indices into all chats laid end to end, of the tokens whose successors are learned.
+        wanted: [n] these successors.
+        chosen: [n] index of each row among all answer tokens of the batch.
+    """
 
     examples: Sequence[Example]
     tokens: Tensor
@@ -25,8 +30,8 @@ class Batch:
     wanted: Tensor
     chosen: Tensor
 
-    def some(self, share: float, dice: np.random.Generator) -> Batch:
-        """Of the rows such a share, drawn."""
+    def sample_rows(self, share: float, dice: np.random.Generator) -> Batch:
+        """Return the batch with a random `share` of its rows."""
         if share == 1:
             return self
         count = max(1, round(share * len(self.rows)))
@@ -46,8 +51,11 @@ def batch_of(examples: Sequence[Example]) -> Batch:
     return Batch(examples, tokens, torch.tensor(rows), torch.tensor(wanted), torch.arange(len(rows)))
 
 
-def together(examples: Sequence[Example], most: int) -> Iterator[Batch]:
-    """As many at once as have `most` tokens when filled up, or one that is longer. Those of like length go together."""
+def padded_batches(examples: Sequence[Example], most: int) -> Iterator[Batch]:
+    """Yield batches of at most `most` tokens, padding included; a longer example is a batch of its own.
+
+    Examples of similar length go together.
+    """
     chosen: list[Example] = []
     for example in sorted(examples, key=lambda each: len(each.tokens)):
         if chosen and (len(chosen) + 1) * len(example.tokens) > most:
@@ -57,8 +65,8 @@ def together(examples: Sequence[Example], most: int) -> Iterator[Batch]:
     yield batch_of(chosen)
 
 
-def plan(examples: Sequence[Example], options: Options) -> Iterator[list[Example]]:
-    """The examples of each step, for ever: all of them in an order drawn by the seed, then all in another order."""
+def step_examples(examples: Sequence[Example], options: Options) -> Iterator[list[Example]]:
+    """Yield the examples of each step without end: all in an order drawn by the seed, then all in another order."""
     dice = np.random.default_rng(options.seed)
     chosen: list[Example] = []
     while True:

@@ -1,34 +1,34 @@
-"""Chats to learn from, a file with one a line: token ids, and which are to be learned."""
+"""Training examples from chats: the token ids, and which of them are learned."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.tokenization.chat_lines import Chat
+from engine.tokenization.chat_lines import ChatLine
 from engine.tokenization.template import ChatTemplate
 from models.assets import asset
 from models.header import Header
 
 
-def questions() -> list[str]:
-    """To learn from: none of those that `calibrate --midlayer` asks afterwards."""
+def training_questions() -> list[str]:
+    """Return questions to learn from, none of which `calibrate --midlayer` asks afterwards."""
     return asset("midlayer/training_questions.txt").read_text("utf-8").splitlines()
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`tokens` of a chat; those from index `first` on, its last answer, are to be learned."""
+    """Chat as `tokens`; those from index `first` on, its last answer, are learned."""
 
     tokens: tuple[int, ...]
     first: int
 
 
-def examples(chats: Sequence[Chat], template: ChatTemplate, header: Header, most: int) -> Iterator[Example]:
-    """As the model sees them; of chats that are longer than `most` tokens the beginning of the answer, if it fits."""
+def examples(chats: Sequence[ChatLine], template: ChatTemplate, header: Header, most: int) -> Iterator[Example]:
+    """Yield the chats as the model reads them, cut to `most` tokens; chats whose prompt is longer are left out."""
     end = header.metadata.get("tokenizer.ggml.eos_token_id")
     for chat in chats:
-        prompt = template.tokens(chat.asked)
+        prompt = template.tokens(chat.prompt)
         answer = template.vocabulary.tokenize(chat.messages[-1].content, special=False)
         whole = (*prompt, *answer, *([end] if isinstance(end, int) and chat.whole else []))[:most]
         if len(prompt) < len(whole):

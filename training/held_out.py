@@ -1,4 +1,4 @@
-"""Which chats are not learned, so that they can show what came of the training."""
+"""Splits off chats that are never learned, so that they can judge the training."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.tokenization.chat_lines import Chat
+from engine.tokenization.chat_lines import ChatLine
 
-MOST = 10  # questions are held out of so many times as many
+MOST = 10  # at most one question in so many is held out
 
 
-def split(chats: Sequence[Chat], count: int, seed: int) -> tuple[list[Chat], list[Chat]]:
-    """Those to learn, and one of each of `count` questions of which no chat is learned; fewer of few questions.
+def split(chats: Sequence[ChatLine], count: int, seed: int) -> tuple[list[ChatLine], list[ChatLine]]:
+    """Return the chats to learn, and one chat for each of `count` held-out questions, of which no chat is learned.
 
-    By question, as one that was learned with another answer shows little of new ones."""
-    asked = list(dict.fromkeys(chat.asked for chat in chats))
+    At most a tenth of the questions is held out. Chats are split by question, because a question that was learned with
+    another answer shows little about new questions.
+    """
+    questions = list(dict.fromkeys(chat.prompt for chat in chats))
     dice = np.random.default_rng(seed)
-    held = {asked[i]: True for i in dice.permutation(len(asked))[: min(count, len(asked) // MOST)]}
-    learned = [chat for chat in chats if chat.asked not in held]
-    return learned, [next(chat for chat in chats if chat.asked == question) for question in held]
+    held = {questions[i]: True for i in dice.permutation(len(questions))[: min(count, len(questions) // MOST)]}
+    learned = [chat for chat in chats if chat.prompt not in held]
+    return learned, [next(chat for chat in chats if chat.prompt == question) for question in held]

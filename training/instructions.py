@@ -19,7 +19,7 @@ from common.failures import CommandFailure, Failure
 
 
 class Instruction(msgspec.Struct, frozen=True):
-    """`input`: what the instruction is about, empty where it says all itself."""
+    """Entry of a data set. `input` is what the instruction is about; '' if the instruction says everything."""
 
     instruction: str
     input: str = ""
@@ -27,7 +27,7 @@ class Instruction(msgspec.Struct, frozen=True):
     response: str = ""
 
     @property
-    def asked(self) -> str:
+    def question(self) -> str:
         return "\n\n".join(part for part in (self.instruction.strip(), self.input.strip()) if part)
 
     @property
@@ -36,12 +36,12 @@ class Instruction(msgspec.Struct, frozen=True):
 
 
 def chats(paths: Sequence[Path], seed: int) -> Iterator[dict[str, object]]:
-    """Of all files; without those that ask or answer nothing. Raises Failure."""
-    pairs = [(each.asked, each.answer) for path in paths for each in _read(path)]
-    pairs = [(asked, answer) for asked, answer in pairs if asked and answer]
+    """Yield the entries of all files as chats; entries without question or answer are left out. Raises Failure."""
+    pairs = [(each.question, each.answer) for path in paths for each in _read(path)]
+    pairs = [(question, answer) for question, answer in pairs if question and answer]
     for i in np.random.default_rng(seed).permutation(len(pairs)):
-        asked, answer = pairs[i]
-        yield {"messages": [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]}
+        question, answer = pairs[i]
+        yield {"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}
 
 
 def _read(path: Path) -> list[Instruction]:

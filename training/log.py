@@ -1,4 +1,4 @@
-"""The training's log, an object of JSON a line: what it was asked for, its steps and judgements."""
+"""Log of a training, one JSON object per line: its options, steps and judgements."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from common.failures import CommandFailure
-from training.weights import replace
+from training.weights import move_into_place
 
 
 class Log:
-    """A file that grows; begun anew, or gone on with after step `done`: what a kill left behind it is dropped."""
+    """Log file that grows: a new one, or an earlier one without entries after step `done`, which a kill may leave."""
 
     def __init__(self, path: Path, done: int) -> None:
         self.path = path
-        kept = [entry for entry in read(path) if entry.get("number", 0) <= done] if done and path.exists() else []
+        kept = [entry for entry in read_log(path) if entry.get("number", 0) <= done] if done and path.exists() else []
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.writelines(json.dumps(entry) + "\n" for entry in kept)
-            replace(Path(name), path)
+            move_into_place(Path(name), path)
         except OSError as error:
             raise CommandFailure("unwritable", f"{path} cannot be written: {error.strerror or error}.") from error
         finally:
@@ -37,8 +37,11 @@ class Log:
             raise CommandFailure("unwritable", f"{self.path} cannot be written: {error.strerror or error}.") from error
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Its entries, without a last line that a kill has cut. Raises Failure for a file that is no such log."""
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Return the log's entries; an incomplete last line, which a kill may leave, is skipped.
+
+    Raises Failure for a file that is no training's log.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""The training itself: steps, what they did to chats that are not learned, and checkpoints that it goes on from."""
+"""Training loop: steps, judgements on held-out chats, and checkpoints from which a training resumes."""
 
 from __future__ import annotations
 
@@ -19,26 +19,34 @@ import torch
 from numpy.typing import NDArray
 
 from common.failures import CommandFailure
-from training.batches import plan, together
+from training.batches import padded_batches, step_examples
 from training.data import Example
 from training.judgement import Judgement, judge
 from training.losses import Sums, losses
 from training.model import Decoder, is_head, is_upper, name_of
 from training.options import Options
-from training.rounding import rounded
-from training.taught import Taught
-from training.weights import replace
+from training.rounding import rounded_weights
+from training.teacher_states import TeacherStates
+from training.weights import move_into_place
 
-FREE = {"steps", "rate", "judged_every", "middle_weight", "blend"}  # options that a training may go on with others of
+FREE = {"steps", "rate", "judged_every", "middle_weight", "blend"}  # options that may differ when a training resumes
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`number` of steps that are done. Losses in nats per token: behind the last layer, and behind the one in the
-    middle. `drift`: Kullback-Leibler divergence of the last layer's probabilities from those of the model before the
-    training, nats per token; only self-distillation computes them. `agreement`: share of tokens whose likeliest
-    successor is the same behind both layers. In steps in which the layer learns alone there is no last layer: it is
-    what it said before. `kept`: the divergence on chats that are not learned but kept."""
+    """Result of one step.
+
+    Attributes:
+        number: steps done so far.
+        last, middle: losses of the last and the middle layer, nats per token.
+        drift: Kullback-Leibler divergence of the last layer's probabilities from those before the training, nats per
+            token; computed only with self-distillation.
+        agreement: share of tokens for which both layers have the same likeliest successor.
+        kept: the divergence on chats that are kept instead of learned.
+
+    While the middle layer learns alone, `last` and `drift` are None, and `agreement` is with the last layer before the
+    training.
+    """
 
     number: int
     last: float | None
@@ -50,10 +58,14 @@ class Step:
 
 
 class Training:
-    """Of `model` on `examples`; `teacher` is the model as it was, by which those `held_out` are judged. The same seed
-    takes the same examples in the same order, also after a stop. `kept`: each step computes as many tokens of these,
-    and the last layer alone learns to say of them what the teacher says. `kinds`: ggml types of the tensors of the file
-    that will hold the weights; judged is what it will say."""
+    """Training of `model` on `examples`. An equal seed draws equal examples, also after a resume.
+
+    Args:
+        teacher: the model before the training, with which those `held_out` are judged.
+        kinds: ggml types of the tensors of the file to be written; judgements round the weights to them.
+        kept: chats whose predictions are kept: each step also computes about as many of their tokens, for which
+            the last layer alone learns the teacher's predictions.
+    """
 
     def __init__(
         self,
@@ -73,7 +85,7 @@ class Training:
         self.done = 0
         if options.bf16:
             teacher.shorten()
-        self.taught = Taught(teacher)
+        self.teacher_states = TeacherStates(teacher)
         tied = model.find("output.weight") is None
         for key, parameter in model.weights.items():
             still = options.freeze_upper and is_upper(name_of(key), options.layer, tied)
@@ -83,11 +95,13 @@ class Training:
         self.optimiser = torch.optim.AdamW(self.trained, lr=options.rate, weight_decay=options.weight_decay, fused=True)
 
     def run(self) -> Iterator[Step | Judgement]:
-        """Steps until all are done, each yielded when the weights have changed; judgements at the beginning,
-        every so many and after the last."""
+        """Run the steps that are left, yielding each one after the weights have changed.
+
+        Judgements are yielded at the beginning, every `judged_every` steps and after the last step.
+        """
         yield from self.judged()
-        kept = plan(self.kept, self.options) if self.kept else repeat(())
-        batches = zip(plan(self.examples, self.options), kept, strict=False)  # both without end
+        kept = step_examples(self.kept, self.options) if self.kept else repeat(())
+        batches = zip(step_examples(self.examples, self.options), kept, strict=False)  # both are endless
         for number, (batch, beside) in enumerate(islice(batches, self.done, None), self.done):
             if number >= self.options.steps:
                 break
@@ -96,20 +110,23 @@ class Training:
                 yield from self.judged()
 
     def judged(self) -> Iterator[Judgement]:
-        """None where nothing is held out."""
+        """Yield a judgement if chats are held out."""
         if self.held_out:
-            with rounded(self.model, self.kinds, self.options.bf16):
-                seen = judge(self.model, self.taught, self.held_out, self.kept_held_out, self.options, self.done)
+            with rounded_weights(self.model, self.kinds, self.options.bf16):
+                seen = judge(
+                    self.model, self.teacher_states, self.held_out, self.kept_held_out, self.options, self.done
+                )
             yield seen
 
     def blend(self, before: Mapping[str, NDArray[np.float32]]) -> None:
-        """Go back from the learned weights towards those `before`, by their names in the file.
+        """Move the weights back from the learned ones towards those `before`, which have their names in the file.
 
-        Halfway, if both are near each other, much of what was learned is still there and most of what it cost is not
-        (Wortsman et al. 2022, Robust fine-tuning of zero-shot models)."""
+        Halfway, if both are near each other, much of what was learned remains and most of what it cost does not
+        (Wortsman et al. 2022, Robust fine-tuning of zero-shot models).
+        """
         with torch.no_grad():
             for key, parameter in self.model.weights.items():
-                start = torch.from_numpy(np.array(before[name_of(key)])).to(parameter.dtype)  # a copy: files are mapped
+                start = torch.from_numpy(np.array(before[name_of(key)])).to(parameter.dtype)  # files are mapped: copy
                 parameter.copy_(start.lerp(parameter, self.options.blend))
 
     def _step(self, number: int, batch: Sequence[Example], kept: Sequence[Example]) -> Step:
@@ -117,7 +134,7 @@ class Training:
         for group in self.optimiser.param_groups:
             group["lr"] = self.options.rate * rate_at(number, self.options)
         last_steps = number >= round(self.options.steps * (1 - self.options.rounded))
-        with rounded(self.model, self.kinds, self.options.bf16) if last_steps else nullcontext():
+        with rounded_weights(self.model, self.kinds, self.options.bf16) if last_steps else nullcontext():
             self.optimiser.zero_grad(set_to_none=True)
             sums, beside = self._gradients(number, batch), self._gradients(number, kept, keep=True)
         if not all(map(math.isfinite, (*sums, *beside))):
@@ -140,24 +157,26 @@ class Training:
         )
 
     def _gradients(self, number: int, examples: Sequence[Example], keep: bool = False) -> Sums:
-        """Of the losses per token, added to those that are there. One autocast around them all: within it weights
-        become bfloat16 once, not once for every batch."""
+        """Add the gradients of the losses per token to the parameters, and return the sums of the losses.
+
+        One autocast surrounds all batches: within it weights are converted to bfloat16 once, not once per batch.
+        """
         options, sums = self.options, Sums()
         above = number >= options.middle_first
         if not examples or (keep and not above):  # without the layers above there is nothing to keep
             return sums
         learned = options.rows * sum(len(example.tokens) - example.first for example in examples)
-        taught = self.taught if options.self_distil or keep else None
+        teacher = self.teacher_states if options.self_distil or keep else None
         dice = np.random.default_rng((options.seed, number))
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
-            for batch in together(examples, options.most_tokens):
+            for batch in padded_batches(examples, options.most_tokens):
                 loss, found = losses(
                     self.model,
-                    taught,
-                    batch.some(options.rows, dice),
+                    teacher,
+                    batch.sample_rows(options.rows, dice),
                     options.layer,
                     weight=0.0 if keep else options.middle_weight,
-                    text=taught is None,
+                    text=teacher is None,
                     above=above,
                 )
                 with torch.autocast("cpu", enabled=False):
@@ -166,7 +185,7 @@ class Training:
         return sums
 
     def save(self, path: Path) -> None:
-        """A checkpoint, in place of the last one at once. Raises Failure where it cannot be written."""
+        """Write a checkpoint, replacing the last one atomically. Raises Failure if it cannot be written."""
         state = {
             "options": asdict(self.options),
             "examples": len(self.examples),
@@ -178,16 +197,17 @@ class Training:
         os.close(handle)
         try:
             torch.save(state, name)
-            replace(Path(name), path)
+            move_into_place(Path(name), path)
         except (OSError, RuntimeError) as error:
             raise CommandFailure("unwritable", f"The checkpoint {path} cannot be written: {error}.") from error
         finally:
             Path(name).unlink(missing_ok=True)
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint; chats may have been added since.
+        """Continue from a checkpoint; chats may have been added since.
 
-        Raises Failure where it is of another training, or damaged."""
+        Raises Failure if it belongs to another training, or is damaged.
+        """
         try:
             state: dict[str, Any] = torch.load(path, weights_only=True)
             same = _fixed(state["options"]) == _fixed(asdict(self.options)) and state["examples"] <= len(self.examples)
@@ -195,7 +215,7 @@ class Training:
                 self.model.load_state_dict(state["model"])
                 self.optimiser.load_state_dict(state["optimiser"])
                 self.done = int(state["done"])
-        except Exception as error:  # whatever a damaged file makes of unpickling
+        except Exception as error:  # unpickling a damaged file can raise anything
             sentence = f"The checkpoint {path} cannot be read. Delete it to begin anew."
             raise CommandFailure("bad_checkpoint", sentence, str(error)) from error
         if not same:
@@ -208,8 +228,10 @@ def _fixed(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def rate_at(number: int, options: Options) -> float:
-    """Share of the learning rate at a step: rising evenly at first, then a half cosine down to nothing; in the layer's
-    own steps, and anew in the others."""
+    """Return the share of the learning rate at a step: a linear warm-up, then a half cosine down to 0.
+
+    The steps in which the middle layer learns alone have a schedule of their own; the others begin a new one.
+    """
     first = options.middle_first
     number, steps = (number, first) if number < first else (number - first, options.steps - first)
     warm = round(options.warm_up * steps)

@@ -1,7 +1,8 @@
-"""What the rows of a batch lose behind the last layer and behind the one in the middle, with a teacher or without.
+"""Computes the losses of the last and the middle layer, against the text or against a teacher.
 
-Logits of all rows would be the largest thing in memory: a few rows at a time go through the head, and their gradients
-are worked out at once."""
+Logits of all rows would be the largest array in memory. Therefore the head processes a few rows at a time, and their
+gradients are computed at once.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +17,18 @@ from torch.nn import functional
 from training.batches import Batch
 from training.memory import ROWS
 from training.model import Decoder
-from training.taught import Taught
+from training.teacher_states import TeacherStates
 
 
 class Sums(NamedTuple):
-    """Over the rows of a batch: losses in nats; how far the last layer is from the teacher's (Kullback-Leibler, nats);
-    of how many rows both layers say the same token; text: of the last layer, by the chats' own words."""
+    """Sums over the rows of a batch.
+
+    Attributes:
+        last, middle: losses of both layers, nats.
+        drift: Kullback-Leibler divergence of the last layer from the teacher's, nats.
+        agreed: number of rows for which both layers have the same likeliest token.
+        text: loss of the last layer on the chats' own tokens, nats.
+    """
 
     last: float = 0.0
     middle: float = 0.0
@@ -43,7 +50,7 @@ class Sums(NamedTuple):
 
 def losses(
     model: Decoder,
-    taught: Taught | None,
+    teacher: TeacherStates | None,
     batch: Batch,
     layer: int,
     *,
@@ -51,12 +58,13 @@ def losses(
     text: bool,
     above: bool = True,
 ) -> tuple[Tensor, Sums]:
-    """The last layer's loss and `weight` times the middle one's, summed over the rows, leading back to the weights.
+    """Return the last layer's loss plus `weight` times the middle layer's, summed over the rows, and the sums.
 
-    `text`: both layers learn the chats' words; else what the model is `taught`. Without the layers `above` the middle
-    one learns alone, and what the last says is what it was taught."""
+    With `text` both layers learn the chats' tokens, otherwise the predictions of the `teacher`. Without the
+    layers `above` the middle layer learns alone, and the teacher's predictions stand for those of the last layer.
+    """
     middle, last = model.states(batch.tokens, layer, batch.rows, above=above)
-    before = None if taught is None else (taught.states(batch), taught.head)
+    before = None if teacher is None else (teacher.states(batch), teacher.head)
     head = model.head()
     if before is not None:
         head = head.to(before[1].dtype)
@@ -66,7 +74,7 @@ def losses(
 
 
 class _Head(Function):
-    """States behind both layers [rows, embedding] to the loss, a number. Computes in the type of `head`."""
+    """Autograd function from both layers' states [rows, embedding] to the loss; computes in the type of `head`."""
 
     @staticmethod
     def forward(
@@ -83,18 +91,18 @@ class _Head(Function):
     ) -> Tensor:
         found, gradients = Sums(), [torch.empty_like(middle), torch.empty_like(last)]
         of_head = torch.zeros_like(head).float() if ctx.needs_input_grad[2] else None
-        learned = 2 if len(last) else 1  # of the two layers
+        learned = 2 if len(last) else 1  # number of layers that learn
         with torch.autocast("cpu", enabled=False):
             for begin in range(0, len(wanted), ROWS):
                 part = slice(begin, begin + ROWS)
                 states = [layer[part].to(head.dtype) for layer in (middle, last)[:learned]]
-                taught = None if before is None else _said(before[0][part], before[1])
-                said = [_said(each, head) for each in states]
-                some, target = _measured(said, taught, wanted[part], text)
+                taught = None if before is None else _log_probabilities(before[0][part], before[1])
+                predicted = [_log_probabilities(each, head) for each in states]
+                some, target = _sums_and_target(predicted, taught, wanted[part], text)
                 found = found.plus(some)
                 if learning:
-                    # Of a softmax's logits, by what was said and what was to be said.
-                    towards = [_gradient(each, target, head.dtype) for each in said]
+                    # Gradients of the logits: a softmax's probabilities minus the target's.
+                    towards = [_gradient(each, target, head.dtype) for each in predicted]
                     towards[0] *= weight
                     for gradient, toward in zip(gradients, towards, strict=False):
                         gradient[part] = toward @ head
@@ -110,15 +118,20 @@ class _Head(Function):
         return *found, None, None, None, None, None, None
 
 
-def _said(states: Tensor, head: Tensor) -> Tensor:
-    """Logarithms of probabilities, [rows, vocabulary] in float32."""
+def _log_probabilities(states: Tensor, head: Tensor) -> Tensor:
+    """Return log-probabilities, [rows, vocabulary] in float32."""
     return functional.log_softmax((states @ head.T).float(), dim=-1)
 
 
-def _measured(said: Sequence[Tensor], taught: Tensor | None, wanted: Tensor, text: bool) -> tuple[Sums, Tensor]:
-    """And what was to be said: tokens [rows] or probabilities [rows, vocabulary]. `said` by the middle layer and the
-    last, which says what it was taught where it is left out."""
-    middle, last = (*said, *(() if taught is None else (taught,)))[:2]
+def _sums_and_target(
+    predicted: Sequence[Tensor], taught: Tensor | None, wanted: Tensor, text: bool
+) -> tuple[Sums, Tensor]:
+    """Return the sums and the target: tokens [rows], or probabilities [rows, vocabulary].
+
+    `predicted` holds the log-probabilities of middle and last layer, or only of the middle one: then `taught`, the
+    teacher's, takes the place of the last layer's.
+    """
+    middle, last = (*predicted, *(() if taught is None else (taught,)))[:2]
     by_text = functional.nll_loss(last, wanted, reduction="sum")
     probabilities = None if taught is None else taught.exp()
     drift = torch.zeros(()) if taught is None or probabilities is None else (probabilities * (taught - last)).sum()
@@ -131,8 +144,8 @@ def _measured(said: Sequence[Tensor], taught: Tensor | None, wanted: Tensor, tex
     return sums, target
 
 
-def _gradient(said: Tensor, target: Tensor, type_: torch.dtype) -> Tensor:
-    gradient = said.exp()
+def _gradient(predicted: Tensor, target: Tensor, type_: torch.dtype) -> Tensor:
+    gradient = predicted.exp()
     if target.dim() == 1:
         gradient[torch.arange(len(target)), target] -= 1
     else:

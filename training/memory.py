@@ -1,4 +1,4 @@
-"""How much memory a training takes, about, said before it begins. Knows no PyTorch."""
+"""Estimates how much memory a training takes, before it begins. Imports no PyTorch."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from engine.runtime.graph.dimensions import Dimensions
 from models.header import Header
 from training.options import Options
 
-FLOAT = 4  # bytes
-PROGRAM = 400_000_000  # bytes of PyTorch itself, and of what comes and goes
-TRAINED = 4  # floats of a weight that is trained: itself, its gradient, and two averages of AdamW
-SHORT = 0.5  # floats of a number in bfloat16
-ROWS = 256  # of logits that are there at once (`training.losses`)
-KEPT = 8  # copies of them: of three models' logarithms, probabilities and gradients
-HEADS = 3  # copies of the head: its gradient behind both layers, and one to add
-ACTIVATIONS = 16  # numbers that a layer keeps for the way back, per token and number of the hidden state
+FLOAT = 4  # bytes of a float32
+PROGRAM = 400_000_000  # bytes of PyTorch itself and of short-lived arrays
+TRAINED = 4  # float32 numbers per trained weight: itself, its gradient, and AdamW's two averages
+SHORT = 0.5  # float32 numbers that take as much memory as a bfloat16
+ROWS = 256  # rows whose logits are in memory at once (`training.losses`)
+KEPT = 8  # arrays of logits at once: log-probabilities, probabilities and gradients of three models
+HEADS = 3  # arrays of the head's size: its gradient after both layers, and one to add
+ACTIVATIONS = 16  # numbers that a layer keeps for the backward pass, per token and embedding dimension
 
 
 def estimate(header: Header, d: Dimensions, options: Options, frozen: int, taught: int = 0) -> int:
-    """Bytes, `frozen` weights not being trained; the model as it was before, by which it is judged, included, and what
-    it said of so many tokens that are `taught`."""
+    """Return the bytes of a training in which `frozen` weights are not trained.
+
+    Included are the model as it was before, by which the training is judged, and its states for `taught` answer tokens.
+    """
     trained = header.parameters - frozen
     feed = int(header.metadata.get(f"{header.architecture}.feed_forward_length", 4 * d.embedding))
     tokens = options.most_tokens
@@ -30,7 +32,7 @@ def estimate(header: Header, d: Dimensions, options: Options, frozen: int, taugh
     teacher = header.parameters + taught * d.embedding
     short = 0.0
     if options.bf16:
-        teacher, short = int(teacher * SHORT), 2 * SHORT * trained  # the weights while a step computes, and gradients
+        teacher, short = int(teacher * SHORT), 2 * SHORT * trained  # copies of weights and gradients in a step
     working = max(activations + logits + short, header.parameters)
     return PROGRAM + int(FLOAT * (TRAINED * trained + frozen + teacher + working))
 

@@ -38,7 +38,7 @@ SAVED_EVERY = 300.0  # seconds
 
 def main(arguments: list[str] | None = None) -> int:
     given = parse(arguments, (__doc__ or "").splitlines()[0])
-    # Threads that wait for each other must not compete with other programs meanwhile: five times as slow when they do.
+    # Waiting threads must sleep: spinning ones compete with other programs, and training is then five times as slow.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import torch
@@ -54,14 +54,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def train(given: argparse.Namespace, options: Options) -> int:
-    """Raises Failure."""
+    """Train as the arguments say; return the exit code, 2 if interrupted. Raises Failure."""
     from training.loop import Training
     from training.memory import estimate, refuse_if_too_large
     from training.model import Decoder, is_head, is_upper
-    from training.weights import read_weights, stored
+    from training.weights import read_weights, stored_types
 
     header = read_header(given.model)
-    d = checked(header, options)
+    d = trainable_dimensions(header, options)
     tied = all(tensor.name != "output.weight" for tensor in header.tensors)
     still = [
         t
@@ -77,7 +77,7 @@ def train(given: argparse.Namespace, options: Options) -> int:
     say(f"{header.path.name}: {d.layers} layers, {header.parameters / 1e6:,.0f} M weights, about {needed / 1e9:.1f} GB")
     refuse_if_too_large(needed)
     weights, teacher = read_weights(given.model), teacher_of(given, d, header)
-    file_type, kinds = stored(header, given.quantise)
+    file_type, kinds = stored_types(header, given.quantise)
     models = Decoder(d, weights), Decoder(d, read_weights(teacher))
     training = Training(*models, learned, options, held_out, kinds, kept, kept_held_out)
     checkpoint = given.out.with_name(f"{given.out.name}.checkpoint")
@@ -92,8 +92,8 @@ def train(given: argparse.Namespace, options: Options) -> int:
     return 0
 
 
-def checked(header: Header, options: Options) -> Dimensions:
-    """Raises Failure for a model that cannot be trained so."""
+def trainable_dimensions(header: Header, options: Options) -> Dimensions:
+    """Return the model's dimensions. Raises Failure if the model, or this layer of it, cannot be trained."""
     reason = refusal(header)
     if reason or header.architecture not in ARCHITECTURES:
         sentence = f"{header.path.name} cannot be trained: models of {' and '.join(ARCHITECTURES)} can."
@@ -108,7 +108,7 @@ def checked(header: Header, options: Options) -> Dimensions:
 
 
 def teacher_of(given: argparse.Namespace, d: Dimensions, header: Header) -> Path:
-    """The model by which is judged and, with --self-distil, learned. Raises Failure for one of another kind."""
+    """Return the model to judge by and, with --self-distil, to learn from. Raises Failure if its dimensions differ."""
     path: Path = given.teacher or given.model
     other = header if path == given.model else read_header(path)
     if refusal(other) or dimensions_of(other) != d:
@@ -118,7 +118,7 @@ def teacher_of(given: argparse.Namespace, d: Dimensions, header: Header) -> Path
 
 
 def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], ...]:
-    """Those to learn, those held out, those to keep, those of them held out. Raises Failure."""
+    """Return four lists: examples to learn, held-out ones, examples to keep, held-out ones of these. Raises Failure."""
     if given.data is None and given.keep == OWN:
         raise CommandFailure(
             "nothing_to_keep", "Without --data the model's own answers are what is learned: name others to --keep."
@@ -132,14 +132,20 @@ def examples_of(given: argparse.Namespace, options: Options, header: Header) -> 
 
 
 def own_answers(given: argparse.Namespace, options: Options) -> Path:
-    """The file that the model writes them into, if they are not there yet."""
+    """Return the file with the model's own answers, writing those that are missing."""
     from training.answers import write_answers
-    from training.data import questions
+    from training.data import training_questions
 
     path: Path = given.out.with_name(f"{given.out.name}.answers.jsonl")
     threads = given.threads or default_threads()
     write_answers(
-        path, given.teacher or given.model, questions(), given.answers, given.temperature, options.seed, threads
+        path,
+        given.teacher or given.model,
+        training_questions(),
+        given.answers,
+        given.temperature,
+        options.seed,
+        threads,
     )
     return path
 
@@ -147,7 +153,7 @@ def own_answers(given: argparse.Namespace, options: Options) -> Path:
 def examples_in(
     path: Path, what: str, model: Path, options: Options, header: Header
 ) -> tuple[list[Example], list[Example]]:
-    """Of the chats of a file, and those of them that are held out."""
+    """Return the examples of a file's chats, and the held-out ones."""
     from engine.runtime.llama.runtime import Model
     from engine.tokenization.chat_lines import read_chats
     from engine.tokenization.template import ChatTemplate
@@ -168,8 +174,10 @@ def examples_in(
 
 
 def run(training: object, checkpoint: Path, log: Path, quantise: str | None, before: Weights) -> bool:
-    """To the end, or until Ctrl-C or the end of the process; saves a checkpoint then, and every few minutes. `before`:
-    the weights that it began from."""
+    """Train to the end, saving a checkpoint every few minutes; return False if interrupted, after saving one.
+
+    The interrupt is Ctrl-C or SIGTERM. `before` are the weights before the training.
+    """
     from training.log import Log
     from training.loop import Step, Training
 
@@ -178,7 +186,7 @@ def run(training: object, checkpoint: Path, log: Path, quantise: str | None, bef
     written.add("began", {"number": training.done, "quantise": quantise or "as it was", **asdict(training.options)})
     if training.done >= steps:
         say(f"{training.done} steps are done, {steps} are asked for: the model is written as it is")
-    with ending() as ended:
+    with interruptions() as ended:
         for seen in training.run():
             written.add("step" if isinstance(seen, Step) else "judgement", asdict(seen))
             say(described(seen, steps))
@@ -198,8 +206,8 @@ def run(training: object, checkpoint: Path, log: Path, quantise: str | None, bef
 
 
 @contextmanager
-def ending() -> Iterator[list[int]]:
-    """Filled when the process is to end."""
+def interruptions() -> Iterator[list[int]]:
+    """Yield a list that gets a signal's number when the process is asked to end."""
     ended: list[int] = []
     signals = signal.SIGINT, signal.SIGTERM
     before = {each: signal.signal(each, lambda number, _frame: ended.append(number)) for each in signals}
@@ -211,7 +219,7 @@ def ending() -> Iterator[list[int]]:
 
 
 def described(seen: object, steps: int) -> str:
-    """A step's line, or a judgement's."""
+    """Return the line that shows a step or a judgement."""
     from training.judgement import Judgement
     from training.loop import Step
 
@@ -232,9 +240,9 @@ def described(seen: object, steps: int) -> str:
 
 
 def finish(trained: object, weights: object, given: argparse.Namespace, options: Options, file_type: int) -> None:
-    """Write the model; `file_type`: llama.cpp's number for how it is quantised."""
+    """Write the trained model; `file_type` is llama.cpp's number for its quantisation."""
     from engine.runtime.llama.runtime import quantise
-    from training.weights import replace, write_weights
+    from training.weights import move_into_place, write_weights
 
     assert isinstance(trained, dict)
     assert isinstance(weights, dict)
@@ -242,7 +250,7 @@ def finish(trained: object, weights: object, given: argparse.Namespace, options:
         plain, small = Path(folder) / "plain.gguf", Path(folder) / "quantised.gguf"
         write_weights(plain, given.model, weights | trained, options.layer)
         quantise(plain, small, file_type, given.threads or default_threads())
-        replace(small, given.out)
+        move_into_place(small, given.out)
     say(f"written: {given.out}. Try it: python -m engine calibrate --midlayer --model {given.out}")
 
 

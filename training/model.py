@@ -1,4 +1,4 @@
-"""The forward pass of a Llama or Qwen2 model in PyTorch, on the weights of a GGUF file by their names there."""
+"""Forward pass of a Llama or Qwen2 model in PyTorch, with the weights of a GGUF file under their names there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACTORS = "rope_freqs.weight"
 
 
 class Decoder(nn.Module):
-    """`weights` are all parameters but those of rotation; a tied head is the embedding itself."""
+    """Model whose `weights` are all parameters but the rotation factors; a tied head is the embedding itself."""
 
     def __init__(self, d: Dimensions, weights: Mapping[str, NDArray[np.float32]]) -> None:
         super().__init__()
@@ -28,11 +28,11 @@ class Decoder(nn.Module):
         self.weights = nn.ParameterDict(
             {_key(name): nn.Parameter(torch.from_numpy(np.array(w))) for name, w in weights.items() if name != FACTORS}
         )
-        self.instead: Mapping[str, Tensor] = {}  # computed with in place of some weights (`training.rounding`)
+        self.replacements: Mapping[str, Tensor] = {}  # used instead of these weights (`training.rounding`)
 
     def find(self, name: str) -> Tensor | None:
         key = _key(name)
-        found: Tensor | None = self.instead.get(key)
+        found: Tensor | None = self.replacements.get(key)
         return self.weights.get(key) if found is None else found
 
     def _get(self, name: str) -> Tensor:
@@ -41,45 +41,49 @@ class Decoder(nn.Module):
         return found
 
     def shorten(self) -> None:
-        """Matrices become bfloat16; norms stay, whose input does."""
+        """Convert matrices to bfloat16; norms stay in float32, as their input does."""
         for parameter in self.weights.values():
             if parameter.dim() > 1:
                 parameter.data = parameter.data.bfloat16()
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """The parameters by their names in the file."""
+        """Return the parameters by their names in the file."""
         return {name_of(key): parameter.detach().cpu().numpy() for key, parameter in self.weights.items()}
 
     def forward(self, tokens: Tensor, layer: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Of `tokens` [chats, n] the logits at `rows`, counted through all chats, behind so many layers and behind all:
-        [rows, vocabulary] both."""
+        """Return the logits after `layer` layers and after all, both [rows, vocabulary].
+
+        `tokens` is [chats, n]; `rows` are indices into all chats laid end to end.
+        """
         middle, last = self.states(tokens, layer, rows)
         return functional.linear(middle, self.head()), functional.linear(last, self.head())
 
     def states(self, tokens: Tensor, layer: int, rows: Tensor, *, above: bool = True) -> tuple[Tensor, Tensor]:
-        """What goes into the head, [rows, embedding] both; behind 0 layers there is none, [0, embedding], and none
-        behind the last one without the layers `above`."""
-        turns = self._turns(tokens.shape[1])
-        # Sums of layers stay in float32 where the weights are bfloat16.
+        """Return the inputs of the head after `layer` layers and after all, both [rows, embedding].
+
+        The first is [0, embedding] for layer 0, the second without the layers `above`.
+        """
+        rotation = self._rotation(tokens.shape[1])
+        # The residual stream stays in float32 if the weights are bfloat16.
         x = functional.embedding(tokens, self._get("token_embd.weight")).float()
         middle = x.flatten(0, 1)[:0]
         for i in range(self.d.layers if above else layer):
-            x = self._layer(i, x, turns)
+            x = self._layer(i, x, rotation)
             if i + 1 == layer:
                 middle = x.flatten(0, 1)[rows]
         last = x.flatten(0, 1)[rows if above else rows[:0]]
         return self._norm("output_norm", middle), self._norm("output_norm", last)
 
-    def _turns(self, n: int) -> tuple[Tensor, Tensor]:
-        """Cosines and sines, [n, head / 2]."""
+    def _rotation(self, n: int) -> tuple[Tensor, Tensor]:
+        """Return cosines and sines of the rotation, [n, head / 2]."""
         angles = torch.arange(n, dtype=torch.float64)[:, None] * self.angles[None, :]
         return angles.cos().float(), angles.sin().float()
 
-    def _layer(self, i: int, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
+    def _layer(self, i: int, x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
         d, name, (chats, n, _) = self.d, f"blk.{i}.", x.shape
         h = self._norm(f"{name}attn_norm", x)
-        q = self._rotate(self._linear(f"{name}attn_q", h).view(chats, n, d.heads, d.head), turns)
-        k = self._rotate(self._linear(f"{name}attn_k", h).view(chats, n, d.kv_heads, d.head), turns)
+        q = self._rotate(self._linear(f"{name}attn_q", h).view(chats, n, d.heads, d.head), rotation)
+        k = self._rotate(self._linear(f"{name}attn_k", h).view(chats, n, d.kv_heads, d.head), rotation)
         v = self._linear(f"{name}attn_v", h).view(chats, n, d.kv_heads, d.head)
         k, v = (y.repeat_interleave(d.queries, dim=2) for y in (k, v))
         q, k, v = (y.transpose(1, 2) for y in (q, k, v))
@@ -89,9 +93,12 @@ class Decoder(nn.Module):
         h = functional.silu(self._linear(f"{name}ffn_gate", h)) * self._linear(f"{name}ffn_up", h)
         return x + self._linear(f"{name}ffn_down", h)
 
-    def _rotate(self, y: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        """Pairs of numbers of a head: neighbours, or those half a head apart (`engine.runtime.graph.dimensions`)."""
-        cos, sin = (turn[:, None, :] for turn in turns)
+    def _rotate(self, y: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+        """Rotate pairs of a head's numbers by their position's angle.
+
+        A pair is two neighbours, or two numbers half a head apart (`engine.runtime.graph.dimensions`).
+        """
+        cos, sin = (part[:, None, :] for part in rotation)
         if self.d.rope_kind == NEOX:
             a, b = y.chunk(2, dim=-1)
             return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
@@ -99,7 +106,7 @@ class Decoder(nn.Module):
         return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
 
     def head(self) -> Tensor:
-        """[vocabulary, embedding]; a tied head is the embedding."""
+        """Return the output matrix [vocabulary, embedding]; a tied head is the embedding."""
         found = self.find("output.weight")
         return self._get("token_embd.weight") if found is None else found
 
@@ -111,22 +118,22 @@ class Decoder(nn.Module):
 
 
 def is_upper(name: str, layer: int, tied: bool) -> bool:
-    """Does this weight lie above the first `layer` layers? A tied head is the embedding."""
+    """Return whether this weight lies above the first `layer` layers; a tied head is the embedding."""
     if name.startswith("blk."):
         return int(name.split(".")[1]) >= layer
     return is_head(name, tied)
 
 
 def is_head(name: str, tied: bool) -> bool:
-    """The output head, the norm before it, and the embedding where that is the head."""
+    """Return whether the weight is the output head, the norm before it, or an embedding that is the head."""
     return name.startswith("output") or (tied and name.startswith("token_embd"))
 
 
 def _key(name: str) -> str:
-    """Parameters' names have no dots."""
+    """Convert a tensor's name to a parameter's, which may have no dots."""
     return name.replace(".", "/")
 
 
 def name_of(key: str) -> str:
-    """Of a parameter in the file."""
+    """Convert a parameter's name to the tensor's name in the file."""
     return key.replace("/", ".")

@@ -24,7 +24,7 @@ NO_ON = re.compile(r"\b[Oo]n (today|tomorrow|next|this)\b")
 
 
 class Words(msgspec.Struct, frozen=True):
-    """What notes are made of. `forms`: sentences with places for some of PARTS; `chatter`: sentences beside them."""
+    """Parts of notes. `forms` are sentences with holes for some of PARTS; `chatter` are sentences without any."""
 
     who: tuple[str, ...]
     what: tuple[str, ...]
@@ -42,12 +42,12 @@ def chats(count: int, seed: int) -> Iterator[dict[str, object]]:
         note, entries = _note(dice, words)
         if note not in seen:
             seen.add(note)
-            asked = {"role": "user", "content": ASKED.format(note)}
-            yield {"messages": [asked, {"role": "assistant", "content": entries}]}
+            question = {"role": "user", "content": ASKED.format(note)}
+            yield {"messages": [question, {"role": "assistant", "content": entries}]}
 
 
 def _note(dice: np.random.Generator, words: Words) -> tuple[str, str]:
-    """What the note says, and its entries."""
+    """Return a note and its calendar entries."""
     sentences, entries = [], []
     for _ in range(int(dice.integers(1, MOST_ENTRIES + 1))):
         form = _one(dice, words.forms)
@@ -62,7 +62,7 @@ def _note(dice: np.random.Generator, words: Words) -> tuple[str, str]:
 
 
 def _time(dice: np.random.Generator) -> tuple[str, str]:
-    """As a person says it, and as it is."""
+    """Return a time as a person writes it, and as HH:MM."""
     hour, minute = int(dice.integers(7, 22)), 15 * int(dice.integers(0, 4))
     exact, half = f"{hour:02}:{minute:02}", "am" if hour < 12 else "pm"
     twelve = (hour - 1) % 12 + 1

@@ -1,4 +1,4 @@
-"""What a training is asked for, checked. Knows no model."""
+"""Options of a training, validated. Knows no model."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`layer`: the model is left after so many layers. `batch_tokens`: about so many tokens before each change of the
-    weights; `most_tokens`: of one chat, what is longer is cut, and of the chats that are computed together.
-    `middle_weight`: what the loss of the layer counts beside that of the last one, 1. `self_distil`: the layer learns
-    what the model's last layer said before the training, and so does the last one, instead of the text.
-    `freeze_upper`: what lies above the layer, the head included, stays as it is; `freeze_head`: only the head, its norm
-    and an embedding that it shares. `middle_first`: in so many steps, before the others, only the layer learns, and
-    what lies above it is not computed; each part has its own rise and fall of the rate. `rows`: each step learns such a
-    share of its chats' tokens, drawn. `bf16`: products of matrices in bfloat16. `rounded`: in this last share of the
-    steps weights are as the file will hold them. `held_out`: so many questions are never learned; they show every
-    `judged_every` steps what came of it. `blend`: the result lies so far between the weights before and those learned.
+    """Options of a training.
+
+    Attributes:
+        layer: number of layers after which the middle layer's predictions are read.
+        batch_tokens: about how many tokens are computed before each change of the weights.
+        most_tokens: most tokens of one chat, which is cut, and of the chats that are computed together.
+        middle_weight: weight of the middle layer's loss; the last layer's is 1.
+        self_distil: both layers learn the last layer's predictions before the training, instead of the text.
+        freeze_upper: do not train what lies above the layer, the head included.
+        freeze_head: do not train the head, its norm and an embedding that it shares.
+        middle_first: number of first steps in which only lower layers learn and upper ones are not computed; both
+            parts have a learning-rate schedule of their own.
+        rows: share of a step's answer tokens that are learned, drawn at random.
+        bf16: multiply matrices in bfloat16.
+        rounded: last share of the steps, in which weights are rounded as the file will hold them.
+        held_out: number of questions that are never learned; every `judged_every` steps they judge the training.
+        blend: position of the result between the weights before (0) and those learned (1).
     """
 
     layer: int

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from common.failures import CommandFailure, Failure
-from training.log import read
+from training.log import read_log
 
-WIDTH, HEIGHT = 640, 190  # of one diagram, in pixels, with its margins
+WIDTH, HEIGHT = 640, 190  # pixels of one diagram, margins included
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 30, 30
 LEARNED, HELD_OUT = "#9ab8cf", "#b5541c"
 INK, GRID = "#555555", "#dddddd"
-SMOOTHED = 10  # steps, whose mean is drawn
+SMOOTHED = 10  # steps over which the mean is drawn
 
 Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Lines over the number of steps: `learned`, of the batches, and `held_out`, of chats that are not learned."""
+    """Lines over the number of steps: `learned` of the batches, and `held_out` of chats that are not learned."""
 
     title: str
     learned: Points
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("out", type=Path, help="SVG file to write")
     given = parser.parse_args(arguments)
     try:
-        given.out.write_text(picture(diagrams(read(given.log))), encoding="utf-8")
+        given.out.write_text(picture(diagrams(read_log(given.log))), encoding="utf-8")
     except (Failure, OSError) as error:
         print(f"plot: {error}", file=sys.stderr)
         return 1
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def diagrams(entries: Sequence[dict[str, Any]]) -> list[Diagram]:
-    """Raises Failure for a log without steps."""
+    """Return the diagrams of a log. Raises Failure for a log without steps."""
     steps = [entry for entry in entries if entry["kind"] == "step"]
     judged = [entry for entry in entries if entry["kind"] == "judgement"]
     if not steps:
@@ -56,35 +56,35 @@ def diagrams(entries: Sequence[dict[str, Any]]) -> list[Diagram]:
     found = [
         Diagram(
             f"Tokens that {layer} says as the last one",
-            smooth(_of(steps, "agreement")),
-            _of(judged, "agreement"),
+            smooth(_points(steps, "agreement")),
+            _points(judged, "agreement"),
             "{:.0%}".format,
         ),
         Diagram(
             "Last layer: KL to the model before, nats",
-            smooth(_of(steps, "drift")),
-            _of(judged, "drift"),
+            smooth(_points(steps, "drift")),
+            _points(judged, "drift"),
             "{:.3g}".format,
         ),
         Diagram(
             "Last layer on kept chats: KL to the model before, nats",
-            smooth(_of(steps, "kept")),
-            _of(judged, "kept"),
+            smooth(_points(steps, "kept")),
+            _points(judged, "kept"),
             "{:.3g}".format,
         ),
         Diagram(
-            "Last layer: perplexity of the answers", [], _of(judged, "perplexity"), "{:.3g}".format, from_zero=False
+            "Last layer: perplexity of the answers", [], _points(judged, "perplexity"), "{:.3g}".format, from_zero=False
         ),
     ]
     return [each for each in found if each.learned or each.held_out]
 
 
-def _of(rows: Sequence[dict[str, Any]], name: str) -> Points:
+def _points(rows: Sequence[dict[str, Any]], name: str) -> Points:
     return [(row["number"], row[name]) for row in rows if row.get(name) is not None]
 
 
 def ladder(low: float, high: float) -> list[float]:
-    """Four to eight round numbers, evenly apart, the first not above `low` and the last not below `high`."""
+    """Return four to eight evenly spaced round numbers that span `low` to `high`."""
     room = (high - low) or 1.0
     power = 10.0 ** math.floor(math.log10(room / 4))
     rung = next(power * times for times in (1, 2, 2.5, 5, 10) if room / (power * times) <= 6)
@@ -93,7 +93,7 @@ def ladder(low: float, high: float) -> list[float]:
 
 
 def smooth(points: Points) -> list[tuple[float, float]]:
-    """The mean of each point and of those shortly before it."""
+    """Return the mean of each point and the SMOOTHED - 1 points before it."""
     near = [points[max(0, i - SMOOTHED + 1) : i + 1] for i in range(len(points))]
     return [(group[-1][0], sum(y for _, y in group) / len(group)) for group in near]
 

@@ -1,8 +1,8 @@
-"""Weights as the quantised file will hold them, while the full ones learn: what rounding costs is learned away too.
+"""Rounds weights as the quantised file will hold them while the full ones learn, so that the loss includes rounding.
 
-Gradients pass the rounding as if it were not there (straight-through estimator, Bengio et al. 2013, arXiv 1308.3432).
-The kinds whose blocks are 32 weights are known, as llama.cpp's plain quantiser makes them (ggml-quants.c); K-quants are
-not: their weights stay as they are.
+Gradients pass the rounding unchanged (straight-through estimator, Bengio et al. 2013, arXiv 1308.3432). Supported are
+types with blocks of 32 weights, rounded as llama.cpp's plain quantiser does (ggml-quants.c); weights of K-quants are
+not rounded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK = 32
 
 
 def _steps(count: int) -> Callable[[Tensor], Tensor]:
-    """So many even steps from the lowest to the highest weight of a block: Q4_1 and Q5_1."""
+    """Return the rounding to `count` even steps between a block's lowest and highest weight: Q4_1 and Q5_1."""
 
     def round_(x: Tensor) -> Tensor:
         low, high = x.amin(-1, keepdim=True), x.amax(-1, keepdim=True)
@@ -33,7 +33,7 @@ def _steps(count: int) -> Callable[[Tensor], Tensor]:
 
 
 def _signed(half: int) -> Callable[[Tensor], Tensor]:
-    """The weight furthest from zero, whatever its sign, is -`half` steps: Q4_0 and Q5_0."""
+    """Return the rounding in which the weight furthest from zero, of either sign, is -`half` steps: Q4_0 and Q5_0."""
 
     def round_(x: Tensor) -> Tensor:
         step = x.gather(-1, x.abs().argmax(-1, keepdim=True)) / -half
@@ -65,8 +65,11 @@ KINDS: dict[int, Callable[[Tensor], Tensor]] = {
 }
 
 
-def as_stored(weights: Tensor, kind: int) -> Tensor:
-    """Rounded to what a file of this kind holds, the same shape; another kind's as they are."""
+def round_as_stored(weights: Tensor, kind: int) -> Tensor:
+    """Return the weights rounded as a file of this ggml type holds them, in the same shape.
+
+    Types that KINDS does not list are not rounded.
+    """
     known = KINDS.get(kind)
     return weights if known is None else known(weights.view(-1, BLOCK)).view_as(weights)
 
@@ -74,7 +77,7 @@ def as_stored(weights: Tensor, kind: int) -> Tensor:
 class _Rounded(Function):
     @staticmethod
     def forward(_ctx: Any, weights: Tensor, kind: int, type: torch.dtype) -> Tensor:
-        return as_stored(weights, kind).to(type)
+        return round_as_stored(weights, kind).to(type)
 
     @staticmethod
     def backward(_ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
@@ -82,10 +85,10 @@ class _Rounded(Function):
 
 
 @contextmanager
-def rounded(model: Decoder, kinds: Mapping[str, int], bf16: bool) -> Iterator[None]:
-    """Within it the model computes with its weights as stored by these ggml types, by tensors' names."""
+def rounded_weights(model: Decoder, kinds: Mapping[str, int], bf16: bool) -> Iterator[None]:
+    """Let the model compute with rounded weights within the block; `kinds` are ggml types by tensor name."""
     type_ = torch.bfloat16 if bf16 else torch.float32
-    model.instead = {
+    model.replacements = {
         key: _Rounded.apply(weights, kinds[name_of(key)], type_)
         for key, weights in model.weights.items()
         if kinds.get(name_of(key)) in KINDS
@@ -93,4 +96,4 @@ def rounded(model: Decoder, kinds: Mapping[str, int], bf16: bool) -> Iterator[No
     try:
         yield
     finally:
-        model.instead = {}
+        model.replacements = {}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from models.assets import asset
 
-USUAL = 300_000  # bytes of a language, before they are compressed
+USUAL = 300_000  # bytes per language, uncompressed
 SIZES = {"en": 1_500_000, "de": 1_000_000, "fr": 1_000_000, "es": 1_000_000, "it": 750_000, "pt": 750_000}
 LANGUAGES = (
     *("ar", "ca", "cs", "de", "el", "en", "es", "fa", "fi", "fr", "hi", "hu", "id", "it", "ja", "nl", "pl", "pt", "ro"),
@@ -41,14 +41,14 @@ def main() -> None:
             for name in FILES.get(language, SENT_IN)
             for line in (data / language / name).read_text("utf-8").splitlines()
         }
-        text = drawn(sorted(found - {""}), SIZES.get(language, USUAL))
+        text = sample_sentences(sorted(found - {""}), SIZES.get(language, USUAL))
         packed = lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
         asset(f"phrases/{language}.txt.xz").write_bytes(packed)
         print(f"{language:6} {text.count(chr(10)):6,} sentences, {len(packed):9,} bytes", file=sys.stderr)
 
 
-def drawn(sentences: list[str], size: int) -> str:
-    """As many of them as fit, a line each."""
+def sample_sentences(sentences: list[str], size: int) -> str:
+    """Return a random selection of the sentences that fits into `size` bytes, one per line."""
     random.Random(0).shuffle(sentences)
     lines, taken = [], 0
     for sentence in sentences:

@@ -1,4 +1,4 @@
-"""What a model said of each chat before the training, computed once: the states that went into its head."""
+"""Caches what the model before the training computes for each chat: the states that go into its head."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from training.data import Example
 from training.model import Decoder
 
 
-class Taught:
-    """By `teacher`, whose weights stay as they are."""
+class TeacherStates:
+    """States of `teacher`, whose weights stay unchanged."""
 
     def __init__(self, teacher: Decoder) -> None:
         teacher.requires_grad_(False)
@@ -23,7 +23,10 @@ class Taught:
         return self._teacher.head()
 
     def states(self, batch: Batch) -> Tensor:
-        """Behind the last layer and its norm, for each of the batch's rows: [rows, embedding], of the head's type."""
+        """Return the states after the last layer and its norm for the batch's rows.
+
+        They are [rows, embedding], in the type of the head.
+        """
         if any(example not in self._states for example in batch.examples):
             self._add(batch)
         return torch.cat([self._states[example] for example in batch.examples])[batch.chosen]

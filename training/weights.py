@@ -1,4 +1,4 @@
-"""A GGUF file's weights as arrays of numbers, and back into a file with the same metadata. Knows no training."""
+"""Reads a GGUF file's weights as arrays, and writes arrays into a file with the same metadata."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.failures import CommandFailure
-from engine.speculative.exits import KEY
+from engine.speculative.exits import EXIT_LAYER_KEY
 from models.header import Header
 
 Arrays = dict[str, NDArray[np.float32]]
-QUANTISED = {  # by a name: of a file, and of its matrices
+QUANTISED = {  # by name: type of the file, and type of its matrices
     "Q8_0": (gguf.LlamaFileType.MOSTLY_Q8_0, gguf.GGMLQuantizationType.Q8_0),
     "F16": (gguf.LlamaFileType.MOSTLY_F16, gguf.GGMLQuantizationType.F16),
 }
-OURS = {"general.architecture", "general.file_type", "general.quantization_version", KEY}  # written anew
+OURS = {"general.architecture", "general.file_type", "general.quantization_version", EXIT_LAYER_KEY}  # set by `_write`
 
 
 def read_weights(path: Path) -> Arrays:
-    """Every tensor by its name, dequantised, slowest dimension first. Raises Failure."""
+    """Return every tensor by name, dequantised, slowest dimension first. Raises Failure."""
     try:
         reader = gguf.GGUFReader(path)
         return {
@@ -45,15 +45,16 @@ def read_weights(path: Path) -> Arrays:
 
 
 def write_weights(path: Path, like: Path, weights: Mapping[str, NDArray[np.float32]], layer: int) -> None:
-    """A file with the metadata of `like` and the number of layers that draft, all in F32. Replaces `path` at once.
+    """Write an F32 file with the metadata of `like` and the number of layers that draft, replacing `path` atomically.
 
-    Raises Failure where there is no room for it."""
+    Raises Failure if it cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     try:
         _write(Path(name), gguf.GGUFReader(like), weights, layer)
-        replace(Path(name), path)
+        move_into_place(Path(name), path)
     except OSError as error:
         raise CommandFailure("unwritable", f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
@@ -69,7 +70,7 @@ def _write(path: Path, reader: gguf.GGUFReader, weights: Mapping[str, NDArray[np
         of = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
         writer.add_key_value(field.name, field.contents(), kind, sub_type=of)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    writer.add_uint32(KEY, layer)
+    writer.add_uint32(EXIT_LAYER_KEY, layer)
     for name, array in weights.items():
         writer.add_tensor(name, np.ascontiguousarray(array, np.float32))
     writer.write_header_to_file()
@@ -84,22 +85,24 @@ def _contents(reader: gguf.GGUFReader, key: str) -> Any:
 
 
 def file_type(path: Path) -> int:
-    """llama.cpp's number for how the file is quantised; that of F16 where it does not say."""
+    """Return llama.cpp's number for the file's quantisation; that of F16 if the file does not say."""
     found = _contents(gguf.GGUFReader(path), "general.file_type")
     return int(found) if found is not None else int(gguf.LlamaFileType.MOSTLY_F16)
 
 
-def replace(made: Path, path: Path) -> None:
-    """Put a finished file in place of another, or of none; it is on the disk before."""
+def move_into_place(made: Path, path: Path) -> None:
+    """Flush a finished file to disk, and move it to `path`."""
     with made.open("rb") as file:
         os.fsync(file.fileno())
     made.chmod(0o644)
     made.replace(path)
 
 
-def stored(header: Header, quantise: str | None) -> tuple[int, dict[str, int]]:
-    """How a file is quantised that is asked for by a name of QUANTISED, or that is as the model's own is: llama.cpp's
-    number, and ggml's types of its tensors."""
+def stored_types(header: Header, quantise: str | None) -> tuple[int, dict[str, int]]:
+    """Return llama.cpp's number for the quantisation, and the ggml type of each tensor.
+
+    `quantise` is a name of QUANTISED; None means the quantisation of the model's own file.
+    """
     if quantise is None:
         return file_type(header.path), {tensor.name: tensor.type for tensor in header.tensors}
     of_file, of_matrix = QUANTISED[quantise]

@@ -1,6 +1,3 @@
-"""Files that go along with a message: read in a process of their own, cut into parts, fitted into the context.
+"""Attached files: read in a process of their own, cut into parts, fitted into the context; may import `services`."""
 
-Knows no Qt but in `reader`, which runs that process.
-"""
-
-READ_FILE = "--read-file"  # what a packaged app is started with to read one file
+READ_FILE = "--read-file"  # the option with which a packaged app reads one file

@@ -1,4 +1,4 @@
-"""A file's text that goes along with a message: its name, its parts, which of them are sent; or why there is none."""
+"""A file's extracted text, its parts, and which parts are sent; or why there is no text."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from typing import Literal
 
 from app.words import mark, tr
 
-Kind = Literal["text", "code", "table", "web", "pdf", "word", "pasted"]
+AttachmentKind = Literal["text", "code", "table", "web", "pdf", "word", "pasted"]
 MOST_NAME = 120  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """`size`: the file's bytes. `parts`: (begin, end) in `text`, which overlap. `pages`: where each page begins in it.
+    """The text of an attached file.
 
-    `sent`: indices of the parts that the model reads, in order; None: the whole text."""
+    Attributes:
+        size: bytes of the file.
+        parts: (begin, end) of each part in `text`; parts overlap.
+        pages: where each page begins in `text`.
+        sent: indices of the parts that the model reads, in order; None for the whole text.
+    """
 
     name: str
-    kind: Kind
+    kind: AttachmentKind
     size: int
     text: str
     parts: tuple[tuple[int, int], ...] = ()
@@ -34,7 +39,7 @@ class Attachment:
         return self.text[begin:end]
 
     def pages_of(self, index: int) -> tuple[int, int] | None:
-        """First and last page of a part, counted from 1; None where the file has no pages."""
+        """Return the first and last page of a part, counted from 1; None if the file has no pages."""
         if not self.pages:
             return None
         begin, end = self.parts[index]
@@ -42,10 +47,10 @@ class Attachment:
 
 
 def clean_name(name: str) -> str:
-    """A file's name as one short line: no control or direction characters, no lone surrogates."""
+    """Return a file's name as one short line without control or direction characters and lone surrogates."""
     name = name.encode("utf-8", "replace").decode()
     kept = "".join(c for c in name if unicodedata.category(c) not in ("Cc", "Cf", "Zl", "Zp")).strip()
-    if len(kept) > MOST_NAME:  # its end tells what it is
+    if len(kept) > MOST_NAME:  # keep the end, which has the extension
         kept = f"{kept[: MOST_NAME - 20]}…{kept[-19:]}"
     return kept or "file"
 
@@ -78,7 +83,7 @@ SENTENCES = {
 
 
 class Refused(Exception):
-    """`code` is one of SENTENCES; `values` are numbers and words for it, but for the name."""
+    """A file that cannot be attached; `code` is a key of SENTENCES, and `values` fill its placeholders."""
 
     def __init__(self, code: str, **values: str) -> None:
         super().__init__(code)
@@ -86,14 +91,14 @@ class Refused(Exception):
 
 
 def sentence(code: str, name: str, values: dict[str, str] | None = None) -> str:
-    """What the user reads."""
+    """Return the sentence for the user."""
     return tr(SENTENCES.get(code, SENTENCES["crashed"]), **({"reason": "", "size": ""} | (values or {})), name=name)
 
 
 # --- cut into parts of about 300 tokens, overlapping a little, at borders of paragraphs where there are ---------------
 
 PART = 300  # tokens, as estimated
-UNIT = 90  # no piece that is longer is repeated in the next part
+UNIT = 90  # tokens of the longest piece; pieces up to OVERLAP are repeated in the next part
 OVERLAP = 60
 LETTERS_A_TOKEN = 4
 WIDE = re.compile(r"[\u2e80-\U0003ffff]")  # about a token each
@@ -103,13 +108,13 @@ SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 
 
 def estimated_tokens(text: str) -> float:
-    """Good to a third for text in most languages; the engine counts exactly."""
+    """Estimate the tokens of a text, within a third in most languages; the engine counts exactly."""
     wide = len(WIDE.findall(text))
     return wide + (len(text) - wide) / LETTERS_A_TOKEN
 
 
 def parts_of(text: str) -> tuple[tuple[int, int], ...]:
-    """(begin, end) of each part; together they cover everything but blanks at the ends."""
+    """Return (begin, end) of each part; together they cover everything except blanks at the ends."""
     units = [(begin, end, estimated_tokens(text[begin:end])) for begin, end in _units(text, 0, len(text))]
     parts: list[tuple[int, int]] = []
     first, size = 0, 0.0
@@ -122,7 +127,7 @@ def parts_of(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _overlap(units: list[tuple[int, int, float]], first: int, last: int) -> tuple[int, float]:
-    """The unit at which the next part begins, and the tokens of what it repeats."""
+    """Return the unit at which the next part begins, and the tokens that it repeats."""
     repeated, begin = 0.0, last + 1
     while begin - 1 > first and repeated + units[begin - 1][2] <= OVERLAP:
         begin -= 1
@@ -133,7 +138,7 @@ def _overlap(units: list[tuple[int, int, float]], first: int, last: int) -> tupl
 def _units(
     text: str, begin: int, end: int, borders: tuple[re.Pattern[str], ...] = (PARAGRAPH, LINE, SENTENCE)
 ) -> Iterator[tuple[int, int]]:
-    """Paragraphs, or where they are long their lines, sentences, or pieces of them; blanks belong to what is before."""
+    """Yield paragraphs, or for long ones their lines, sentences, or pieces; blanks belong to the unit before them."""
     if estimated_tokens(text[begin:end]) <= UNIT:
         if text[begin:end].strip():
             yield begin, end
@@ -153,13 +158,13 @@ def _units(
 
 
 def with_attachments(attachments: Iterable[Attachment], question: str) -> str:
-    """A user's message as the model sees it."""
+    """Return a user's message as the model sees it: attachments, then the question."""
     blocks = [block_of(attachment) for attachment in attachments if attachment.sent != ()]
     return "\n\n".join([*blocks, question] if question else blocks)
 
 
 def block_of(attachment: Attachment) -> str:
-    """The name, and the text in a fence that it cannot close: longer than any row of backticks in it."""
+    """Return the name and the fenced text; the fence is longer than any row of backticks in the text."""
     text = attachment.text.strip("\n") if attachment.sent is None else _parts(attachment)
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -174,7 +179,7 @@ def _heading(attachment: Attachment) -> str:
 
 
 def _parts(attachment: Attachment) -> str:
-    """Neighbours are joined without their overlap; gaps are marked."""
+    """Return the sent parts; neighbours are joined without their overlap, and gaps are marked."""
     pieces = []
     for run in runs(attachment.sent or ()):
         begin, end = attachment.parts[run[0]][0], attachment.parts[run[-1]][1]
@@ -184,7 +189,7 @@ def _parts(attachment: Attachment) -> str:
 
 
 def runs(numbers: Iterable[int]) -> list[list[int]]:
-    """Ascending numbers as runs of neighbours: 1 2 3 7 gives [1 2 3] [7]."""
+    """Split ascending numbers into runs of neighbours: 1 2 3 7 gives [1 2 3] [7]."""
     found: list[list[int]] = []
     for number in numbers:
         if found and found[-1][-1] == number - 1:

@@ -1,6 +1,6 @@
 """The process that reads one file: `python -m app.attachments.child PATH` writes one line of JSON and ends.
 
-A hostile file can make a reader compute for ever or fill the memory; here that ends this process, not the window's.
+A hostile file can make a library compute for ever or fill the memory; here that ends this process, not the window's.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ import msgspec
 import psutil
 
 from app.attachments.attachment import Refused
-from app.attachments.reading import Extracted, read_file
+from app.attachments.extraction import Extracted, read_file
 from common.confinement import Rights, confine
 
 MOST_MEMORY = 1 << 30  # bytes
-ROOM = 1 << 30  # of addresses, for what is mapped and not used
+ROOM = 1 << 30  # bytes of address space for mapped but unused memory
 MOST_SECONDS = 60.0
 _writing = threading.Lock()
 log = logging.getLogger(__name__)
 
 
 class Reply(msgspec.Struct):
-    """What the process writes: the file's text, or why there is none."""
+    """The output of the process: the file's text, or why there is none."""
 
     file: Extracted | None = None
     refused: str = ""
     values: dict[str, str] = {}
 
 
-def confined(path: str) -> int:
-    """The file is all that this process may read besides its own program; it writes nothing, starts nothing."""
+def read_confined(path: str) -> int:
+    """Confine this process and read the file: it reads nothing else but its program, writes and starts nothing."""
     confine(Rights(read=(Path(path),), processes=False, memory=MOST_MEMORY))
     return main(path)
 
 
 def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) -> int:
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it has something to say about every damaged object
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs a line for each damaged object
     _limit_memory(memory + ROOM)
     threading.Thread(target=_watch, args=(seconds, memory), daemon=True).start()
     try:
@@ -52,7 +52,7 @@ def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) ->
     except MemoryError:
         _reply(Reply(refused="memory"))
     except Exception:
-        # Whatever a hostile file brings out of the libraries that read it.
+        # A hostile file can make the libraries raise anything.
         log.exception("%s", path)
         _reply(Reply(refused="damaged"))
     return 0
@@ -66,7 +66,7 @@ def _reply(reply: Reply) -> None:
 
 
 def _limit_memory(most: int) -> None:
-    """Where the system can, a single huge allocation fails before it is used."""
+    """Limit the address space where the system can, so that a huge allocation fails before it is used."""
     try:
         import resource
     except ImportError:  # Windows
@@ -87,4 +87,4 @@ def _watch(seconds: float, memory: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(confined(sys.argv[1]))
+    sys.exit(read_confined(sys.argv[1]))

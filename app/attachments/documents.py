@@ -1,6 +1,7 @@
-"""The text of documents: PDF files page by page, Word documents (.docx) with their tables.
+"""Text of documents: PDF files page by page, Word documents (.docx) with their tables.
 
-What reads them is imported only for a file of its kind: each takes a quarter of a second."""
+The libraries are imported only for a file of their kind, because each import takes a quarter of a second.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MOST_PAGES = 2_000
 MOST_UNPACKED = 200 << 20  # bytes of a Word document, pictures included
 MOST_FILES = 5_000
-MOST_RATIO = 200  # of the text: real documents shrink to a tenth, at most to a fiftieth
+MOST_RATIO = 200  # of the text; real documents shrink to a tenth, at most to a fiftieth
 MAIN = "word/document.xml"
 BROKEN = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, EOFError, NotImplementedError, zlib.error,
@@ -31,7 +32,7 @@ Errors = tuple[type[Exception], ...]
 
 
 def pages_of_pdf(path: Path) -> list[str]:
-    """The text of each page, empty where there is none. Raises Refused."""
+    """Return the text of each page, "" for a page without text. Raises Refused."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
@@ -57,7 +58,7 @@ def pages_of_pdf(path: Path) -> list[str]:
 
 
 def _page(reader: PdfReader, number: int, broken: Errors) -> str | None:
-    """None for a page that is damaged; the others can still be read."""
+    """Return the page's text; None if the page is damaged, because the others can still be read."""
     try:
         return clean(reader.pages[number].extract_text())
     except broken:
@@ -65,7 +66,7 @@ def _page(reader: PdfReader, number: int, broken: Errors) -> str | None:
 
 
 def text_of_document(path: Path) -> str:
-    """Paragraphs and rows of tables in their order. Raises Refused."""
+    """Return paragraphs and table rows in their order. Raises Refused."""
     import docx
     from docx.opc.exceptions import OpcError
     from lxml.etree import LxmlError
@@ -113,6 +114,6 @@ def _paragraph(paragraph: Paragraph) -> str:
 
 def _rows(table: Table) -> Iterator[str]:
     for row in table.rows:
-        # A merged cell comes once for each column; its element is one.
+        # A merged cell is listed once for each column, with the same element.
         cells = list({id(cell._tc): cell for cell in row.cells}.values())  # noqa: SLF001
         yield "| " + " | ".join(" ".join(" ".join(_lines(cell)).split()) for cell in cells) + " |"

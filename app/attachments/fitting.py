@@ -1,4 +1,4 @@
-"""What of the files goes into the context: how much room there is, and which parts are sent where it is too little."""
+"""What of the files fits into the context: how much room there is, and which parts are sent if it is too little."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import cached_property
 
 from app.attachments.attachment import Attachment, estimated_tokens
 
-ANSWER_SHARE = 4  # of the context at most is kept free for the answer
+ANSWER_SHARE = 4  # at most 1/4 of the context is kept free for the answer
 ANSWER_TOKENS = 1024
-MOST_PARTS = 12  # that match: more are read slowly and confuse a small model
+MOST_PARTS = 12  # matching parts that are sent; more take long to read and confuse a small model
 HEADING = 24  # tokens of an attachment's name and fence, and of a part's mark
 MARGIN = 1.05  # a part's tokens are estimated from the whole text's
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedFile:
     """A file and the tokens of its whole text."""
 
     attachment: Attachment
@@ -29,47 +29,49 @@ class Counted:
         return self.tokens / max(1.0, estimated_tokens(self.attachment.text))
 
     def part_tokens(self, index: int) -> int:
-        """Estimated from how many the whole text has."""
+        """Estimate the tokens of a part from the number that the whole text has."""
         return round(estimated_tokens(self.attachment.part(index)) * self._ratio * MARGIN) + 8
 
 
-def room_for_files(n_ctx: int, history: int) -> int:
-    """Tokens of files and question that fit beside `history` tokens of chat and an answer."""
-    return max(0, n_ctx - history - min(n_ctx // ANSWER_SHARE, ANSWER_TOKENS) - HEADING)
+def room_for_files(n_ctx: int, chat_tokens: int) -> int:
+    """Return how many tokens of files and question fit beside `chat_tokens` and an answer."""
+    return max(0, n_ctx - chat_tokens - min(n_ctx // ANSWER_SHARE, ANSWER_TOKENS) - HEADING)
 
 
-def without_question(room: int, question: str) -> int:
-    """What of `room` the question, as typed so far, leaves for files."""
+def room_beside_question(room: int, question: str) -> int:
+    """Return how much of `room` the question, as typed so far, leaves for files."""
     return max(0, room - round(estimated_tokens(question) * 1.3))
 
 
-def needed(files: Sequence[Counted]) -> int:
-    """Tokens of all files, headings included."""
+def tokens_needed(files: Sequence[CountedFile]) -> int:
+    """Return the tokens of all files, including headings."""
     return sum(file.tokens + HEADING for file in files)
 
 
-def from_the_beginning(files: Sequence[Counted], room: int) -> tuple[Attachment, ...]:
-    """As many parts of each file, in order, as fit; files that fit as they are stay whole."""
+def from_the_beginning(files: Sequence[CountedFile], room: int) -> tuple[Attachment, ...]:
+    """Return the files with as many of their first parts as fit; files that fit whole stay whole."""
     chosen = []
     for file in files:
         if file.tokens + HEADING <= room:
             chosen.append(file.attachment)
             room -= file.tokens + HEADING
             continue
-        sent = _as_fit(file, room)
+        sent = _parts_that_fit(file, room)
         room -= HEADING + sum(file.part_tokens(index) for index in sent)
         chosen.append(replace(file.attachment, sent=tuple(sent)))
     return tuple(chosen)
 
 
-def best_matching(files: Sequence[Counted], question: str, room: int) -> tuple[Attachment, ...]:
-    """The parts that match the question best; where none does, the beginning and parts from all over the file.
+def best_matching(files: Sequence[CountedFile], question: str, room: int) -> tuple[Attachment, ...]:
+    """Return the files with the parts that match the question best.
 
-    Small files, up to half the room together, stay whole. Takes up to a second: not for the window's thread."""
+    If no part matches, the beginning and parts from all over the file are sent. Small files, up to half the room
+    together, stay whole. Takes up to a second, so do not call this in the window's thread.
+    """
     whole = _small(files, room // 2)
-    room -= needed([files[number] for number in whole])
+    room -= tokens_needed([files[number] for number in whole])
     large = [number for number in range(len(files)) if number not in whole]
-    order = ranked([_texts(files[number].attachment) for number in large], question)
+    order = ranked([_part_texts(files[number].attachment) for number in large], question)
     matched = bool(order)
     sent: dict[int, list[int]] = {number: [] for number in large}
     room -= HEADING * len(large)
@@ -88,7 +90,7 @@ def best_matching(files: Sequence[Counted], question: str, room: int) -> tuple[A
     )
 
 
-def _as_fit(file: Counted, room: int) -> list[int]:
+def _parts_that_fit(file: CountedFile, room: int) -> list[int]:
     room -= HEADING
     sent = []
     for index in range(len(file.attachment.parts)):
@@ -99,8 +101,8 @@ def _as_fit(file: Counted, room: int) -> list[int]:
     return sent
 
 
-def _small(files: Sequence[Counted], room: int) -> set[int]:
-    """The numbers of the smallest files that fit into `room` together; never all of them."""
+def _small(files: Sequence[CountedFile], room: int) -> set[int]:
+    """Return the numbers of the smallest files that fit into `room` together; never all of them."""
     found: set[int] = set()
     for number in sorted(range(len(files)), key=lambda number: files[number].tokens)[:-1]:
         room -= files[number].tokens + HEADING
@@ -110,12 +112,12 @@ def _small(files: Sequence[Counted], room: int) -> set[int]:
     return found
 
 
-def _texts(attachment: Attachment) -> list[str]:
+def _part_texts(attachment: Attachment) -> list[str]:
     return [attachment.part(index) for index in range(len(attachment.parts))]
 
 
-def _spread(files: Sequence[Counted]) -> list[tuple[int, int]]:
-    """(file, part): the beginning of each file, then parts at even distances, the widest gaps first."""
+def _spread(files: Sequence[CountedFile]) -> list[tuple[int, int]]:
+    """Return (file, part): the beginning of each file, then parts at even distances, the widest gaps first."""
     order = []
     for at, file in enumerate(files):
         count = len(file.attachment.parts)
@@ -125,7 +127,7 @@ def _spread(files: Sequence[Counted]) -> list[tuple[int, int]]:
 
 
 def _halves(steps: list[int]) -> list[int]:
-    """First, last, then the middles: so that what fits is spread, however little it is."""
+    """Order steps as first, last, then the middles, so that even a few of them are spread over the file."""
     if len(steps) < 3:
         return steps
     queue, order = [(0, len(steps) - 1)], [steps[0], steps[-1]]
@@ -143,7 +145,7 @@ def _halves(steps: list[int]) -> list[int]:
 
 WORD = re.compile(r"[\u2e80-\U0003ffff]+|[^\W_]+")
 NEAR = 0.25  # of the best score
-NOTHING = -1e-3  # a score; a word that tells something gives -0.5 or more
+NOTHING = -1e-3  # a score; a distinguishing word gives -0.5 or less
 COMMON_WORDS = """
 a about an and any are as at be been by can could did do does for from had has have he her his how i if in is it
 its me my no not of on or our please say she so some tell than that the their them then there these they this to
@@ -154,10 +156,11 @@ COMMON_CHINESE = "的了吗呢是在和与我你他她它这那有什么怎么�
 
 
 def ranked(texts: Sequence[Sequence[str]], question: str) -> list[tuple[int, int]]:
-    """(text, part) of the parts that match the question, the best one first, in a tie the earlier one.
+    """Return (text, part) of the parts that match the question, the best first; ties go to the earlier part.
 
-    Left out is what shares only words with the question that are everywhere in the texts: it tells nothing, and is
-    read slowly. Empty where no part tells more than the others."""
+    Parts that share only words with the question that are in most parts are left out: such words do not distinguish
+    parts, and reading costs time. Empty if no part matches better than the others.
+    """
     words = list(dict.fromkeys(query_words(question)))
     if not words:
         return []
@@ -171,13 +174,13 @@ def ranked(texts: Sequence[Sequence[str]], question: str) -> list[tuple[int, int
         )
         query = " OR ".join(f'"{word}"' for word in words)
         rows = db.execute("SELECT rowid, bm25(part) FROM part WHERE part MATCH ? ORDER BY 2, 1", (query,)).fetchall()
-        return [places[row] for row in _telling(rows, len(places))]
+        return [places[row] for row in _near_best(rows, len(places))]
     finally:
         db.close()
 
 
-def _telling(rows: Sequence[tuple[int, float]], parts: int) -> list[int]:
-    """Of (row, score), best and most negative first, the rows that are near the best."""
+def _near_best(rows: Sequence[tuple[int, float]], parts: int) -> list[int]:
+    """Return the rows with a score near the best one; `rows` are (row, score), the best and most negative first."""
     if not rows:
         return []
     best = rows[0][1]
@@ -187,7 +190,7 @@ def _telling(rows: Sequence[tuple[int, float]], parts: int) -> list[int]:
 
 
 def searched(text: str) -> list[str]:
-    """Words in small letters; Chinese, Japanese and Korean, which have no blanks, as pairs of characters."""
+    """Split text into lower-case words; Chinese, Japanese and Korean, without blanks, into pairs of characters."""
     found: list[str] = []
     for word in WORD.findall(text.lower()):
         if word[0] < "\u2e80" or len(word) == 1:
@@ -198,7 +201,7 @@ def searched(text: str) -> list[str]:
 
 
 def query_words(question: str) -> list[str]:
-    """The words that tell something; all of them where none does."""
+    """Return the question's words that carry meaning; if there are none, all that are not in COMMON."""
     words = searched(question)
     telling = [word for word in words if word not in COMMON and not set(word) <= set(COMMON_CHINESE)]
     return telling or [word for word in words if word not in COMMON]

@@ -1,4 +1,4 @@
-"""Bytes of a text file to text: which encoding it is in, or that it is no text; and what a web page says."""
+"""Decoding of text files: which encoding the bytes are in, or that they are not text; and the text of web pages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from app.attachments.attachment import Refused
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, because its mark begins with UTF-16's
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE = 65_536  # bytes or characters that are enough to tell
+SAMPLE = 65_536  # bytes or characters that are inspected
 CONTROLS = frozenset(map(chr, (*range(9), 11, *range(14, 27), *range(28, 32), 127)))
 
 
 def decode(raw: bytes) -> str:
-    """The text, lines ending in newlines only. Raises Refused for what is no text."""
+    """Return the text with newlines as line ends; raise Refused if the bytes are not text."""
     text = _decoded(raw)
     sample = text[:SAMPLE]
     if sum(map(CONTROLS.__contains__, sample)) * 50 > len(sample):
@@ -32,7 +32,7 @@ def decode(raw: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that can be stored, shown and sent: no control characters, no lone surrogates."""
+    """Remove control characters and lone surrogates, so that the text can be stored, shown and sent."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").replace("\ufeff", "")
     text = text.encode("utf-8", "replace").decode()
     return text.translate(dict.fromkeys(map(ord, CONTROLS)))
@@ -57,7 +57,7 @@ def _decoded(raw: bytes) -> str:
 
 
 def _wide(raw: bytes) -> str | None:
-    """UTF-16 without a mark: of Western text every other byte is zero."""
+    """Decode UTF-16 without a byte order mark, recognised by zero in every other byte of Western text; else None."""
     sample = raw[:SAMPLE]
     for name, high in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
         low = sample[::2] if name == "utf-16-le" else sample[1::2]
@@ -66,22 +66,22 @@ def _wide(raw: bytes) -> str | None:
     return None
 
 
-# Most letters of these scripts are bytes above 127; of Latin ones, a few.
-# --- encodings from before Unicode, told from the bytes: of a few words it may be wrong -------------------------------
+# --- encodings from before Unicode, guessed from the bytes: for a few words the guess may be wrong --------------------
 
+# In these scripts most letters are bytes above 127; in Latin ones, a few.
 OTHER_SCRIPTS = ["gb18030", "shift_jis", "euc_jp", "big5", "euc_kr", "cp1251", "koi8_u", "cp866", "cp1253"]
 EASTERN = ("shift_jis", "euc_jp", "big5", "euc_kr")
 LATIN = ["cp1252", "cp1250"]
 HIGH = re.compile(rb"[\x80-\xff]+")
-LONG_RUN = 2  # bytes above 127 in a row, on average: of Latin letters it is little more than one
+LONG_RUN = 2  # average run of bytes above 127; in Latin scripts it is little more than one
 ENOUGH = 20_000  # bytes
 MOST_LINES = 500
 TURKISH, ICELANDIC, CENTRAL = "ğışĞİŞ", "áéíóúæðþ", "ąłśżźšžĄŁŚŻŹŠŽ"
-FEW = 40  # letters, of which a language cannot be told
+FEW = 40  # bytes above 127, too few to recognise a language
 
 
 def encoding_of(raw: bytes) -> str:
-    """A codec's name for a text with bytes above 127 that is not UTF-8. Raises Refused for what is no text."""
+    """Return the codec for text with bytes above 127 that is not UTF-8; raise Refused if the bytes are not text."""
     sample = _sample(raw)
     runs = [len(run) for run in HIGH.findall(sample)]
     if sum(runs) >= LONG_RUN * len(runs):
@@ -92,7 +92,7 @@ def encoding_of(raw: bytes) -> str:
 
 
 def _sample(raw: bytes) -> bytes:
-    """The first lines that say something: those of plain ASCII are the same in all encodings."""
+    """Return the first lines with bytes above 127; plain ASCII lines are the same in all encodings."""
     lines = []
     size = 0
     for line in islice(filter(HIGH.search, raw.splitlines()), MOST_LINES):
@@ -104,13 +104,13 @@ def _sample(raw: bytes) -> bytes:
 
 
 def _guess(sample: bytes, names: list[str]) -> str:
-    """The likeliest; "" if the bytes make sense in none."""
+    """Return the likeliest encoding; "" if the bytes make sense in none."""
     best = from_bytes(sample, cp_isolation=names, preemptive_behaviour=False).best()
     return best.encoding if best is not None else ""
 
 
 def _latin(sample: bytes) -> str:
-    """Western Europe's, unless the letters are Poland's and its neighbours', or Turkey's."""
+    """Return a Latin encoding: Western Europe's, or that of Poland and its neighbours or Turkey by their letters."""
     western = sample.decode("cp1254", "replace")
     if _count(western, TURKISH) > _count(western, ICELANDIC) / 4:
         name = "cp1254"
@@ -129,7 +129,7 @@ def _count(text: str, letters: str) -> int:
 
 
 def _is_chinese(sample: bytes) -> bool:
-    """GB18030, where most of it is punctuation and the common characters."""
+    """Return whether the bytes are GB18030, where most characters are punctuation and common characters."""
     try:
         text = sample.decode("gb18030")
     except UnicodeDecodeError:
@@ -156,7 +156,7 @@ HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 
 
 def text_of_page(source: str) -> str:
-    """The page's text: headings and list items marked, cells of a table's row between bars."""
+    """Return the page's text; headings and list items are marked, and the cells of a table row stand between bars."""
     parser = _Page()
     parser.feed(source)
     parser.close()
@@ -169,7 +169,7 @@ class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
-        self._dropped: list[str] = []  # the open elements that are not read
+        self._dropped: list[str] = []  # open elements whose content is skipped
         self._verbatim = 0
 
     def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
@@ -190,7 +190,7 @@ class _Page(HTMLParser):
         self._verbatim += tag == "pre"
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._dropped:  # whatever was left open in it ends too
+        if tag in self._dropped:  # elements left open inside end too
             del self._dropped[self._dropped.index(tag) :]
             return
         if self._dropped:

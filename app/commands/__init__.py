@@ -1,1 +1,1 @@
-"""All that the window can be asked for, and where it is asked for: menus, keys, palette, help sheet."""
+"""Commands of the window, with menus, keys, palette and help sheet; may import settings, look, services and below."""

@@ -1,4 +1,4 @@
-"""All that can be asked of the window: one table, and the actions made of it for menus, keys, buttons and palette."""
+"""The table of all commands, and the actions built from it for menus, keys, buttons and the palette."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar, QToolButton, QWidget
 
 from app.look import live
-from app.look.live import Live, LiveAction, native, plain
+from app.look.live import Live, LiveAction, native_keys, without_mnemonic
 from app.words import mark, tr
 
 MENUS = {
@@ -24,9 +24,11 @@ MENUS = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`title` with & before the letter that chooses it in its menu; the first of `keys` is the one that is shown.
+    """Command of the window, or, without a name, the separator between two groups of a menu.
 
-    `icon` and `tip` are those of its button. Without a name it is the line between two groups of a menu."""
+    `title` has & before its letter in the menu; the first of `keys` is the one that is shown. `icon` and `tip` are
+    those of the command's button.
+    """
 
     menu: str
     name: str = ""
@@ -84,48 +86,51 @@ COMMANDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceKey:
-    """Keys that mean something only where the focus is: in a `place`, a key of PLACES. `name`: what the widget does."""
+class FocusKey:
+    """Keys that a widget handles itself while it has the focus.
 
-    place: str
+    `area` is the focused part of the window, a key of FOCUS_AREAS; `name` is what the widget does.
+    """
+
+    area: str
     name: str
     title: str
     keys: tuple[str, ...]
 
 
-PLACES = {
+FOCUS_AREAS = {
     "writing": mark("While writing"),
     "message": mark("On a message"),
     "list": mark("In the chat list"),
     "file": mark("On an attached file"),
     "anywhere": mark("Everywhere"),
 }
-IN_PLACE = (
-    PlaceKey("writing", "send", mark("Send message"), ("Return",)),
-    PlaceKey("writing", "line", mark("New line in the message"), ("Shift+Return",)),
-    PlaceKey("message", "up", mark("Previous message"), ("Up",)),
-    PlaceKey("message", "down", mark("Next message"), ("Down",)),
-    PlaceKey("message", "previous", mark("Previous version"), ("Alt+Left",)),
-    PlaceKey("message", "next", mark("Next version"), ("Alt+Right",)),
-    PlaceKey("message", "edit", mark("Edit message"), ("F2",)),
-    PlaceKey("message", "copy", mark("Copy message"), ("Ctrl+C",)),
-    PlaceKey("message", "delete", mark("Delete message"), ("Del",)),
-    PlaceKey("list", "open", mark("Open chat or collapse folder"), ("Return",)),
-    PlaceKey("list", "fold", mark("Collapse folder"), ("Left",)),
-    PlaceKey("list", "unfold", mark("Expand folder"), ("Right",)),
-    PlaceKey("list", "rename", mark("Rename chat or folder"), ("F2",)),
-    PlaceKey("list", "delete", mark("Delete chats"), ("Del",)),
-    PlaceKey("list", "all", mark("Select all chats"), ("Ctrl+A",)),
-    PlaceKey("file", "show", mark("Show file text"), ("Return",)),
-    PlaceKey("file", "remove", mark("Remove file"), ("Del", "Backspace")),
-    PlaceKey("anywhere", "step", mark("Next or previous control"), ("Tab", "Shift+Tab")),
-    PlaceKey("anywhere", "menu", mark("Open the context menu"), ("Menu", "Shift+F10")),
+FOCUS_KEYS = (
+    FocusKey("writing", "send", mark("Send message"), ("Return",)),
+    FocusKey("writing", "line", mark("New line in the message"), ("Shift+Return",)),
+    FocusKey("message", "up", mark("Previous message"), ("Up",)),
+    FocusKey("message", "down", mark("Next message"), ("Down",)),
+    FocusKey("message", "previous", mark("Previous version"), ("Alt+Left",)),
+    FocusKey("message", "next", mark("Next version"), ("Alt+Right",)),
+    FocusKey("message", "edit", mark("Edit message"), ("F2",)),
+    FocusKey("message", "copy", mark("Copy message"), ("Ctrl+C",)),
+    FocusKey("message", "delete", mark("Delete message"), ("Del",)),
+    FocusKey("list", "open", mark("Open chat or collapse folder"), ("Return",)),
+    FocusKey("list", "fold", mark("Collapse folder"), ("Left",)),
+    FocusKey("list", "unfold", mark("Expand folder"), ("Right",)),
+    FocusKey("list", "rename", mark("Rename chat or folder"), ("F2",)),
+    FocusKey("list", "delete", mark("Delete chats"), ("Del",)),
+    FocusKey("list", "all", mark("Select all chats"), ("Ctrl+A",)),
+    FocusKey("file", "show", mark("Show file text"), ("Return",)),
+    FocusKey("file", "remove", mark("Remove file"), ("Del", "Backspace")),
+    FocusKey("anywhere", "step", mark("Next or previous control"), ("Tab", "Shift+Tab")),
+    FocusKey("anywhere", "menu", mark("Open the context menu"), ("Menu", "Shift+F10")),
 )
 BY_NAME = {command.name: command for command in COMMANDS if command.name}
 
 
 class CommandSet:
-    """`actions` by the commands' names. The menu bar of `window` is filled at once; `bind` gives them their work."""
+    """The window's menu bar and the `actions` behind it, by the commands' names; `bind` gives them their work."""
 
     def __init__(self, window: QMainWindow) -> None:
         self.actions: dict[str, LiveAction] = {}
@@ -138,12 +143,12 @@ class CommandSet:
                 continue
             action = LiveAction(window, command.title, command.icon, command.keys, command.tip)
             action.setIconVisibleInMenu(False)
-            action.setEnabled(False)  # until there is work for it
+            action.setEnabled(False)  # until `bind` gives it work
             self.actions[command.name] = action
             menu.addAction(action)
 
     def bind(self, name: str, work: Callable[[], object]) -> None:
-        """From now on `name` does `work`, once: a command has one meaning."""
+        """Let the command do `work`, and enable it; a command can be bound only once."""
         assert name not in self._bound, name
         self._bound.add(name)
         self.actions[name].triggered.connect(lambda: work())
@@ -154,7 +159,7 @@ class CommandSet:
 
 
 class CommandMenu(Live, QMenu):
-    """One of the menu bar."""
+    """Menu of the menu bar."""
 
     def __init__(self, title: str, bar: QMenuBar) -> None:
         super().__init__(bar)
@@ -167,7 +172,7 @@ class CommandMenu(Live, QMenu):
 
 
 class ActionButton(QToolButton):
-    """An action as an icon; a screen reader says what its tip says."""
+    """Button with an action's icon; a screen reader reads the action's tip."""
 
     def __init__(self, action: LiveAction, parent: QWidget) -> None:
         super().__init__(parent)
@@ -178,32 +183,32 @@ class ActionButton(QToolButton):
     def _name(self) -> None:
         action = self.defaultAction()
         assert isinstance(action, LiveAction)
-        self.setAccessibleName(action.words)
+        self.setAccessibleName(action.label)
 
 
 def keys_of(name: str) -> list[str]:
-    """The command's keys as the system writes them."""
-    return native(BY_NAME[name].keys)
+    """Return the command's keys as the operating system writes them."""
+    return native_keys(BY_NAME[name].keys)
 
 
 def with_keys(words: str, name: str) -> str:
-    """A tool tip: what a button does, and the key of the command that does it too."""
-    return live.with_keys(words, BY_NAME[name].keys)
+    """Return the tool tip of a button: `words`, and the first key of the command that does the same."""
+    return live.tip_with_keys(words, BY_NAME[name].keys)
 
 
 def title_of(name: str) -> str:
-    """What a command is called outside of the menus."""
-    return plain(tr(BY_NAME[name].title))
+    """Return the command's title without the & of the menus, in the user's language."""
+    return without_mnemonic(tr(BY_NAME[name].title))
 
 
-def keys_in(place: str, name: str) -> tuple[str, ...]:
-    """What does `name` where the focus is in `place`, one of PLACES."""
-    return next((one.keys for one in IN_PLACE if (one.place, one.name) == (place, name)), ())
+def keys_in(area: str, name: str) -> tuple[str, ...]:
+    """Return the keys for the action `name` while the focus is in `area`, a key of FOCUS_AREAS."""
+    return next((one.keys for one in FOCUS_KEYS if (one.area, one.name) == (area, name)), ())
 
 
-def meant(event: QKeyEvent, place: str) -> str:
-    """The name of what the key does in `place`; "" if it is none of its keys."""
+def focus_action(event: QKeyEvent, area: str) -> str:
+    """Return the name of what the pressed key does in `area`; "" if the key does nothing there."""
     modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
     key = Qt.Key.Key_Return if event.key() == Qt.Key.Key_Enter else Qt.Key(event.key())
     pressed = QKeySequence(modifiers.value | key.value)
-    return next((one.name for one in IN_PLACE if one.place == place and pressed in map(QKeySequence, one.keys)), "")
+    return next((one.name for one in FOCUS_KEYS if one.area == area and pressed in map(QKeySequence, one.keys)), "")

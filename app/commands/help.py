@@ -1,4 +1,4 @@
-"""The dialogs of the help menu: all commands with their keys, and the versions and licences of all there is."""
+"""Dialogs of the help menu: all commands with their keys, and all components with versions and licences."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.commands.commands import COMMANDS, IN_PLACE, MENUS, PLACES, keys_of, title_of
-from app.look.live import Live, native, plain
+from app.commands.commands import COMMANDS, FOCUS_AREAS, FOCUS_KEYS, MENUS, keys_of, title_of
+from app.look.live import Live, native_keys, without_mnemonic
 from app.look.theme import SIZES, bird
 from app.services.background import Background
 from app.settings.schema import choice_words
@@ -35,26 +35,27 @@ from models.default import default_model
 from models.header import read_header
 
 NAME, VERSION, LICENCE = "Chickadee", "0.1.0", "MIT"
-# What the project asks for (a test compares this with pyproject.toml); what these ask for is found from them.
+# The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
 ROOTS = (
     "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "gguf", "markdown-it-py",
     "mdit-py-plugins", "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx",
     "requests", "tomlkit", "ziamath",
 )  # fmt: skip
-INSIDE = {  # what lies in a package besides the package: its name, and the licence it has
+BUNDLED = {  # libraries inside a package, with their licence
     "pyside6-essentials": ("Qt", "LGPL-3.0-only"),
     "llama-cpp-python": ("llama.cpp, ggml", "MIT"),
     "ik-llama-cpp-python": ("ik_llama.cpp", "MIT"),
 }
-LONGEST = 80
-MEANS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}
+MAX_NAME = 80
+MECHANISMS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}
 LINE = mark("Private chat on the laptop you already have. No account; nothing you write leaves this computer.")
 
 
 class HelpSheet(Live, QDialog):
-    """All commands with their keys, made of the one table, and the keys that are no command.
+    """Sheet of all commands with their keys, and of the keys that are no command.
 
-    Not modal: it may stay open beside the work. `lines` are pairs of what is done and by which keys."""
+    The sheet is not modal and may stay open. `lines` are pairs of a title and its keys.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -97,15 +98,15 @@ class HelpSheet(Live, QDialog):
         grid.setVerticalSpacing(SIZES.gap_s)
         grid.setColumnStretch(0, 1)
         for menu, title in MENUS.items():
-            self._heading(grid, plain(tr(title)))
+            self._heading(grid, without_mnemonic(tr(title)))
             for command in COMMANDS:
                 if command.menu == menu and command.name:
                     self._line(grid, title_of(command.name), keys_of(command.name))
-        for place, title in PLACES.items():
+        for area, title in FOCUS_AREAS.items():
             self._heading(grid, tr(title))
-            for key in IN_PLACE:
-                if key.place == place:
-                    self._line(grid, tr(key.title), native(key.keys))
+            for key in FOCUS_KEYS:
+                if key.area == area:
+                    self._line(grid, tr(key.title), native_keys(key.keys))
         grid.setRowStretch(grid.rowCount(), 1)
         self._area.setWidget(sheet)
 
@@ -127,8 +128,8 @@ class HelpSheet(Live, QDialog):
 
 
 def confinement(limits: tuple[Limit, ...]) -> str:
-    """The sentence that says what the engine may and may not do on this system."""
-    how = ", ".join(MEANS[limit] for limit in limits if limit in MEANS)
+    """Return the sentence that says what the system lets the engine do."""
+    how = ", ".join(MECHANISMS[limit] for limit in limits if limit in MECHANISMS)
     if {"files", "network"} <= set(limits):
         return tr(
             "The system lets the engine open only models and its own files, and no network connections ({how}).",
@@ -152,8 +153,11 @@ def confinement(limits: tuple[Limit, ...]) -> str:
 
 
 class About(Live, QDialog):
-    """`text` is what Copy copies; `model`: the loaded one, whose library and kernels are named; `limits`: what
-    the system refuses the engine, None where none has run yet."""
+    """Dialog with versions, licences and what the engine runs on; `text` is what the Copy button copies.
+
+    `model` is the loaded model, whose library and kernels are named; `limits` is what the system denies the engine,
+    None if the engine has not run yet.
+    """
 
     def __init__(
         self, parent: QWidget, model: ModelInfo | None = None, limits: tuple[Limit, ...] | None = None
@@ -182,7 +186,7 @@ class About(Live, QDialog):
         self.copy_button.setEnabled(False)
         self.close_button.setFocus()
         self._background = Background(self)
-        self._background.run(components, self._show)  # reads what a hundred packages say of themselves: 50 ms
+        self._background.run(components, self._show)  # reads the metadata of a hundred packages: 50 ms
 
     @property
     def text(self) -> str:
@@ -278,7 +282,7 @@ class Component:
 
 
 def components() -> tuple[Component, ...]:
-    """Chickadee, the built-in model, Python, then all packages by name."""
+    """Return Chickadee, the built-in model, Python, and all packages sorted by name."""
     packages: dict[str, Component] = {}
     for root in ROOTS:
         _collect(root, packages)
@@ -301,23 +305,28 @@ def _collect(name: str, packages: dict[str, Component]) -> None:
         return
     try:
         found = metadata.distribution(name)
-    except metadata.PackageNotFoundError:  # one for another system, or a library that was left out
+    except metadata.PackageNotFoundError:  # for another system, or a library that is not installed
         return
     packages[key] = Component(found.name, found.version, licence_of(found.metadata))
-    if key in INSIDE:
-        inside, licence = INSIDE[key]
-        packages[f"{key}, inside"] = Component(f"{inside} (in {found.name})", "", licence)
+    if key in BUNDLED:
+        bundled, licence = BUNDLED[key]
+        packages[f"{key}, inside"] = Component(f"{bundled} (in {found.name})", "", licence)
     for requirement in found.requires or ():
-        wanted = re.match(r"[\w.-]+", requirement)
-        if wanted and "extra ==" not in requirement:
-            _collect(wanted[0], packages)
+        required = re.match(r"[\w.-]+", requirement)
+        if required and "extra ==" not in requirement:
+            _collect(required[0], packages)
 
 
-def licence_of(said: metadata.PackageMetadata) -> str:
-    """Packages say it in one of three places; a whole licence text instead of its name is no use here."""
+def licence_of(package: metadata.PackageMetadata) -> str:
+    """Return the licence's name from the first of three metadata fields that has one; "?" if none has.
+
+    A field that contains the whole text of a licence is skipped.
+    """
     for field in ("License-Expression", "License"):
-        text = str(said[field] or "").strip() if field in said else ""
-        if text and "\n" not in text and len(text) <= LONGEST:
+        text = str(package[field] or "").strip() if field in package else ""
+        if text and "\n" not in text and len(text) <= MAX_NAME:
             return text
-    names = [line.split("::")[-1].strip() for line in said.get_all("Classifier") or () if line.startswith("License ::")]
+    names = [
+        line.split("::")[-1].strip() for line in package.get_all("Classifier") or () if line.startswith("License ::")
+    ]
     return ", ".join(names) or "?"

@@ -1,4 +1,4 @@
-"""Ctrl+K: a line to type in and what it finds, commands and chats. Over the page, closed by Esc."""
+"""The palette (Ctrl+K): a line to type in, and the commands and chats that match. Lies over the page; Esc closes it."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from app.commands.commands import BY_NAME, keys_of
-from app.look.live import Live, LiveAction, plain
+from app.look.live import Live, LiveAction, without_mnemonic
 from app.look.theme import SIZES, label_font, theme
 from app.words import tr
 
 ENTRY = Qt.ItemDataRole.UserRole
-SHOWN = 10  # lines without scrolling
-UNSEEN = ("palette",)  # it is open already
-MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+MAX_LINES = 10  # lines that are visible without scrolling
+NOT_LISTED = ("palette",)  # the palette is already open
+LIST_KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One line: `id` is the command's name or the chat's id, `note` its keys or the place in the text.
+class PaletteEntry:
+    """Line of the palette: `id` is the command's name or the chat's id, `note` the command's key or the found words.
 
-    `message_id` is the message in which the words were found, "" for a title."""
+    `message_id` is the message that contains the words, "" for a match in the title.
+    """
 
     kind: Literal["command", "chat"]
     id: str
@@ -47,27 +48,30 @@ class Entry:
     message_id: str = ""
 
 
-Search = Callable[[str], list[Entry]]
+Search = Callable[[str], list[PaletteEntry]]
 
 
-def command_entries(actions: Mapping[str, LiveAction]) -> list[Entry]:
-    """The commands that can be used now as lines, each with its keys."""
-    usable = [(name, action) for name, action in actions.items() if action.isEnabled() and name not in UNSEEN]
-    return [Entry("command", name, plain(action.text()), ", ".join(keys_of(name)[:1])) for name, action in usable]
+def command_entries(actions: Mapping[str, LiveAction]) -> list[PaletteEntry]:
+    """Return an entry for each enabled command, with its first key."""
+    usable = [(name, action) for name, action in actions.items() if action.isEnabled() and name not in NOT_LISTED]
+    return [
+        PaletteEntry("command", name, without_mnemonic(action.text()), ", ".join(keys_of(name)[:1]))
+        for name, action in usable
+    ]
 
 
-def matching(query: str, entries: Iterable[Entry]) -> list[Entry]:
-    """The entries whose titles have all words of `query`; those with a word that begins so come first."""
+def matching_entries(query: str, entries: Iterable[PaletteEntry]) -> list[PaletteEntry]:
+    """Return the entries whose titles contain all words of `query`, matches at the beginning of words first."""
     words = query.casefold().split()
     ranked = [(rank, entry) for entry in entries if (rank := _rank(words, entry)) is not None]
     return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _rank(words: list[str], entry: Entry) -> int | None:
-    """0 where each word begins a word of the title, 1 where each is in it; None where one is missing."""
+def _rank(words: list[str], entry: PaletteEntry) -> int | None:
+    """Return 0 if each word begins a word of the title, 1 if each is contained in the title, None if one is missing."""
     titles = [entry.title.casefold()]
-    if entry.kind == "command":  # who knows the English name finds it in every language
-        titles.append(plain(BY_NAME[entry.id].title).casefold())
+    if entry.kind == "command":  # the English title finds a command in every language
+        titles.append(without_mnemonic(BY_NAME[entry.id].title).casefold())
     ranks = [_rank_in(words, title) for title in titles]
     return min((rank for rank in ranks if rank is not None), default=None)
 
@@ -79,12 +83,12 @@ def _rank_in(words: list[str], title: str) -> int | None:
 
 
 class EntryPainter(QStyledItemDelegate):
-    """The title on the left, keys or the found words softly on the right."""
+    """Painter of an entry: the title on the left, its note in a soft colour on the right."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        entry: Entry = index.data(ENTRY)
+        entry: PaletteEntry = index.data(ENTRY)
         self.initStyleOption(option, index)
         option.text = ""
         place: QRect = option.rect.adjusted(SIZES.gap_m, 0, -SIZES.gap_m, 0)
@@ -105,15 +109,18 @@ class EntryPainter(QStyledItemDelegate):
 
 
 class Palette(Live, QFrame):
-    """`chosen` carries the Entry. `search` is asked with every letter; it must answer at once."""
+    """Palette over the page `parent`; `chosen` carries the chosen PaletteEntry.
+
+    `search` is called after every letter and must return at once.
+    """
 
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget, search: Search) -> None:
         super().__init__(parent)
         self.setObjectName("palette")
-        self._search, self._over = search, parent
-        self._before: QWidget | None = None
+        self._search, self._page = search, parent
+        self._focus_before: QWidget | None = None
         self.line = QLineEdit(self)
         self.line.setObjectName("paletteLine")
         self.line.textChanged.connect(self._fill)
@@ -122,8 +129,8 @@ class Palette(Live, QFrame):
         self.list.setObjectName("paletteList")
         self.list.setItemDelegate(EntryPainter(self.list))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keys stay with the line, as in every palette
-        self.list.itemClicked.connect(self._take)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the line keeps the focus
+        self.list.itemClicked.connect(self._choose)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
         layout.addWidget(self.line)
@@ -133,9 +140,9 @@ class Palette(Live, QFrame):
         self.hide()
 
     def open(self) -> None:
-        """Come up empty; what had the focus gets it back."""
+        """Show the palette with an empty line, and remember the focus to give it back later."""
         if self.isHidden():
-            self._before = QApplication.focusWidget()
+            self._focus_before = QApplication.focusWidget()
         self.line.clear()
         self._fill("")
         self._place()
@@ -147,20 +154,20 @@ class Palette(Live, QFrame):
         if self.isHidden():
             return
         self.hide()
-        if self._before is not None and isValid(self._before):  # a rename in the list may have ended meanwhile
-            self._before.setFocus()
-        self._before = None
+        before, self._focus_before = self._focus_before, None
+        if before is not None and isValid(before):  # the editor of a name may be deleted by now
+            before.setFocus()
 
-    def entries(self) -> list[Entry]:
-        """What is offered."""
+    def shown_entries(self) -> list[PaletteEntry]:
+        """Return the entries that are listed."""
         return [self.list.item(row).data(ENTRY) for row in range(self.list.count())]
 
-    def add(self, entries: list[Entry]) -> None:
-        """Offer these too, below the others."""
-        if entries and not self.entries()[0].id:
+    def append_entries(self, entries: list[PaletteEntry]) -> None:
+        """Append these entries to the list."""
+        if entries and not self.shown_entries()[0].id:
             self.list.clear()
         for entry in entries:
-            self._offer(entry)
+            self._append(entry)
         if self.list.currentRow() < 0:
             self.list.setCurrentRow(0)
         self._place()
@@ -176,19 +183,19 @@ class Palette(Live, QFrame):
         self._place()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and watched is self._over:
+        if event.type() == QEvent.Type.Resize and watched is self._page:
             self._place()
         if watched is not self.line:
             return False
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             return self._key(event)
         if event.type() == QEvent.Type.FocusOut and not self.isHidden() and self.window().isActiveWindow():
-            self.hide()  # the focus is where the user has just put it
-            self._before = None
+            self.hide()  # the user has just moved the focus elsewhere
+            self._focus_before = None
         return False
 
     def _key(self, event: QKeyEvent) -> bool:
-        if event.key() in MOVES:
+        if event.key() in LIST_KEYS:
             QApplication.sendEvent(self.list, event)
             return True
         if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
@@ -196,11 +203,11 @@ class Palette(Live, QFrame):
             self.list.setCurrentRow((self.list.currentRow() + step) % self.list.count())
             return True
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self._take(self.list.currentItem())
+            self._choose(self.list.currentItem())
             return True
         return False
 
-    def _take(self, item: QListWidgetItem | None) -> None:
+    def _choose(self, item: QListWidgetItem | None) -> None:
         if item is not None and item.data(ENTRY).id:
             self.dismiss()
             self.chosen.emit(item.data(ENTRY))
@@ -208,25 +215,25 @@ class Palette(Live, QFrame):
     def _fill(self, query: str) -> None:
         self.list.clear()
         for entry in self._search(query):
-            self._offer(entry)
+            self._append(entry)
         if not self.list.count():
-            self._say_nothing()
+            self._show_no_results()
         self.list.setCurrentRow(0)
         self._place()
 
-    def _offer(self, entry: Entry) -> None:
+    def _append(self, entry: PaletteEntry) -> None:
         item = QListWidgetItem(f"{entry.title}, {entry.note}" if entry.note else entry.title, self.list)
         item.setData(ENTRY, entry)
 
-    def _say_nothing(self) -> None:
+    def _show_no_results(self) -> None:
         item = QListWidgetItem(self.list)
-        item.setData(ENTRY, Entry("command", "", tr("No results")))
+        item.setData(ENTRY, PaletteEntry("command", "", tr("No results")))
         item.setFlags(Qt.ItemFlag.NoItemFlags)
 
     def _place(self) -> None:
-        parent = self._over
+        parent = self._page
         width = min(SIZES.column * 3 // 4, parent.width() - 2 * SIZES.gap_l)
-        lines = min(max(self.list.count(), 1), SHOWN)
+        lines = min(max(self.list.count(), 1), MAX_LINES)
         room = parent.height() - self.line.sizeHint().height() - 2 * SIZES.header
         self.list.setFixedHeight(max(min(lines * SIZES.row + SIZES.gap_s, room), SIZES.row))
         self.resize(width, self.sizeHint().height())

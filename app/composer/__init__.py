@@ -1,1 +1,1 @@
-"""The lower end of the window: where the user types and attaches, what he waits for, how full the context is."""
+"""The lower end of the window: composer, attached files and status line; may import dialogs, panel, state and below."""

@@ -1,4 +1,4 @@
-"""Attached files as chips: on the composer with their tokens and a button that removes them, on a message without."""
+"""Attached files as chips: in the composer with tokens and a Remove button, in a message without them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SLICE = 20_000  # characters of a file's text that are shown at once: a few mill
 
 
 class Chip(Live, QFrame):
-    """One file. `remove` is done by the button, Delete and Backspace; a click or Enter shows the file's text."""
+    """Chip of one file: a click or Enter shows the file's text; the button, Delete or Backspace triggers `remove`."""
 
     def __init__(self, item: DraftFile, removable: bool, parent: QWidget) -> None:
         super().__init__(parent)
@@ -69,7 +69,7 @@ class Chip(Live, QFrame):
     def restyle(self) -> None:
         self.face.setIcon(icon("file", theme().soft))
         self.face.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        self.retranslate()  # a name is as long as there is room for it
+        self.retranslate()  # the name is elided to the new width
 
     def _open(self) -> None:
         if self.item.attachment:
@@ -77,7 +77,7 @@ class Chip(Live, QFrame):
 
 
 def size_of(item: DraftFile) -> str:
-    """Tokens, or characters as long as no model has counted."""
+    """Return the file's tokens in words, or its characters while no model has counted the tokens."""
     if item.attachment is None:
         return tr("reading…")
     if item.tokens is None:
@@ -86,7 +86,7 @@ def size_of(item: DraftFile) -> str:
 
 
 class Flow(QWidget):
-    """Widgets in rows, as many in each as fit; `right` puts the rows at the right edge."""
+    """Widgets in rows, as many in each row as fit; with `right` the rows are aligned at the right edge."""
 
     def __init__(self, parent: QWidget | None = None, right: bool = False) -> None:
         super().__init__(parent)
@@ -96,20 +96,20 @@ class Flow(QWidget):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
-    def put(self, widgets: Iterable[QWidget]) -> None:
-        """In place of those that were there, which are deleted unless they are among the new ones."""
+    def set_widgets(self, widgets: Iterable[QWidget]) -> None:
+        """Show these widgets instead of the present ones, and delete those that are no longer shown."""
         old, self.widgets = self.widgets, list(widgets)
         for widget in old:
             if widget not in self.widgets:
                 widget.hide()
                 widget.deleteLater()
         for widget in self.widgets:
-            widget.ensurePolished()  # or it would be measured in another type size
+            widget.ensurePolished()  # the size hint needs the style sheet's font size
             widget.show()
         self.arrange()
 
     def arrange(self) -> None:
-        """Place the widgets anew, because their sizes may have changed."""
+        """Place the widgets again, because their sizes may have changed."""
         top = 0
         for row in self._rows(self.width()):
             widths = [min(widget.sizeHint().width(), self.width()) for widget in row]
@@ -135,7 +135,7 @@ class Flow(QWidget):
         return self.sizeHint()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:  # a widget in here has another size now
+        if event.type() == QEvent.Type.LayoutRequest:  # a child's size has changed
             self.arrange()
         return super().event(event)
 
@@ -161,22 +161,25 @@ def _height(row: list[QWidget]) -> int:
 
 
 class SentFiles(Flow):
-    """The files of a message that was sent, at the right edge above its bubble."""
+    """Chips of a sent message's files, at the right edge above its bubble."""
 
     def __init__(self, attachments: Iterable[Attachment], parent: QWidget) -> None:
         super().__init__(parent, right=True)
         self.chips = [Chip(DraftFile(attachment.name, attachment), False, self) for attachment in attachments]
-        self.put(self.chips)
+        self.set_widgets(self.chips)
 
 
 class AttachmentText(Live, QDialog):
-    """A window with an attached file's text as the model reads it: plain, filled in slices, for it may be a book."""
+    """Window with an attached file's text as the model reads it.
+
+    The text is plain and filled in slices, because it may be as long as a book.
+    """
 
     def __init__(self, attachment: Attachment, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("attachmentText")
         self._attachment = attachment
-        self._rest, self._at = shown_text(attachment), 0
+        self._full_text, self._offset = shown_text(attachment), 0
         self.title = QLabel(self)
         self.title.setObjectName("settingTitle")
         self.title.setWordWrap(True)
@@ -214,14 +217,14 @@ class AttachmentText(Live, QDialog):
     def _fill(self) -> None:
         cursor = QTextCursor(self.text.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        cursor.insertText(self._rest[self._at : self._at + SLICE])
-        self._at += SLICE
-        if self._at >= len(self._rest):
+        cursor.insertText(self._full_text[self._offset : self._offset + SLICE])
+        self._offset += SLICE
+        if self._offset >= len(self._full_text):
             self._timer.stop()
 
 
 def shown_text(attachment: Attachment) -> str:
-    """The whole text, or the parts that were sent with a line of dots between."""
+    """Return the whole text, or the parts that were sent with lines of dots between them."""
     if attachment.sent is None:
         return attachment.text
     spans = [(attachment.parts[run[0]][0], attachment.parts[run[-1]][1]) for run in runs(attachment.sent)]
@@ -229,7 +232,7 @@ def shown_text(attachment: Attachment) -> str:
 
 
 def show_attachment(attachment: Attachment, window: QWidget) -> None:
-    """Open the file's text beside the chat."""
+    """Open the file's text in a window beside the chat."""
     dialog = AttachmentText(attachment, window)
     dialog.finished.connect(dialog.deleteLater)
     dialog.show()

@@ -1,4 +1,4 @@
-"""Where the user types and attaches files, and the thin bar on top that tells what is being waited for."""
+"""The composer, where the user types and attaches files, with a thin bar on top for the progress of waiting."""
 
 from __future__ import annotations
 
@@ -35,19 +35,22 @@ LOADING_FIRST = mark("Loading {model}, then answering your message")
 
 
 def local_files(data: QMimeData) -> list[Path]:
-    """The files on this computer that are being dropped or pasted."""
+    """Return the paths of the local files that are being dropped or pasted."""
     return [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()] if data.hasUrls() else []
 
 
 class ComposerText(PromptEditor):
-    """`attached` carries what is pasted or dropped and is no short text: a list of paths, a text that is too long for
-    the message, or a QImage."""
+    """Editor of the composer.
+
+    `attached` carries pasted or dropped content that is no short text: a list of paths, a text that is too long for a
+    message, or a QImage.
+    """
 
     attached = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, MAX_LINES)
-        self.textChanged.connect(self.fit)
+        self.textChanged.connect(self.fit_height)
         self.apply_look()
 
     def retranslate(self) -> None:
@@ -56,7 +59,7 @@ class ComposerText(PromptEditor):
 
     def restyle(self) -> None:
         super().restyle()
-        self.fit()
+        self.fit_height()
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         return source.hasUrls() or source.hasImage() or super().canInsertFromMimeData(source)
@@ -74,15 +77,18 @@ class ComposerText(PromptEditor):
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
-        self.fit()
+        self.fit_height()
 
-    def fit(self) -> None:
+    def fit_height(self) -> None:
         self.setFixedHeight(self.wanted_height())
 
 
 class Composer(Live, QFrame):
-    """`sent` carries the text; `stopped` asks to stop the answer. What is to go along with the text, `text.attached`
-    tells; `tray` shows it."""
+    """Editor for the next message, with the attached files and the buttons.
+
+    Signals: `sent` carries the text; `stopped` asks to stop the answer; `text.attached` carries content to attach,
+    which `tray` then shows.
+    """
 
     sent = Signal(str)
     stopped = Signal()
@@ -92,10 +98,10 @@ class Composer(Live, QFrame):
         self.setObjectName("composer")
         self.busy = False
         self._fraction: float | None = None
-        self._waited_for: tuple[EngineState, Conversation] | None = None
+        self._waiting_shown: tuple[EngineState, Conversation] | None = None
         self.progress = QLabel(self)
         self.progress.setObjectName("progressText")
-        self.progress.setTextFormat(Qt.TextFormat.PlainText)  # it names files
+        self.progress.setTextFormat(Qt.TextFormat.PlainText)  # the text contains file names
         self.progress.hide()
         self.tray = Tray(self)
         self.attach_button = ActionButton(commands.actions["attach"], self)
@@ -116,23 +122,25 @@ class Composer(Live, QFrame):
         layout.addWidget(self.tray)
         layout.addLayout(row)
         self.text.submitted.connect(self.submit)
-        self.text.textChanged.connect(self._update)
+        self.text.textChanged.connect(self._update_button)
         self.button.clicked.connect(self._clicked)
         self.text.installEventFilter(self)
         self.setFocusProxy(self.text)
         self.apply_look()
 
     def show_waiting(self, engine: EngineState, conversation: Conversation) -> None:
-        """Say what is waited for; while an answer is under way, it can be stopped where it was sent."""
-        self._waited_for = engine, conversation
+        """Show what the conversation waits for; while an answer is being written, the Send button is a Stop button."""
+        self._waiting_shown = engine, conversation
         if conversation.busy != self.busy:
             self.busy = conversation.busy
-            self._update()
+            self._update_button()
         self.set_progress(*waiting_line(engine, conversation))
 
     def set_progress(self, text: str, fraction: float | None) -> None:
-        """`fraction` None takes the bar away, an empty text the line. Painted only where something is new: it is called
-        for every piece of an answer."""
+        """Show the line `text` ("" hides it) and the bar filled to `fraction` (0 to 1; None hides it).
+
+        Repaint only on a change, because this is called for every piece of an answer.
+        """
         self.progress.setText(text)
         self.progress.setVisible(bool(text))
         if fraction != self._fraction:
@@ -140,14 +148,14 @@ class Composer(Live, QFrame):
             self.update()
 
     def submit(self) -> None:
-        """Send what is typed, unless an answer is under way: then it stays where it is."""
+        """Send the typed text, unless an answer is being written: then the text stays in the editor."""
         text = self.text.toPlainText()
         if not self.busy and (text.strip() or not self.tray.empty):
             self.text.clear()
             self.sent.emit(text)
 
     def set_text(self, text: str) -> None:
-        """Another chat's text, or one that was not sent, with the cursor behind it."""
+        """Show another chat's text, or a text that was not sent, with the cursor at its end."""
         if text != self.text.toPlainText():
             self.text.setPlainText(text)
             self.text.moveCursor(QTextCursor.MoveOperation.End)
@@ -159,19 +167,19 @@ class Composer(Live, QFrame):
         dialog.filesSelected.connect(lambda names: self.text.attached.emit([Path(name) for name in names]))
         dialog.open()
 
-    def refresh(self) -> None:
-        """The files have changed: a message may consist of them alone."""
-        self._update()
+    def update_button(self) -> None:
+        """Enable the Send button again after the files have changed, because a message may consist of files alone."""
+        self._update_button()
 
     def restyle(self) -> None:
         self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self.attach_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        self._update()
+        self._update_button()
 
     def retranslate(self) -> None:
-        self._update()
-        if self._waited_for is not None:
-            self.show_waiting(*self._waited_for)
+        self._update_button()
+        if self._waiting_shown is not None:
+            self.show_waiting(*self._waiting_shown)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
@@ -185,7 +193,7 @@ class Composer(Live, QFrame):
         if self._fraction is None:
             return
         painter = QPainter(self)
-        # Along the straight part of the edge: in the round corners a bar this thin is a splinter.
+        # The bar covers only the straight part of the edge: in the round corners it would look like a splinter.
         width = (self.width() - 2 * SIZES.radius_l) * min(max(self._fraction, 0.02), 1)
         painter.fillRect(QRectF(SIZES.radius_l, 0, width, SIZES.bar), QColor(theme().accent))
 
@@ -195,7 +203,7 @@ class Composer(Live, QFrame):
         else:
             self.submit()
 
-    def _update(self) -> None:
+    def _update_button(self) -> None:
         ready = self.busy or bool(self.text.toPlainText().strip()) or not self.tray.empty
         self.button.setEnabled(ready)
         self.button.setIcon(icon("stop" if self.busy else "send", theme().on_accent if ready else theme().soft))
@@ -206,8 +214,8 @@ class Composer(Live, QFrame):
 
 
 def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, float | None]:
-    """The sentence, and how full the bar is (0 to 1; None: no bar)."""
-    reading = conversation.reading
+    """Return the sentence about what is waited for, and how full the bar is (0 to 1; None: no bar)."""
+    reading = conversation.prompt_progress
     if (
         conversation.phase == "reading"
         and reading
@@ -220,12 +228,12 @@ def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, 
         return line, reading.done / reading.total
     if engine.phase in ("starting", "loading"):
         name = title_of(engine.path) if engine.path else tr("the model")
-        said = LOADING_FIRST if conversation.phase == "waiting" else LOADING
-        return tr(said, model=name), engine.fraction
-    ahead = engine.ahead
-    if ahead and ahead.chat == conversation.chat.id and not conversation.busy:
-        if ahead.total - ahead.reused > SHORT_PROMPT:
-            return tr("Reading this chat again…"), ahead.done / ahead.total
+        text = LOADING_FIRST if conversation.phase == "waiting" else LOADING
+        return tr(text, model=name), engine.fraction
+    read_ahead = engine.read_ahead
+    if read_ahead and read_ahead.chat == conversation.chat.id and not conversation.busy:
+        if read_ahead.total - read_ahead.reused > SHORT_PROMPT:
+            return tr("Reading this chat again…"), read_ahead.done / read_ahead.total
         return "", None
     if conversation.phase == "waiting":
         if engine.phase == "ready":
@@ -240,7 +248,7 @@ def duration(seconds: float) -> str:
 
 
 class DropHint(Live, QFrame):
-    """Covers `window` while files hover over it; `composer` gets those that are let go."""
+    """Cover over `window` while files are dragged over it; dropped files are attached in `composer`."""
 
     def __init__(self, window: QWidget, composer: Composer) -> None:
         super().__init__(window)
@@ -262,26 +270,26 @@ class DropHint(Live, QFrame):
         self.words.setText(tr("Drop files to attach them"))
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QDropEvent):  # enter and move are drops too, to Qt
-            return self._drag(event)
+        if isinstance(event, QDropEvent):  # in Qt, the enter and move events are drop events too
+            return self._handle_drag(event)
         if event.type() in (QEvent.Type.DragLeave, QEvent.Type.Hide):
             self.hide()
         return False
 
-    def _drag(self, event: QDropEvent) -> bool:
+    def _handle_drag(self, event: QDropEvent) -> bool:
         files = local_files(event.mimeData())
         if not files:
             return False
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         if isinstance(event, QDragEnterEvent | QDragMoveEvent):
-            self._cover()
+            self._show_over_window()
         else:
             self.hide()
             self._composer.text.attached.emit(files)
         return True
 
-    def _cover(self) -> None:
+    def _show_over_window(self) -> None:
         self.setGeometry(self._window.rect().adjusted(SIZES.gap, SIZES.gap, -SIZES.gap, -SIZES.gap))
         self.show()
         self.raise_()

@@ -1,4 +1,4 @@
-"""A text that Enter sends: Shift+Enter breaks the line, and an input method that composes keeps its keys."""
+"""Text editor in which Enter submits and Shift+Enter breaks the line; an input method keeps its keys meanwhile."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from app.look.theme import body_font
 
 
 class PromptEditor(Live, QPlainTextEdit):
-    """`submitted`: Enter; `left`: Esc, in an editor that can be left. Grows up to `most_lines`."""
+    """Plain text editor that grows with its text up to `most_lines`.
+
+    Signals: `submitted` on Enter; `escaped` on Esc, if `can_escape`.
+    """
 
     submitted = Signal()
-    left = Signal()
+    escaped = Signal()
 
-    def __init__(self, parent: QWidget, most_lines: int, can_be_left: bool = False) -> None:
+    def __init__(self, parent: QWidget, most_lines: int, can_escape: bool = False) -> None:
         super().__init__(parent)
-        self._most_lines, self._can_be_left = most_lines, can_be_left
+        self._most_lines, self._can_escape = most_lines, can_escape
         self.setTabChangesFocus(True)
         self.viewport().setAutoFillBackground(False)
         self.setFont(body_font())
@@ -28,8 +31,10 @@ class PromptEditor(Live, QPlainTextEdit):
 
     @property
     def composing(self) -> bool:
-        """Does an input method show letters that are no text yet? Asked of the text: no event tells that they went with
-        the focus."""
+        """Whether an input method shows letters that are not yet part of the text.
+
+        The text's layout is asked, because no event tells that these letters went away with the focus.
+        """
         return bool(self.textCursor().block().layout().preeditAreaText())
 
     def wanted_height(self) -> int:
@@ -38,20 +43,20 @@ class PromptEditor(Live, QPlainTextEdit):
 
     def event(self, event: QEvent) -> bool:
         override = event.type() == QEvent.Type.ShortcutOverride
-        if override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape and self._keeps_escape():
-            event.accept()  # it does not stop an answer
+        if override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape and self._handles_escape():
+            event.accept()  # so that Esc does not stop an answer
             return True
         return super().event(event)
 
-    def _keeps_escape(self) -> bool:
-        """Does it leave the editor here, or the composition?"""
-        return self._can_be_left or self.composing
+    def _handles_escape(self) -> bool:
+        """Return whether Esc leaves this editor or ends a composition, instead of stopping an answer."""
+        return self._can_escape or self.composing
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier and not self.composing:
             self.submitted.emit()
-        elif event.key() == Qt.Key.Key_Escape and self._can_be_left and not self.composing:
-            self.left.emit()
+        elif event.key() == Qt.Key.Key_Escape and self._can_escape and not self.composing:
+            self.escaped.emit()
         else:
             super().keyPressEvent(event)

@@ -1,8 +1,7 @@
-"""The line below the composer: model, context, speed, memory, as the engine's state says."""
+"""The line below the composer: model, context, speed and memory, as the engine's state says."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
@@ -10,12 +9,12 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.commands.commands import CommandSet
+from app.composer.model_menu import ModelMenu
 from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.settings.schema import choice_words
-from app.state.engine_state import EngineState, Preparing
+from app.state.engine_state import CompileProgress, EngineState
 from app.words import in_bytes, mark, tr, worded
-from common.paths import path_text
 from engine.protocol import Statistics
 from models.titles import title_of
 
@@ -24,12 +23,12 @@ COMPUTED = mark("Runs on {library} with {n} threads")
 CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
 QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
 PREPARING = mark("llama.cpp, which runs more models, is being compiled for this computer. This happens once.")
-NAME_ROOM = 160  # pixels for the model's name; where there are fewer, the numbers alone tell of what is prepared
+NAME_ROOM = 160  # pixels for the model's name; with less room, the compilation shows only numbers
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
 
 
 class Gauge(Live, QPushButton):
-    """A slim bar and two numbers: how much of the context is used. A click asks for more."""
+    """Button with a slim bar and two numbers: how many tokens of the context are used."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +43,7 @@ class Gauge(Live, QPushButton):
         self.setAccessibleDescription(used if self._total else "")
 
     def show_use(self, used: int, total: int) -> None:
-        """In tokens; nothing where nothing has changed."""
+        """Show the used and the available tokens; do nothing if both are unchanged."""
         if (used, total) == (self._used, self._total):
             return
         self._used, self._total = used, total
@@ -73,7 +72,10 @@ class Gauge(Live, QPushButton):
 
 
 class StatusLine(Live, QWidget):
-    """`chosen` carries the path of a model from the menu, which has commands too."""
+    """Line of numbers about the engine, each with a menu of details.
+
+    `chosen` carries the path of a model from the menu.
+    """
 
     chosen = Signal(str)
 
@@ -93,13 +95,13 @@ class StatusLine(Live, QWidget):
             row.addWidget(part)
         self._engine = EngineState()
         self._models: list[Path] = []
-        self.model.clicked.connect(self._model_menu)
+        self.model.clicked.connect(self._show_model_menu)
         for part in (self.preparing, self.speed, self.memory):
-            part.clicked.connect(lambda _=False, part=part: self._numbers(part))
+            part.clicked.connect(lambda _=False, part=part: self._show_numbers(part))
         self.apply_look()
 
     def restyle(self) -> None:
-        self._fit()
+        self._elide_model()
 
     def retranslate(self) -> None:
         names = (tr("Model"), tr("Speed"), tr("Memory"))
@@ -110,12 +112,12 @@ class StatusLine(Live, QWidget):
         self.show_engine(self._engine)
 
     def show_chat(self, chat_id: str) -> None:
-        """The chat whose use of the context is shown from now on."""
+        """Show how much of the context this chat uses, from now on."""
         self._chat = chat_id
         self.show_engine(self._engine)
 
-    def used(self, chat_id: str) -> int:
-        """The chat's tokens in the engine's cache; 0 while another chat's are there."""
+    def used_tokens(self, chat_id: str) -> int:
+        """Return the number of the chat's tokens in the engine's cache; 0 while another chat is cached."""
         return self._engine.context_tokens if self._engine.context_chat == chat_id else 0
 
     def show_models(self, models: list[Path]) -> None:
@@ -126,21 +128,21 @@ class StatusLine(Live, QWidget):
         loaded, numbers = engine.model, engine.statistics
         self.context.setVisible(loaded is not None)
         if loaded is not None:
-            self.context.show_use(self.used(self._chat), loaded.n_ctx)
+            self.context.show_use(self.used_tokens(self._chat), loaded.n_ctx)
         speed = engine.live_speed or _speed(numbers)
         self.speed.setVisible(speed > 0)
         self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
         self.memory.setVisible(engine.rss_bytes > 0)
         self.memory.setText(in_bytes(engine.rss_bytes))
         self.preparing.setVisible(engine.preparing is not None)
-        self._fit()
+        self._elide_model()
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
-        self._fit()
+        self._elide_model()
 
-    def _fit(self) -> None:
-        """The model's name has the room that the numbers leave; its ends tell more than its middle."""
+    def _elide_model(self) -> None:
+        """Give the model's name the room that the numbers leave, and elide the middle of a name that is too long."""
         if self._engine.preparing is not None:
             words = preparing_words(self._engine.preparing)
             self.preparing.setAccessibleName(words)
@@ -157,28 +159,22 @@ class StatusLine(Live, QWidget):
         self.model.setMinimumWidth(1)
 
     def _room(self) -> int:
-        """Pixels that are left for the model's name."""
+        """Return the pixels that are left for the model's name."""
         parts = (self.preparing, self.context, self.speed, self.memory)
         others = sum(part.sizeHint().width() for part in parts if not part.isHidden())
         padding = 2 * SIZES.gap + 2
         return self.width() - others - 2 * SIZES.gap - padding
 
-    def _model_menu(self) -> None:
-        menu = QMenu(self)
-        menu.addActions([self._commands.actions["models"], self._commands.actions["open_model"]])
-        if self._models:
-            menu.addSeparator()
-        for path in self._models:
-            menu.addAction(title_of(path).replace("&", "&&"), partial(self.chosen.emit, path_text(path)))
-        self._pop(menu, self.model)
+    def _show_model_menu(self) -> None:
+        self._show_menu(ModelMenu(self._commands, self._models, self.chosen.emit, self), self.model)
 
-    def _numbers(self, part: QPushButton) -> None:
+    def _show_numbers(self, part: QPushButton) -> None:
         menu = QMenu(self)
-        for line in lines_of(self._engine):
+        for line in detail_lines(self._engine):
             menu.addAction(line.replace("&", "&&")).setEnabled(False)
-        self._pop(menu, part)
+        self._show_menu(menu, part)
 
-    def _pop(self, menu: QMenu, above: QPushButton) -> None:
+    def _show_menu(self, menu: QMenu, above: QPushButton) -> None:
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(above.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
 
@@ -187,18 +183,18 @@ def model_name(engine: EngineState) -> str:
     return title_of(engine.path) if engine.path else tr("No model")
 
 
-def preparing_words(preparing: Preparing) -> str:
+def preparing_words(preparing: CompileProgress) -> str:
     if not preparing.total:
         return tr("Preparing llama.cpp")
     return tr("Preparing llama.cpp: {done:,} of {total:,}", done=preparing.done, total=preparing.total)
 
 
-def preparing_numbers(preparing: Preparing) -> str:
+def preparing_numbers(preparing: CompileProgress) -> str:
     return f"{preparing.done:,} / {preparing.total:,}" if preparing.total else "…"
 
 
-def lines_of(engine: EngineState) -> list[str]:
-    """The numbers behind the status line in words."""
+def detail_lines(engine: EngineState) -> list[str]:
+    """Return the lines of the menu that explains the numbers."""
     lines = []
     model, numbers = engine.model, engine.statistics
     if model is not None:
@@ -219,7 +215,7 @@ def lines_of(engine: EngineState) -> list[str]:
 
 
 def _speed(numbers: Statistics | None) -> float:
-    """Tokens per second of the last answer; 0 when it has none to tell it from."""
+    """Return the decode speed of the last answer in tokens/s; 0 if it has fewer than two tokens."""
     if numbers is None or numbers.decode_tokens < 2 or numbers.decode_seconds <= 0:
         return 0
     return numbers.decode_tokens / numbers.decode_seconds

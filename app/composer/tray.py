@@ -1,4 +1,4 @@
-"""What lies above the composer's text: the attached files, and the question what to do with those that do not fit."""
+"""Attached files above the composer's text, and the choices for files that do not fit into the context."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ AGAIN = {"ask": mark("Change")}
 
 
 class Tray(Live, QWidget):
-    """`chosen` carries a key of CHOICES, or `ask`, and the DraftFile that is to be removed, None for the largest.
-    Hidden while there is nothing."""
+    """Attached files of a draft as chips, with the choices for files that do not fit. Hidden while there are none.
+
+    `chosen` carries a key of CHOICES, or `ask`, and the DraftFile to remove, None for the largest.
+    """
 
     chosen = Signal(str, object)
 
@@ -49,38 +51,38 @@ class Tray(Live, QWidget):
         return not self._draft.items
 
     def show_draft(self, draft: MessageDraft) -> None:
-        """The files and, where they do not fit, the sentence about them with what can be chosen."""
+        """Show the draft's files and, if they do not fit, a sentence about them with the choices."""
         self._draft = draft
         self._show_chips()
-        self._ask()
+        self._show_question()
         self.setVisible(bool(draft.items))
 
-    def ask_now(self) -> None:
-        """The user wants to send: the choice comes first."""
+    def focus_choices(self) -> None:
+        """Focus the first choice, because the user pressed Send and must choose first."""
         if self.choices.widgets:
             self.choices.widgets[0].setFocus()
 
     def retranslate(self) -> None:
-        self._ask()
+        self._show_question()
 
-    def _ask(self) -> None:
+    def _show_question(self) -> None:
         draft, question = self._draft, question_of(self._draft)
         self.question.setText(question)
         self.question.setVisible(bool(question))
         offered = ONLY_REMOVE if draft.no_room else CHOICES if draft.fit == "too_much" else AGAIN
         if len(draft.items) > 1 and "remove" in offered:
             offered = offered | {"remove": REMOVE_OF_MANY}
-        self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
+        self.choices.set_widgets([self._button(key, words) for key, words in offered.items()] if question else [])
         self.choices.setVisible(bool(question))
 
     def _show_chips(self) -> None:
-        """Chips that are there stay, so that the focus does."""
+        """Show a chip for each file; existing chips stay, so that one with the focus keeps the focus."""
         old = {id(chip.item): chip for chip in self.chips.widgets if isinstance(chip, Chip)}
         focused = next((at for at, chip in enumerate(old.values()) if chip.isAncestorOf(self.focusWidget())), None)
         chips = [old.get(id(item)) or self._chip(item) for item in self._draft.items]
         for chip in chips:
             chip.retranslate()
-        self.chips.put(chips)
+        self.chips.set_widgets(chips)
         if focused is not None and chips:
             chips[min(focused, len(chips) - 1)].face.setFocus()
 
@@ -99,11 +101,11 @@ class Tray(Live, QWidget):
 
 
 def question_of(draft: MessageDraft) -> str:
-    """The sentence above the choices, or what was chosen; empty where all fits."""
+    """Return the sentence above the choices, or the one about the choice made; "" if all files fit."""
     if draft.no_room:
         return tr("This chat has no room for files. Start a new chat with them, or remove them.")
     if draft.fit == "too_much":
-        room = max(0, draft.room - HEADING * len(draft.items))  # the chips count the text alone
+        room = max(0, draft.room - HEADING * len(draft.items))  # the chips' numbers contain no headings
         return tr_n(
             "The file has {tokens} tokens; this chat has room for {room}.",
             "The {n} files have {tokens} tokens; this chat has room for {room}.",

@@ -1,1 +1,1 @@
-"""What happens when the user does something: between the window's signals and the state. Each is made by the wiring."""
+"""Controllers, each doing what the user asks for in one feature; may import all of app except wiring and above."""

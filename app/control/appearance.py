@@ -1,4 +1,4 @@
-"""Language, theme and text size of the running window, as the settings say; changes take effect at once."""
+"""Language, theme and text size of the running window: applies the settings at once when they change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.languages import Languages
 from app.look import theme
-from app.look.live import tell_language, tell_look
+from app.look.live import send_language_change, send_look_change
 from app.look.theme import SIZES
 from app.settings.settings import Settings
 from common.failures import Failure
@@ -21,27 +21,30 @@ STEPS = (80, 90, 100, 110, 125, 150, 175, 200)
 
 
 class Appearance(QObject):
-    """Made before the windows, so that they are born in the right language."""
+    """Language, theme and text size of the whole application.
+
+    Create it before the windows, so that they are built in the right language.
+    """
 
     def __init__(self, application: QApplication, settings: Settings) -> None:
         super().__init__(application)
         self.application, self._settings = application, settings
         self._languages = Languages(application)
-        self._painted: tuple[theme.Theme, int] | None = None
+        self._applied: tuple[theme.Theme, int] | None = None
         self.apply()
         settings.changed.connect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.apply)
 
     def close(self) -> None:
-        """The windows are going; nothing of them is touched any more."""
+        """Stop following the settings and the system's colour scheme, because the windows are about to be deleted."""
         self._settings.changed.disconnect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.disconnect(self.apply)
         self._languages.close()
 
     def apply(self) -> None:
-        """Take over what the settings say now."""
-        self._speak(str(self._settings.values[LANGUAGE]))
-        self._paint(theme.named(str(self._settings.values[THEME])), int(self._settings.values[TEXT_SIZE]))
+        """Apply the language, theme and text size that the settings name."""
+        self._apply_language(str(self._settings.values[LANGUAGE]))
+        self._apply_theme(theme.theme_named(str(self._settings.values[THEME])), int(self._settings.values[TEXT_SIZE]))
 
     def larger(self) -> None:
         self._step(next((step for step in STEPS if step > SIZES.percent), STEPS[-1]))
@@ -57,16 +60,16 @@ class Appearance(QObject):
             self._settings.change({TEXT_SIZE: percent})
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
-            self._paint(theme.theme(), percent)  # it cannot be kept, but it can be seen
+            self._apply_theme(theme.theme(), percent)  # the size cannot be stored, but it can be shown
 
-    def _speak(self, choice: str) -> None:
+    def _apply_language(self, choice: str) -> None:
         if self._languages.use(choice):
-            tell_language()
+            send_language_change()
 
-    def _paint(self, chosen: theme.Theme, percent: int) -> None:
-        if (chosen, percent) == self._painted:
+    def _apply_theme(self, chosen: theme.Theme, percent: int) -> None:
+        if (chosen, percent) == self._applied:
             return
-        self._painted = chosen, percent
+        self._applied = chosen, percent
         SIZES.scale(percent)
         theme.apply(self.application, chosen)
-        tell_look()
+        send_look_change()

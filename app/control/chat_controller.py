@@ -1,4 +1,4 @@
-"""The chat that is open: another one, a new one, its page and title, what it waits for, and that it is read ahead."""
+"""The open chat: switches chats, shows title and progress, copies answers, and has the engine read the chat ahead."""
 
 from __future__ import annotations
 
@@ -14,35 +14,38 @@ from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.store.chat import ChatMessage
 from app.window import Window
-from app.words import Saying, mark, tr
+from app.words import UiText, mark, tr
 from common.failures import Failure
 from engine.protocol import ModelInfo
 
-TOLD_MS = 4000
+NOTICE_MS = 4000
 
 
 class ChatController(QObject):
-    """Made before the other controllers of chats: a page that is shown first has its width when it is filled.
+    """Controller of the open chat.
 
-    `pause_ms`: who leafs through the chats does not want each of them read."""
+    Create it before the other controllers of chats, so that a page has its final width before it is filled. `pause_ms`
+    is how long a chat must be open before the engine reads it ahead: a user who leafs through the chats does not want
+    each one read.
+    """
 
     def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, pause_ms: int) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._engine = window, open_chats, engine
-        self._ready_with: ModelInfo | None = None
-        self._pause = Debounce(lambda: engine.opened(open_chats.current), pause_ms, self)
+        self._ready_model: ModelInfo | None = None
+        self._read_ahead_pause = Debounce(lambda: engine.read_ahead(open_chats.current), pause_ms, self)
         self._bind()
         self._listen()
         window.composer.stopped.connect(self.stop)
-        window.transcript.column.link.connect(lambda address: ask_about_link(window.notice, address))
+        window.transcript.column.link_clicked.connect(lambda address: ask_about_link(window.notice, address))
 
     def close(self) -> None:
-        self._pause.cancel()
+        self._read_ahead_pause.cancel()
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
     def new(self) -> None:
-        """An empty chat, unless the open one is."""
+        """Open a new chat, unless the open chat is still empty."""
         if len(self._open_chats.current.tree):
             self._open_chats.new()
         self._ready_to_write()
@@ -51,31 +54,34 @@ class ChatController(QObject):
         try:
             self._open_chats.open(chat_id)
         except Failure as failure:
-            self._window.notice.tell_failure(failure)
+            self._window.notice.post_failure(failure)
             return
         self._ready_to_write()
 
     def open_at(self, chat_id: str, message_id: str) -> None:
-        """Open the chat and show this message in it, on whichever branch it stands; with "" just the chat."""
+        """Open the chat and show the message `message_id`, also on a hidden branch; with "" only open the chat."""
         self.open(chat_id)
         if message_id and self._open_chats.current.chat.id == chat_id:
             self._window.transcript.show_message(message_id)
 
     def step(self, by: int) -> None:
-        """Open the chat below (1) or above (-1) in the order of the list; from a new chat the first or last one."""
+        """Open the chat below (1) or above (-1) in the list, wrapping around.
+
+        From a new chat, open the first or the last one.
+        """
         ids = self._window.sidebar.ids() or [chat.id for chat in self._open_chats.chats()]
         if not ids:
             return
         current = self._open_chats.current.chat.id
-        here = ids.index(current) if current in ids else min(-by, 0)
-        self.open(ids[(here + by) % len(ids)])
+        index = ids.index(current) if current in ids else min(-by, 0)
+        self.open(ids[(index + by) % len(ids)])
 
     def stop(self) -> None:
-        """No more of the answer."""
+        """Stop the answer of the open chat."""
         self._engine.stop(self._open_chats.current)
 
     def escape(self) -> None:
-        """Close what lies over the page; else stop the answer; else take the notice away and go back to writing."""
+        """Close what covers the page, else stop the answer, else dismiss the latest notice and focus the composer."""
         if self._window.close_overlay():
             return
         if self._open_chats.current.busy:
@@ -94,11 +100,14 @@ class ChatController(QObject):
         code = codes[-1] if codes else None
         self._copy(code, mark("There is no code in this chat yet."), mark("Code copied."))
 
-    # --- reading ahead ----------------------------------------------------------------------------------------------
+    # --- read-ahead -------------------------------------------------------------------------------------------------
 
     def read_ahead_soon(self) -> None:
-        """What is certain to be read with the next message is something else now."""
-        self._pause.request()
+        """Schedule a read-ahead of the open chat after a pause.
+
+        Call it when the part of the next prompt that is already certain has changed.
+        """
+        self._read_ahead_pause.request()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -117,16 +126,16 @@ class ChatController(QObject):
         for event in (chats.branch_changed, chats.entry_changed):
             event.connect(self._show_page)
         for event in (chats.branch_changed, chats.entry_changed, chats.options_changed, chats.context_changed):
-            event.connect(self._changed)
-        chats.answer_ended.connect(self._ended)
-        chats.phase_changed.connect(self._show_waiting_of)
-        chats.not_saved.connect(self._tell_not_saved)
+            event.connect(self._conversation_changed)
+        chats.answer_ended.connect(self._answer_ended)
+        chats.phase_changed.connect(self._show_waiting_if_open)
+        chats.not_saved.connect(self._report_not_saved)
         state.phase_changed.connect(self._engine_changed)
         state.progress_changed.connect(lambda _state: self._show_waiting())
 
     def _show(self, conversation: Conversation) -> None:
-        """Another chat is open."""
-        self._window.show_page(not conversation.messages)  # first: what is laid out then has its width
+        """Show the chat that has just been opened, and read it ahead soon."""
+        self._window.show_page(not conversation.messages)  # first, for the messages' final width
         self._window.transcript.show_conversation(conversation)
         self._window.status.show_chat(conversation.chat.id)
         self._show_page(conversation)
@@ -141,28 +150,28 @@ class ChatController(QObject):
     def _show_added(self, conversation: Conversation, _message: ChatMessage) -> None:
         self._show_page(conversation)
 
-    def _show_waiting_of(self, conversation: Conversation) -> None:
+    def _show_waiting_if_open(self, conversation: Conversation) -> None:
         if conversation is self._open_chats.current:
             self._show_waiting()
 
     def _show_waiting(self) -> None:
         self._window.composer.show_waiting(self._engine.state, self._open_chats.current)
 
-    def _changed(self, conversation: Conversation) -> None:
+    def _conversation_changed(self, conversation: Conversation) -> None:
         if not conversation.busy:
             self.read_ahead_soon()
 
-    def _ended(self, conversation: Conversation, _answer: ChatMessage) -> None:
-        self._changed(conversation)
+    def _answer_ended(self, conversation: Conversation, _answer: ChatMessage) -> None:
+        self._conversation_changed(conversation)
 
     def _engine_changed(self, state: EngineState) -> None:
-        before, self._ready_with = self._ready_with, state.model if state.phase == "ready" else None
+        before, self._ready_model = self._ready_model, state.model if state.phase == "ready" else None
         self._show_waiting()
-        if self._ready_with and self._ready_with is not before:
+        if self._ready_model and self._ready_model is not before:
             self.read_ahead_soon()
 
-    def _tell_not_saved(self, _conversation: Conversation, words: Saying) -> None:
-        self._window.notice.tell(words, kind="problem")
+    def _report_not_saved(self, _conversation: Conversation, words: UiText) -> None:
+        self._window.notice.post(words, kind="problem")
 
     def _ready_to_write(self) -> None:
         self._window.close_overlay()
@@ -172,7 +181,7 @@ class ChatController(QObject):
         messages = self._open_chats.current.messages
         return [message.content for message in messages if message.role == "assistant" and message.content]
 
-    def _copy(self, text: str | None, nothing: str, done: str) -> None:
+    def _copy(self, text: str | None, nothing_text: str, copied_text: str) -> None:
         if text is not None:
             QGuiApplication.clipboard().setText(text)
-        self._window.notice.tell(lambda: tr(nothing if text is None else done), milliseconds=TOLD_MS)
+        self._window.notice.post(lambda: tr(nothing_text if text is None else copied_text), milliseconds=NOTICE_MS)

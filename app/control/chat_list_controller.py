@@ -1,4 +1,4 @@
-"""What the user does with chats in the list: find, rename, pin, move, delete, bring back."""
+"""The chat list: finds, renames, pins, moves, deletes and restores chats and folders; runs the store's upkeep."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from app.services.background import Background
 from app.services.timers import Throttle
 from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
-from app.sidebar.search import SearchRunner
+from app.sidebar.search_view import SearchRunner
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
-from app.store.search import Search
-from app.store.upkeep import keep_up
+from app.store.message_search import Search
+from app.store.upkeep import run_upkeep
 from app.window import Window
 from app.words import tr, tr_n
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
-LISTING_MS = 50
-CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long
+LIST_EVERY_MS = 50
+CLOSING_SECONDS = 2.0  # the window is closed by then, so the user does not notice
 
 
 class Upkeep(QObject):
-    """Has the store's upkeep done in the background, a while after the last change that may ask for it.
+    """Background upkeep of the chat store, run a while after the last change that may need it.
 
-    `soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time.
-
-    `ended` tells the Failure that it waits for, or None."""
+    `run_soon` schedules it after the pause, `run_now` at once, for data that must leave the file without delay. `close`
+    interrupts a run that takes too long; the next start continues it. After a failure it is tried again after
+    `again_ms`. The event `ended` carries the Failure that keeps the upkeep waiting, or None.
+    """
 
     def __init__(self, store: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
         super().__init__(parent)
@@ -48,35 +49,39 @@ class Upkeep(QObject):
         self._background = Background(self)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
-        self._pause.timeout.connect(self._begin)
-        self._until = math.inf
+        self._pause.timeout.connect(self._run)
+        self._deadline = math.inf
 
-    def soon(self) -> None:
+    def run_soon(self) -> None:
         self._pause.start(self._pause_ms)
 
-    def now(self) -> None:
+    def run_now(self) -> None:
         self._pause.start(0)
 
     def close(self) -> None:
-        if self._pause.isActive() and not self._pause.interval():  # it was asked for just now
-            self._begin()
+        if self._pause.isActive() and not self._pause.interval():  # `run_now` was called
+            self._run()
         self._pause.stop()
-        self._until = time.monotonic() + CLOSING_SECONDS
+        self._deadline = time.monotonic() + CLOSING_SECONDS
         self._background.wait()
 
-    def _begin(self) -> None:
+    def _run(self) -> None:
         if self._background.running:
-            self.soon()
+            self.run_soon()
         else:
             self._background.run(
-                lambda: keep_up(self._store, self._wanted), lambda _: self.ended.emit(None), self._put_off
+                lambda: run_upkeep(self._store, self._may_go_on), lambda _: self.ended.emit(None), self._retry_later
             )
 
-    def _wanted(self) -> bool:
-        return time.monotonic() < self._until
+    def _may_go_on(self) -> bool:
+        return time.monotonic() < self._deadline
 
-    def _put_off(self, failure: Failure) -> None:
-        """Nobody waits for it, but who deletes all chats; others hear with their next write what stands in the way."""
+    def _retry_later(self, failure: Failure) -> None:
+        """Log the failure, emit it with `ended`, and schedule the next attempt.
+
+        No notice is shown: only the deletion of all chats waits for the upkeep, and any other write reports the same
+        cause.
+        """
         log.warning("the store's upkeep waits: %s (%s)", failure, failure.detail)
         self._pause.start(self._again_ms)
         self.ended.emit(failure)
@@ -90,14 +95,14 @@ class ChatListController(QObject):
         self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
         self.search = Search(open_chats.store.path)
         self.upkeep = upkeep
-        self._finding = SearchRunner(self.search, self)
-        self._listing = Throttle(self.list_now, LISTING_MS, self)
+        self._search_runner = SearchRunner(self.search, self)
+        self._listing = Throttle(self.list_now, LIST_EVERY_MS, self)
         self._bin: BinDialog | None = None
         self._connect()
 
     def close(self) -> None:
         self._listing.cancel()
-        self._finding.close()
+        self._search_runner.close()
         self.upkeep.close()
 
     # --- the list ---------------------------------------------------------------------------------------------------
@@ -114,57 +119,57 @@ class ChatListController(QObject):
         self._do(lambda: self._open_chats.rename(chat_id, title))
 
     def delete(self, chat_ids: Iterable[str]) -> None:
-        """Take the chats off the list, with a notice that brings them back."""
+        """Delete the chats and show a notice whose Undo button restores them."""
         ids = list(chat_ids)
         for chat_id in ids:
             conversation = self._open_chats.conversation(chat_id)
             if conversation is not None:
                 self._engine.stop(conversation)
         was_current = self._open_chats.current.chat.id
-        gone = self._do(lambda: self._open_chats.delete(ids))
-        if not gone:
+        deleted = self._do(lambda: self._open_chats.delete(ids))
+        if not deleted:
             return
-        for chat in gone:
+        for chat in deleted:
             self._engine.forget(chat.id)
 
         def undo() -> None:
-            self._do(lambda: self._open_chats.restore(gone))
-            self._count_bin()
-            if was_current in [chat.id for chat in gone]:
+            self._do(lambda: self._open_chats.restore(deleted))
+            self._show_deleted()
+            if was_current in [chat.id for chat in deleted]:
                 self._chat.open(was_current)
 
-        self._count_bin()
-        self._window.notice.tell(lambda: _gone(gone), lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+        self._show_deleted()
+        self._window.notice.post(lambda: _deleted_text(deleted), lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
     def delete_all(self) -> None:
-        """Delete all chats for good. Raises Failure."""
+        """Delete all chats permanently. Raises Failure."""
         if self._engine.active is not None:
             self._engine.stop(self._engine.active)
         for chat_id in self._open_chats.delete_all():
             self._engine.forget(chat_id)
-        self.upkeep.now()
-        self._count_bin()
+        self.upkeep.run_now()
+        self._show_deleted()
         self.list_now()
 
-    def imported(self) -> None:
-        """Chats came in."""
-        self.upkeep.soon()
-        self._count_bin()
+    def show_imported(self) -> None:
+        """Refresh the list and the count of deleted chats, and schedule the upkeep, after an import."""
+        self.upkeep.run_soon()
+        self._show_deleted()
         self.list_now()
 
     def rename_current(self) -> None:
-        """Ready to type another title."""
+        """Let the user edit the open chat's title in the list."""
         self._rename_in_place(self._open_chats.current.chat.id)
 
     def pin_current(self) -> None:
-        """Pin the open chat, or take its pin away."""
+        """Pin the open chat, or unpin it."""
         chat = self._open_chats.current.chat
         self._do(lambda: self._open_chats.pin([chat.id], pinned=chat.pinned_at is None))
 
     # --- folders ----------------------------------------------------------------------------------------------------
 
     def new_folder(self, chat_ids: Iterable[str] = ()) -> None:
-        """A folder with these chats in it; its name is typed in place."""
+        """Create a folder that contains these chats, and let the user type its name in the list."""
         folder = self._do(lambda: self._open_chats.add_folder(tr("New folder")))
         if folder is None:
             return
@@ -172,23 +177,23 @@ class ChatListController(QObject):
         self._rename_in_place(folder.id)
 
     def delete_folder(self, folder_id: str) -> None:
-        done = self._do(lambda: self._open_chats.delete_folder(folder_id))
-        if done is None:
+        result = self._do(lambda: self._open_chats.delete_folder(folder_id))
+        if result is None:
             return
-        folder, inside = done
+        folder, chat_ids = result
 
         def undo() -> None:
-            self._do(lambda: self._open_chats.restore_folder(folder, inside))
+            self._do(lambda: self._open_chats.restore_folder(folder, chat_ids))
 
         def sentence() -> str:
             return tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name)
 
-        self._window.notice.tell(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+        self._window.notice.post(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
     # --- search -----------------------------------------------------------------------------------------------------
 
-    def find(self) -> None:
-        """Ready to type what is searched for."""
+    def focus_search(self) -> None:
+        """Show the sidebar and focus its search field."""
         if self._window.sidebar.isHidden():
             self._window.toggle_sidebar()
         self._window.sidebar.focus_search()
@@ -196,12 +201,13 @@ class ChatListController(QObject):
     # --- recently deleted -------------------------------------------------------------------------------------------
 
     def open_bin(self) -> None:
-        """The dialog with what can be restored."""
+        """Open the dialog of recently deleted chats."""
         if self._bin is None:
             self._bin = BinDialog(self._window)
-            self._bin.asked.connect(self._ask_of_bin)
+            self._bin.restore_requested.connect(self._restore)
+            self._bin.delete_requested.connect(self._delete_for_good)
             self._bin.destroyed.connect(self._bin_closed)
-        self._count_bin()
+        self._show_deleted()
         self._bin.show()
         self._bin.raise_()
 
@@ -217,14 +223,14 @@ class ChatListController(QObject):
     def _restore(self, ids: list[str]) -> None:
         deleted = self._do(self._open_chats.store.deleted_chats) or []
         self._do(lambda: self._open_chats.restore([chat for chat, _ in deleted if chat.id in ids]))
-        self._count_bin()
+        self._show_deleted()
 
     def _delete_for_good(self, ids: list[str]) -> None:
         self._do(lambda: self._open_chats.store.delete_for_good(*ids))
-        self.upkeep.now()
-        self._count_bin()
+        self.upkeep.run_now()
+        self._show_deleted()
 
-    def _count_bin(self) -> None:
+    def _show_deleted(self) -> None:
         deleted = self._do(self._open_chats.store.deleted_chats, listing=False) or []
         self._window.sidebar.show_bin(len(deleted))
         if self._bin is not None:
@@ -233,11 +239,14 @@ class ChatListController(QObject):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _do(self, work: Callable[[], Any], listing: bool = True) -> Any:
-        """What `work` returns, None if it failed; the list follows in any case."""
+        """Run `work` and return its result, or None after showing a Failure as a notice.
+
+        Afterwards refresh the list in any case if `listing`.
+        """
         try:
             return work()
         except Failure as failure:
-            self._window.notice.tell_failure(failure)
+            self._window.notice.post_failure(failure)
             return None
         finally:
             if listing:
@@ -245,34 +254,34 @@ class ChatListController(QObject):
 
     def _connect(self) -> None:
         bind = self._window.commands.bind
-        bind("find", self.find)
+        bind("find", self.focus_search)
         bind("rename_chat", self.rename_current)
         bind("delete_chat", lambda: self.delete([self._open_chats.current.chat.id]))
         bind("pin_chat", self.pin_current)
         bind("new_folder", self.new_folder)
         bind("bin", self.open_bin)
         sidebar = self._window.sidebar
-        sidebar.list.asked.connect(self._asked)
-        sidebar.field.textChanged.connect(self._finding.look)
+        sidebar.list.action_requested.connect(self._do_action)
+        sidebar.field.textChanged.connect(self._search_runner.search)
         sidebar.hits.opened.connect(lambda hit: self._chat.open_at(hit.chat_id, hit.message_id or ""))
-        self._finding.found.connect(sidebar.show_hits)
-        self._finding.failed.connect(self._window.notice.tell_failure)
+        self._search_runner.found.connect(sidebar.show_hits)
+        self._search_runner.failed.connect(self._window.notice.post_failure)
         chats = self._open_chats
         chats.current_changed.connect(lambda _conversation: self.list_now())
         for event in (chats.entry_changed, chats.branch_changed):
             event.connect(lambda _conversation: self._listing.request())
-        for told in (chats.message_added, chats.answer_ended):
-            told.connect(lambda _conversation, _message: self.upkeep.soon())
-        self.upkeep.soon()
-        self._count_bin()
+        for message_event in (chats.message_added, chats.answer_ended):
+            message_event.connect(lambda _conversation, _message: self.upkeep.run_soon())
+        self.upkeep.run_soon()
+        self._show_deleted()
 
     def _rename_in_place(self, id: str) -> None:
         if self._window.sidebar.isHidden():
             self._window.toggle_sidebar()
         self._window.sidebar.rename(id)
 
-    def _asked(self, what: str, ids: list[str], value: Any) -> None:
-        """Something of what ChatModel's `asked` names."""
+    def _do_action(self, what: str, ids: list[str], value: Any) -> None:
+        """Do the requested action; the names are listed at `ChatModel.action_requested`."""
         work: dict[str, Callable[[], object]] = {
             "open": lambda: self._chat.open(ids[0]),
             "rename": lambda: self.rename(ids[0], value),
@@ -285,11 +294,11 @@ class ChatListController(QObject):
             "rename_folder": lambda: self._do(lambda: self._open_chats.rename_folder(ids[0], value)),
             "delete_folder": lambda: self.delete_folder(ids[0]),
         }
-        if what in work:  # the others are for who exports
+        if what in work:  # ImportExportController does the others
             work[what]()
 
 
-def _gone(chats: Sequence[Chat]) -> str:
+def _deleted_text(chats: Sequence[Chat]) -> str:
     if len(chats) == 1:
         return tr("“{title}” was deleted.", title=chats[0].title)
     return tr_n("{n} chat was deleted.", "{n} chats were deleted.", len(chats))

@@ -1,4 +1,4 @@
-"""Opens the panel of the chat's options and does what is asked in it. Part of the wiring."""
+"""The panel of the open chat's options: opens it, applies changes, and saves, renames and deletes personas."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from app.dialogs.chat_panel import ChatPanel
-from app.settings.resolve import ChatOptions, unpacked
+from app.settings.resolve import ChatOptions, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.window import Window
-from app.words import Saying, tr
+from app.words import UiText, tr
 from common.failures import Failure
 from engine.protocol.settings import Value
 
@@ -27,46 +27,46 @@ class ChatOptionsController(QObject):
         window.commands.bind("chat_options", self.open)
         open_chats.current_changed.connect(self._changed)
         open_chats.options_changed.connect(self._changed)
-        settings.changed.connect(self.show)
+        settings.changed.connect(self.show_options)
 
     def open(self) -> None:
         if self.panel is None:
             self.panel = ChatPanel(self, self._window)
-        self.show()
+        self.show_options()
         self.panel.show()
         self.panel.raise_()
         self.panel.activateWindow()
 
-    def show(self) -> None:
-        """Another chat is open, or its options or the settings have changed."""
+    def show_options(self) -> None:
+        """Show the open chat's options in the window's header and in the panel."""
         options = self._options
         self._window.header.show_persona(options.persona or ((lambda: tr("Changed")) if options.values else ""))
         if self.panel is not None:
             try:
                 self.panel.show_options(options, self._settings.values, self._personas.all())
             except Failure as failure:
-                self.panel.complain(failure.sentence)
+                self.panel.show_problem(failure.sentence)
 
     # --- what is asked in the panel ---------------------------------------------------------------------------------
 
     @property
     def _options(self) -> ChatOptions:
-        return unpacked(self._open_chats.current.chat.options)
+        return chat_options_from_json(self._open_chats.current.chat.options)
 
     def _changed(self, conversation: Conversation) -> None:
         if conversation is self._open_chats.current:
-            self.show()
+            self.show_options()
 
     def _use(self, options: ChatOptions) -> None:
-        self._open_chats.current.use_options(options.packed())
-        self.show()
+        self._open_chats.current.use_options(options.to_json())
+        self.show_options()
 
-    def change(self, name: str, value: Value | None) -> None:
-        """Another value of this setting, None for the settings' own."""
+    def change_option(self, name: str, value: Value | None) -> None:
+        """Set this option of the chat; None returns to the value in the settings."""
         self._use(self._options.changed(name, value))
 
-    def choose(self, name: str) -> None:
-        """Follow a persona, "" for none."""
+    def choose_persona(self, name: str) -> None:
+        """Let the chat follow the persona `name`; "" resets the chat's options."""
 
         def choose() -> None:
             persona = self._personas.find(name)
@@ -74,17 +74,17 @@ class ChatOptionsController(QObject):
 
         self._do(choose)
 
-    def save(self, name: str) -> None:
-        """Keep the options as a persona, which the chat follows from now on."""
+    def save_persona(self, name: str) -> None:
+        """Save the chat's options as a persona, which the chat follows from now on."""
         options = self._options
         self._do(lambda: self._use(ChatOptions(self._personas.save(name, options), options.values)))
 
-    def rename(self, old: str, new: str) -> None:
-        """A persona of the user's."""
+    def rename_persona(self, old: str, new: str) -> None:
+        """Rename a persona that the user made."""
         self._do(lambda: self._use(ChatOptions(self._personas.rename(old, new), self._options.values)))
 
-    def delete(self, name: str) -> None:
-        """A persona of the user's; the chat keeps its values."""
+    def delete_persona(self, name: str) -> None:
+        """Delete a persona that the user made; the chat keeps its values."""
 
         def delete() -> None:
             self._personas.delete(name)
@@ -93,20 +93,20 @@ class ChatOptionsController(QObject):
         self._do(delete)
 
     def _do(self, work: Callable[[], object]) -> None:
-        """With the sentence in the panel if it cannot be done."""
+        """Run `work`, then refresh the panel; show the sentence of a ValueError or Failure instead."""
         try:
             work()
         except ValueError as error:
-            self._complain(str(error))
+            self._show_problem(str(error))
         except Failure as failure:
-            self._complain(failure.sentence)
+            self._show_problem(failure.sentence)
         else:
             if self.panel is not None:
-                self.panel.name_taken()
-            self.show()
+                self.panel.close_name_editor()
+            self.show_options()
 
-    def _complain(self, sentence: Saying) -> None:
+    def _show_problem(self, sentence: UiText) -> None:
         if self.panel is not None:
-            self.panel.complain(sentence)
+            self.panel.show_problem(sentence)
         else:
-            self._window.notice.tell(sentence, kind="problem")
+            self._window.notice.post(sentence, kind="problem")

@@ -1,20 +1,20 @@
-"""Opens and closes the panel that shows the engine at work, and has the engine tell of it only while it is open."""
+"""The engine monitor: opens and closes its panel, and has the engine send pulses only while the panel is open."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
 from app.panel.engine_panel import EnginePanel
-from app.panel.readings import EngineReadings, seconds_saved
+from app.panel.monitor_samples import MonitorSamples, seconds_saved
 from app.services.timers import Throttle
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
-from app.state.prompt import parts_of
+from app.state.prompt import context_parts
 from app.window import Window
 from engine.protocol import Counted
 
-# Drawing takes time from the engine where it computes on all cores; a plot takes some 4 ms, all the rest 1.
+# Drawing takes time from an engine that computes on all cores: about 4 ms for a plot, 1 ms for all the rest.
 NUMBERS_EVERY_MS = 1000
 CURVES_EVERY_MS = 5000
 
@@ -23,16 +23,16 @@ class EngineMonitorController(QObject):
     def __init__(self, window: Window, engine: EngineQueue, open_chats: OpenChats) -> None:
         super().__init__(window)
         self._engine, self._open_chats = engine, open_chats
-        self._dropped: dict[tuple[str, int], int] = {}  # tokens, by a chat's id and the turns that are left out
-        self.readings = EngineReadings()
-        self.panel = EnginePanel(self.readings, window.commands)
+        self._dropped: dict[tuple[str, int], int] = {}  # tokens left out, by chat id and number of turns
+        self.samples = MonitorSamples()
+        self.panel = EnginePanel(self.samples, window.commands)
         self.panel.hide()
         window.add_panel(self.panel)
         window.commands.bind("engine", self.toggle)
         for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
-            self.readings.changed.connect(Throttle(show, every_ms, self).request)
-        engine.pulsed.connect(self.readings.take)
-        engine.state.phase_changed.connect(lambda state: self.readings.use_model(state.model))
+            self.samples.changed.connect(Throttle(show, every_ms, self).request)
+        engine.pulsed.connect(self.samples.add_pulse)
+        engine.state.phase_changed.connect(lambda state: self.samples.use_model(state.model))
         open_chats.current_changed.connect(self._show)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._show(conversation))
         open_chats.branch_changed.connect(self._show)
@@ -47,7 +47,7 @@ class EngineMonitorController(QObject):
             self.panel.show_curves()
 
     def show_current(self) -> None:
-        """Another chat is open, or it has one more answer."""
+        """Show the numbers of the open chat: tokens that are left out of the context, and seconds saved."""
         if self.panel.isHidden():
             return
         conversation = self._open_chats.current
@@ -62,7 +62,7 @@ class EngineMonitorController(QObject):
             if key == (self._open_chats.current.chat.id, self._open_chats.current.chat.forget_turns):
                 self.panel.show_chat(event.texts[0], saved)
 
-        parts = parts_of("", conversation.prompt(), conversation.chat.forget_turns)
+        parts = context_parts("", conversation.prompt(), conversation.chat.forget_turns)
         self._engine.count((parts.forgotten,), conversation, counted)
 
     def _show(self, conversation: Conversation) -> None:

@@ -1,4 +1,4 @@
-"""Import and export: the questions for a file, the progress in the sidebar, and the sentence at the end."""
+"""Import and export of chats: file dialogs, progress in the sidebar, and the closing notice."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from app.control.chat_list_controller import ChatListController
 from app.services.background import Background
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
-from app.store.exchange import Progress, Stopped, export_json, export_markdown, import_chats
+from app.store.exchange import EXPORTERS, Exporter, Stopped, TransferProgress, import_chats
 from app.store.formats import file_name
 from app.store.merging import Imported
 from app.window import Window
 from app.words import mark, tr, tr_n
 from common.failures import Failure
 
-TOLD_MS = 8000
-LOOK_MS = 200
+NOTICE_MS = 8000
+PROGRESS_EVERY_MS = 200
 IMPORTING = mark("Importing… {percent} %, {chats} chats")
 EXPORTING = mark("Exporting… {percent} %, {chats} chats")
 
 
 class ImportExportController(QObject):
-    """One import or export at a time."""
+    """Controller of import and export; one runs at a time."""
 
     def __init__(self, window: Window, open_chats: OpenChats, chat_list: ChatListController) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._chat_list = window, open_chats, chat_list
         self._background = Background(self)
-        self._progress = Progress()
-        self._doing = ""
-        self._look = QTimer(self)
-        self._look.timeout.connect(self._tell)
-        window.sidebar.list.asked.connect(lambda what, ids, _folder: self.ask_export(ids) if what == "export" else None)
+        self._progress = TransferProgress()
+        self._task_text = ""
+        self._progress_timer = QTimer(self)
+        self._progress_timer.timeout.connect(self._show_progress)
+        window.sidebar.list.action_requested.connect(
+            lambda what, ids, _folder: self.ask_export(ids) if what == "export" else None
+        )
         window.sidebar.task.stop.clicked.connect(lambda: self._progress.stop())
         bind = window.commands.bind
         bind("import", self.ask_import)
@@ -46,8 +48,8 @@ class ImportExportController(QObject):
         bind("export_all", lambda: self.ask_export(None))
 
     def close(self) -> None:
-        """Stop what is under way, without a trace."""
-        self._look.stop()
+        """Stop the import or export that is running, without leaving a trace."""
+        self._progress_timer.stop()
         self._progress.stop()
         self._background.wait()
 
@@ -62,24 +64,19 @@ class ImportExportController(QObject):
         dialog.open()
 
     def ask_export(self, chat_ids: Sequence[str] | None) -> None:
-        """For a file to write these chats to; None: all of them."""
-        chats = self._chosen(chat_ids)
+        """Let the user choose a file to export these chats to; None exports all chats."""
+        chats = self._chats(chat_ids)
         if not chats:
-            self._window.notice.tell(lambda: tr("There are no chats to export yet."), milliseconds=TOLD_MS)
+            self._window.notice.post(lambda: tr("There are no chats to export yet."), milliseconds=NOTICE_MS)
             return
-        many = tr("Chickadee chats {date}", date=date.today().isoformat())
-        name = file_name(chats[0].title if len(chats) == 1 else many)
-        markdown = (
-            tr("Markdown, for reading (*.md)")
-            if len(chats) == 1
-            else tr("Folder of Markdown files, for reading (*.md)")
-        )
-        lossless = tr("JSON, can be imported again (*.json)")
-        dialog = QFileDialog(self._window, tr("Export chats"), name, f"{lossless};;{markdown}")
+        several = tr("Chickadee chats {date}", date=date.today().isoformat())
+        name = file_name(chats[0].title if len(chats) == 1 else several)
+        exporters = {tr(exporter.name(len(chats))): exporter for exporter in EXPORTERS}
+        dialog = QFileDialog(self._window, tr("Export chats"), name, ";;".join(exporters))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(
-            lambda path: self.export(chat_ids, path, as_json=dialog.selectedNameFilter() == lossless)
+            lambda path: self.export(chat_ids, path, exporters.get(dialog.selectedNameFilter(), EXPORTERS[-1]))
         )
         dialog.open()
 
@@ -89,22 +86,23 @@ class ImportExportController(QObject):
         store, file = self._open_chats.store.path, Path(path)
         self._begin(IMPORTING, lambda progress: import_chats(file, store, progress), self._imported)
 
-    def export(self, chat_ids: Sequence[str] | None, path: str, as_json: bool) -> None:
-        """To `path`, which gets the ending of its kind if it has none.
+    def export(self, chat_ids: Sequence[str] | None, path: str, exporter: Exporter) -> None:
+        """Write the chats to `path`; append the format's extension if the name has another one.
 
-        The dialog has asked about the name as it was typed, the system's own dialogs too: with the ending it may be
-        another file's, which only the user can give away. A folder of files replaces nothing."""
+        Every file dialog, the system's own included, asks before it replaces a file, but it asks about the name as
+        typed. With the extension appended, the name may be that of another file, so the user is asked here. A folder of
+        Markdown files replaces nothing.
+        """
         store, ids = self._open_chats.store.path, None if chat_ids is None else list(chat_ids)
-        ending = ".json" if as_json else ".md"
-        target = Path(path) if path.lower().endswith(ending) else Path(path + ending)
-        write = export_json if as_json else export_markdown
+        extension = exporter.extension
+        target = Path(path) if path.lower().endswith(extension) else Path(path + extension)
 
         def work() -> None:
-            self._begin(EXPORTING, lambda progress: write(store, ids, target, progress), self._exported)
+            self._begin(EXPORTING, lambda progress: exporter.export(store, ids, target, progress), self._exported)
 
-        is_file = as_json or len(self._chosen(chat_ids)) == 1
+        is_file = not exporter.writes_folder(len(self._chats(chat_ids)))
         if is_file and target != Path(path) and os.path.lexists(target):
-            self._window.notice.tell(
+            self._window.notice.post(
                 lambda: tr("{folder} already contains a file named {name}.", name=target.name, folder=target.parent),
                 lambda: tr("Replace"),
                 work,
@@ -112,16 +110,16 @@ class ImportExportController(QObject):
         else:
             work()
 
-    def _chosen(self, chat_ids: Sequence[str] | None) -> list[Chat]:
+    def _chats(self, chat_ids: Sequence[str] | None) -> list[Chat]:
         return [chat for chat in self._open_chats.chats() if chat_ids is None or chat.id in chat_ids]
 
-    def _begin(self, doing: str, work: Callable[[Progress], object], done: Callable[..., object]) -> None:
+    def _begin(self, task_text: str, work: Callable[[TransferProgress], object], done: Callable[..., object]) -> None:
         if self._background.running:
-            self._window.notice.tell(
+            self._window.notice.post(
                 lambda: tr("Another import or export is still running. Try again when it is finished.")
             )
             return
-        self._doing, progress = doing, Progress()
+        self._task_text, progress = task_text, TransferProgress()
         self._progress = progress
 
         def stoppable() -> object:
@@ -131,42 +129,42 @@ class ImportExportController(QObject):
                 return None
 
         self._background.run(stoppable, lambda result: self._end(done, result), self._failed)
-        self._look.start(LOOK_MS)
-        self._tell()
+        self._progress_timer.start(PROGRESS_EVERY_MS)
+        self._show_progress()
 
     def _end(self, done: Callable[..., object], result: object) -> None:
-        self._quiet()
+        self._hide_progress()
         if result is None:
-            self._window.notice.tell(lambda: tr("Stopped. Nothing was changed."), milliseconds=TOLD_MS)
+            self._window.notice.post(lambda: tr("Stopped. Nothing was changed."), milliseconds=NOTICE_MS)
         else:
             done(result)
 
     def _failed(self, failure: Failure) -> None:
-        self._quiet()
-        self._window.notice.tell_failure(failure)
+        self._hide_progress()
+        self._window.notice.post_failure(failure)
 
     def _imported(self, imported: Imported) -> None:
         self._open_chats.reload(imported.touched)
-        self._chat_list.imported()
-        self._window.notice.tell(lambda: _told(imported), milliseconds=TOLD_MS)
+        self._chat_list.show_imported()
+        self._window.notice.post(lambda: _imported_text(imported), milliseconds=NOTICE_MS)
 
     def _exported(self, count: int) -> None:
-        self._window.notice.tell(
-            lambda: tr_n("{n} chat was exported.", "{n} chats were exported.", count), milliseconds=TOLD_MS
+        self._window.notice.post(
+            lambda: tr_n("{n} chat was exported.", "{n} chats were exported.", count), milliseconds=NOTICE_MS
         )
 
-    def _tell(self) -> None:
+    def _show_progress(self) -> None:
         progress = self._progress
-        self._window.sidebar.task.tell(
-            tr(self._doing, percent=round(progress.share * 100), chats=f"{progress.chats:,}")
+        self._window.sidebar.task.show_text(
+            tr(self._task_text, percent=round(progress.share * 100), chats=f"{progress.chats:,}")
         )
 
-    def _quiet(self) -> None:
-        self._look.stop()
-        self._window.sidebar.task.tell("")
+    def _hide_progress(self) -> None:
+        self._progress_timer.stop()
+        self._window.sidebar.task.show_text("")
 
 
-def _told(imported: Imported) -> str:
+def _imported_text(imported: Imported) -> str:
     if imported.added or imported.changed:
         sentences = [tr_n("{n} chat was imported.", "{n} chats were imported.", imported.added)]
         if imported.changed:

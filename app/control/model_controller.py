@@ -1,4 +1,4 @@
-"""The models in the running window: finds them, asks whether they fit, removes, and has them loaded or downloaded."""
+"""The models: opens their dialogs, finds them, asks whether they fit, and loads, downloads, adds and removes them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Hashable
 from pathlib import Path
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QFileDialog
 
 from app.control.model_files import LocalModels, ModelDownloads
 from app.dialogs.dialog import OneDialog
@@ -21,89 +21,124 @@ from app.services.timers import Throttle
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
-from app.words import Saying, tr
+from app.store.chat_store import ChatStore
+from app.window import Window
+from app.words import UiText, tr
 from common.failures import Failure
 from common.paths import path_of
 from common.planning import Ask, Verdict
-from models.added import Added
+from models.added_paths import AddedPaths
 from models.catalogue import catalogue
-from models.collection import LocalModel, scan
-from models.places import own_folder
+from models.collection import LocalModel, scan_models
+from models.locations import own_folder
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100
-KEPT = ("weights_repacked", "weights_read", "vocabulary")  # what a loaded model gives back at the least
+FREED_PARTS = ("weights_repacked", "weights_read", "vocabulary")  # plan's parts that unloading surely frees
 
 
 class ModelController(QObject):
-    """Models are kept beside the file of `settings`."""
+    """Controller of the models; downloaded models are kept in a folder beside the file of `settings`."""
 
-    def __init__(self, window: QWidget, settings: Settings, engine: EngineQueue) -> None:
+    def __init__(self, window: Window, settings: Settings, engine: EngineQueue, store: ChatStore) -> None:
         super().__init__(window)
         self.list = ModelList()
         self.planner = Planner(self)
-        self._window, self._settings, self._engine = window, settings, engine
-        self._dialog: OneDialog[ModelsDialog] = OneDialog(self._closed)
+        self._window, self._settings, self._engine, self._store = window, settings, engine, store
+        self._dialog: OneDialog[ModelsDialog] = OneDialog(self._dialog_closed)
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
         self._effects = PlanEffects(self.planner, self)
-        self._asked: Ask | None = None  # about the model whose options are open
-        self._freed = 0
-        self._own = settings.path.parent / own_folder().name
-        self._added = Added(settings.path.with_name(Added().path.name))
+        self._options_question: Ask | None = None  # the question about the model whose options are open
+        self._freed_bytes = 0
+        self._remembered: Path | None = None  # the model that was stored last as a recent one
+        self._own_folder = settings.path.parent / own_folder().name
+        self._added = AddedPaths(settings.path.with_name(AddedPaths().path.name))
         self.local = LocalModels(self, self._added)
-        self.downloads = ModelDownloads(self, self.list, settings.path, self._own)
+        self.downloads = ModelDownloads(self, self.list, settings.path, self._own_folder)
         self._background = Background(self)
-        self._looked = 0
+        self._scan_number = 0
         self._show = Throttle(self._show_list, SHOWN_EVERY_MS, self)
         self._connect()
 
     def _connect(self) -> None:
-        self.planner.answered.connect(self._judged)
+        self.planner.answered.connect(self._verdict_arrived)
         self._effects.changed.connect(self._show_plan)
-        self.downloads.changed.connect(self._learned)
+        self.downloads.changed.connect(self._list_changed)
         for part in (self.downloads, self.local):
-            part.failed.connect(self._complain)
-        self.local.changed.connect(self.look)
-        self.local.said.connect(self._tell)
+            part.failed.connect(self._show_failure)
+        self.local.changed.connect(self.scan)
+        self.local.undo_offered.connect(self._offer_undo)
         self._settings.changed.connect(self._settings_changed)
+        self._window.status.chosen.connect(self.use_model)
 
     @property
     def dialog(self) -> ModelsDialog | None:
-        """The open one."""
+        """The models' dialog while it is open, else None."""
         return self._dialog.open
+
+    # --- the model in use ---------------------------------------------------------------------------------------------
+
+    def start(self, model: Path) -> None:
+        """List the recent models in the status line, and load the first model. Raises Failure."""
+        self._window.status.show_models(self._store.recent_models())
+        self._engine.use_model(model)
+
+    def choose_model(self) -> None:
+        """Let the user choose a model file, and load it."""
+        path = self._engine.state.path
+        start = str(path.parent) if path else ""
+        dialog = QFileDialog(self._window, tr("Open model"), start, tr("Models (*.gguf);;All files (*)"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.use_model)
+        dialog.open()
+
+    def use_model(self, path: str) -> None:
+        """Load the model at `path`, as `path_text` writes it."""
+        self._engine.use_model(path_of(path).absolute())
+
+    def _remember(self, path: Path) -> None:
+        """Store the loaded model as the most recent one, and list the recent models in the status line."""
+        self._remembered = path
+        try:
+            self._store.remember_model(path)
+            self._window.status.show_models(self._store.recent_models())
+        except Failure as failure:
+            log.warning("%s (%s)", failure, failure.detail)
 
     # --- opening and closing ----------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Show the dialog and look again what is here."""
-        self._dialog.show(self._make)
-        self.look()
+        """Show the models' dialog and scan for models."""
+        self._dialog.show(self._create_dialog)
+        self.scan()
 
-    def _make(self) -> ModelsDialog:
-        self._take_up()
+    def _create_dialog(self) -> ModelsDialog:
+        self._load_catalogue()
         self.list.words = ""
         dialog = ModelsDialog(self.list, self._window)
-        dialog.asked.connect(self.act)
-        dialog.search.connect(self.search)
+        dialog.action_requested.connect(self.do_action)
+        dialog.search_requested.connect(self.search)
         dialog.folder_button.clicked.connect(lambda: self.local.choose_folder(dialog))
         dialog.file_button.clicked.connect(lambda: self.local.choose_file(dialog))
         return dialog
 
     def close(self) -> None:
-        """The window is closing: downloads go on at the next start."""
+        """Stop everything before the window closes; unfinished downloads are listed again at the next start."""
         self._background.close()
-        self.local.finish()
+        self.local.finish_removal()
         self._show.cancel()
         self._options.close()
         self.planner.close()
         self.downloads.close()
         self._dialog.close()
 
-    def stands(self, state: EngineState) -> None:
-        """Which model is in use, and what it gives back when another one is loaded."""
+    def engine_changed(self, state: EngineState) -> None:
+        """Note which model is loaded and how many bytes unloading it frees, and show that in the dialogs."""
         loaded = state.path if state.phase == "ready" else None
+        if loaded and loaded != self._remembered:
+            self._remember(loaded)
         plan = state.model.plan if state.model else {}
-        self._freed = sum(plan.get(name, 0) for name in KEPT)
+        self._freed_bytes = sum(plan.get(name, 0) for name in FREED_PARTS)
         if loaded != self.list.loaded:
             self.list.loaded = loaded
             self._show.request()
@@ -115,83 +150,88 @@ class ModelController(QObject):
         if self.options is not None:
             self._plan_options(self.options.model.path)
 
-    def _closed(self) -> None:
-        self._options.close()  # it lies on the dialog and goes with it
-        self.local.finish()
+    def _dialog_closed(self) -> None:
+        self._options.close()  # its parent is the models' dialog
+        self.local.finish_removal()
         self.planner.forget()
 
-    def _take_up(self) -> None:
-        """The catalogue, and downloads that an earlier run did not end."""
+    def _load_catalogue(self) -> None:
+        """Read the catalogue, and list the downloads that an earlier run left unfinished."""
         try:
             self.list.entries = catalogue()
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
-        self.downloads.take_up()
+        self.downloads.list_unfinished()
 
     # --- what is here -----------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """Scan the places; rows come when all are known, 0.1 s for each new file."""
-        added, self._looked = self._added.read(), self._looked + 1
-        number = self._looked
+    def scan(self) -> None:
+        """Scan the known places for models in the background.
+
+        The rows change when the scan is complete; it takes 0.1 s for each new file.
+        """
+        added, self._scan_number = self._added.read(), self._scan_number + 1
+        number = self._scan_number
         self._background.run(
-            lambda: list(scan(added, stop=lambda: self._background.closed, own=self._own)),
-            lambda models: self._found(number, models),
-            self._complain,
+            lambda: list(scan_models(added, stop=lambda: self._background.closed, own=self._own_folder)),
+            lambda models: self._scanned(number, models),
+            self._show_failure,
         )
 
-    def _found(self, number: int, models: list[LocalModel]) -> None:
-        if number != self._looked:  # a later look is under way, or was faster
+    def _scanned(self, number: int, models: list[LocalModel]) -> None:
+        if number != self._scan_number:  # a later scan is running or has finished first
             return
-        gone = {("here", model.path) for model in self.list.here} - {("here", model.path) for model in models}
-        for key in gone:
+        removed = {("here", model.path) for model in self.list.local_models} - {
+            ("here", model.path) for model in models
+        }
+        for key in removed:
             self.list.verdicts.pop(key, None)
-        self.list.here = models
+        self.list.local_models = models
         self._show_list()
-        self._judge()
+        self._ask_for_verdicts()
 
-    def _judge(self) -> None:
-        for key, asked in self.list.questions().items():
-            if asked.path:
-                self.planner.ask(key, self.question(path_of(asked.path)))
+    def _ask_for_verdicts(self) -> None:
+        for key, ask in self.list.questions().items():
+            if ask.path:
+                self.planner.ask(key, self.question(path_of(ask.path)))
             else:
-                self.planner.ask(key, Ask(estimate=asked.estimate, freed_bytes=self._freed))
+                self.planner.ask(key, Ask(estimate=ask.estimate, freed_bytes=self._freed_bytes))
 
-    def _judged(self, key: Hashable, verdict: Verdict) -> None:
+    def _verdict_arrived(self, key: Hashable, verdict: Verdict) -> None:
         if isinstance(key, tuple) and key[0] in ("here", "entry", "file"):
             self.list.verdicts[key] = verdict
             self._show.request()
 
-    def plan_anew(self) -> None:
-        """What could not be loaded may be possible now."""
+    def plan_again(self) -> None:
+        """Ask again whether the models fit, because llama.cpp can load some that could not be loaded before."""
         self.list.verdicts.clear()
         if self.dialog is not None:
-            self._judge()
+            self._ask_for_verdicts()
         self._show.request()
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
-    def act(self, key: tuple[object, ...], action: str) -> None:
-        """A row's button was pressed."""
+    def do_action(self, key: tuple[object, ...], action: str) -> None:
+        """Do the action of the pressed button in the row `key`, and show a Failure in the dialog."""
         try:
-            self._act(key, action)
+            self._do_action(key, action)
         except Failure as failure:
-            self._complain(failure)
+            self._show_failure(failure)
 
-    def _act(self, key: tuple[object, ...], action: str) -> None:
+    def _do_action(self, key: tuple[object, ...], action: str) -> None:
         kind, name = key[0], key[1]
         if kind == "here":
-            self._act_here(self.list.model(Path(str(name))), action)
+            self._act_on_local_model(self.list.local_model(Path(str(name))), action)
         elif kind == "job":
             self._act_on_job(int(str(name)), action)
         elif kind == "entry":
-            self.downloads.suggestion(str(name))
+            self.downloads.download_entry(str(name))
         elif kind == "repo":
             self.downloads.show_files(str(name))
         else:
-            self.downloads.file(str(key[2]))
+            self.downloads.download_file(str(key[2]))
 
-    def _act_here(self, model: LocalModel | None, action: str) -> None:
+    def _act_on_local_model(self, model: LocalModel | None, action: str) -> None:
         if model is None:
             return
         if action == "load":
@@ -201,13 +241,13 @@ class ModelController(QObject):
         elif action == "options":
             self.open_options(model)
         elif action == "forget":
-            self.local.forget(model.place.path)
+            self.local.forget_folder(model.location.path)
         else:
             self.local.remove(model)
 
     def _act_on_job(self, id: int, action: str) -> None:
         job = next((job for job in self.list.jobs if job.id == id), None)
-        if job is None:  # it ended as its button was pressed
+        if job is None:  # the job ended while its button was being pressed
             return
         if action == "load" and job.path:
             self._engine.use_model(job.path.absolute())
@@ -215,60 +255,60 @@ class ModelController(QObject):
             self.list.hidden.add(job.id)
             self._show_list()
         else:
-            self.downloads.act(job, action)
+            self.downloads.do_action(job, action)
 
     def search(self, words: str) -> None:
-        """Ask the hub: the user pressed the button that says so."""
+        """Search huggingface.co for `words`; the user agreed to connect by pressing the button."""
         if self.dialog is not None:
-            self.dialog.tell("")
+            self.dialog.show_note("")
             self.dialog.show_searching(True)
         self.downloads.search(words)
 
-    def _learned(self, what: str) -> None:
-        """There is something new in the list."""
+    def _list_changed(self, what: str) -> None:
+        """Show what the downloads have changed in the list: `results`, `files`, `jobs` or `arrived`."""
         if what == "results" and self.dialog is not None:
             self.dialog.show_searching(False)
             if not self.list.results:
-                self.dialog.tell(lambda: tr("No results on huggingface.co"))
+                self.dialog.show_note(lambda: tr("No results on huggingface.co"))
         elif what == "arrived":
-            self.look()
+            self.scan()
         self._show.request()
-        if what == "files":  # nobody knows yet whether they fit
-            self._judge()
+        if what == "files":  # the new rows have no verdicts yet
+            self._ask_for_verdicts()
 
     def add(self, path: str) -> None:
-        """One more folder to look in, or one more file."""
+        """Add a model file, or a folder to scan for models."""
         self.local.add(path)
 
     # --- one model's options ----------------------------------------------------------------------------------------
 
     @property
     def options(self) -> ModelOptions | None:
-        """The dialog that is open."""
+        """The dialog of one model's options while it is open, else None."""
         return self._options.open
 
     def open_options(self, model: LocalModel) -> None:
-        """One model's at a time."""
+        """Open the model's options, and close those of another model."""
         self._options.close()
         drafters = self.list.drafters_for(model)
         dialog = self._options.show(lambda: ModelOptions(model, drafters, self._settings, self.dialog or self._window))
         dialog.load_button.clicked.connect(lambda: self._engine.use_model(model.path.absolute()))
         dialog.show_loaded(model.path == self.list.loaded)
-        self._asked = self.question(model.path)
-        self._effects.ask(self._asked)
+        self._options_question = self.question(model.path)
+        self._effects.ask(self._options_question)
 
     def question(self, path: Path) -> Ask:
-        """About a model, loaded as its options and the settings say."""
-        return question(path, self._settings.options(path).load, self._freed)
+        """Return the planner's question for the model at `path`, loaded as the settings and its own options say."""
+        return question(path, self._settings.options(path).load, self._freed_bytes)
 
     def _plan_options(self, path: Path) -> None:
-        """Its options, or those of all models, may be others now."""
-        asked = self.question(path)
-        self._effects.ask(asked)
-        if asked != self._asked:
-            self._asked = asked
+        """Plan the model again if its options or the settings of all models have changed."""
+        ask = self.question(path)
+        self._effects.ask(ask)
+        if ask != self._options_question:
+            self._options_question = ask
             self.list.verdicts.pop(("here", path), None)
-            self.planner.ask(("here", path), asked)
+            self.planner.ask(("here", path), ask)
             self._show.request()
 
     def _show_plan(self) -> None:
@@ -277,15 +317,15 @@ class ModelController(QObject):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _tell(self, sentence: Saying, undo: Callable[[], None]) -> None:
+    def _offer_undo(self, sentence: UiText, undo: Callable[[], None]) -> None:
         if self.dialog is not None:
-            self.dialog.tell(sentence, lambda: tr("Undo"), undo)
+            self.dialog.show_note(sentence, lambda: tr("Undo"), undo)
 
-    def _complain(self, failure: Failure) -> None:
+    def _show_failure(self, failure: Failure) -> None:
         log.warning("%s (%s)", failure, failure.detail)
         if self.dialog is not None:
             self.dialog.show_searching(False)
-            self.dialog.tell(failure.sentence)
+            self.dialog.show_note(failure.sentence)
 
     def _show_list(self) -> None:
         if self.dialog is not None:

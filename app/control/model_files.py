@@ -13,50 +13,52 @@ from app.services.background import Background
 from app.words import mark, tr
 from common.failures import Failure
 from common.paths import path_of, path_text, printable
-from models.added import Added
+from models.added_paths import AddedPaths
 from models.collection import LocalModel
-from models.downloads import Downloads, Job, Wanted, unfinished, wanted
+from models.download_queue import DownloadJob, DownloadQueue, ModelDownload, plan_download, unfinished_downloads
 from models.hub import Hub, RemoteModel, RepoResult
-from models.network import Network, forbidden
-from models.places import Place
+from models.locations import ModelLocation
+from models.network import Network, offline_reason
 from models.removal import Removal, purge, remove
 
 
 class ModelDownloads(QObject):
-    """Connects only if asked to, and puts what it learns into `models`. `changed` carries what is new in it: its
-    results, files or jobs, or that one more model has arrived. `failed` carries the Failure that ended a search or kept
-    a download from beginning; a later one is told in its job."""
+    """Search and downloads from the hub; `models` receives the results. Connects only when the user asks.
+
+    Signals: `changed` names what is new in `models` (`results`, `files` or `jobs`) or says that a model has `arrived`.
+    `failed` carries the Failure of a search or of starting a download; later failures are in the download's job.
+    """
 
     changed = Signal(str)
     failed = Signal(object)
 
-    def __init__(self, parent: QObject, models: ModelList, settings: Path, own: Path) -> None:
-        """`settings` is the file whose switch forbids connections, `own` the folder for what is downloaded."""
+    def __init__(self, parent: QObject, models: ModelList, settings: Path, own_folder: Path) -> None:
+        """Prepare the downloads into `own_folder`; `settings` is the file whose switch forbids connections."""
         super().__init__(parent)
-        self._models, self._settings, self._own = models, settings, own
+        self._models, self._settings, self._own_folder = models, settings, own_folder
         self.hub = Hub(Network(settings))
-        self._downloads: Downloads | None = None
+        self._downloads: DownloadQueue | None = None
         self._background = Background(self)
 
-    def take_up(self) -> None:
-        """The first time: downloads that an earlier run did not end."""
+    def list_unfinished(self) -> None:
+        """Open the downloads at the first call, and list the unfinished ones of an earlier run as paused."""
         if self._downloads is not None:
             return
-        self._downloads = Downloads(self.hub.network)
-        self._downloads.listeners.append(lambda _job: self._background.tell(self._progressed))
-        purge(Place("own", self._own))
-        for model in unfinished(self._own):
+        self._downloads = DownloadQueue(self.hub.network)
+        self._downloads.listeners.append(lambda _job: self._background.call_in_window(self._jobs_changed))
+        purge(ModelLocation("own", self._own_folder))
+        for model in unfinished_downloads(self._own_folder):
             self._downloads.add(model, state="paused")
 
     def close(self) -> None:
-        """Downloads go on at the next start."""
+        """Stop the downloads; the next start lists the unfinished ones as paused."""
         self._background.close()
         if self._downloads is not None:
             self._downloads.close()
 
     def settings_changed(self) -> None:
-        """Connections may be forbidden now: what is under way waits."""
-        if self._downloads is not None and forbidden(self._settings):
+        """Pause all downloads if the settings now forbid connections."""
+        if self._downloads is not None and offline_reason(self._settings):
             self._downloads.pause_all()
 
     # --- what the user asks -----------------------------------------------------------------------------------------
@@ -67,17 +69,17 @@ class ModelDownloads(QObject):
     def show_files(self, repo: str) -> None:
         self._background.run(lambda: self.hub.models(repo), self._listed, self.failed.emit)
 
-    def suggestion(self, id: str) -> None:
-        """Download one of the catalogue."""
+    def download_entry(self, id: str) -> None:
+        """Download the catalogue's entry `id`."""
         entry = next(entry for entry in self._models.entries if entry.id == id)
-        self._fetch(lambda: wanted(self.hub.model(entry.repo, entry.file), self.hub, self._own))
+        self._fetch(lambda: plan_download(self.hub.model(entry.repo, entry.file), self.hub, self._own_folder))
 
-    def file(self, path: str) -> None:
-        """Download one that the hub has listed."""
+    def download_file(self, path: str) -> None:
+        """Download the model whose first file the hub has listed as `path`."""
         model = next(one for one in self._models.files if one.files[0].path == path)
-        self._fetch(lambda: wanted(model, self.hub, self._own))
+        self._fetch(lambda: plan_download(model, self.hub, self._own_folder))
 
-    def act(self, job: Job, action: str) -> None:
+    def do_action(self, job: DownloadJob, action: str) -> None:
         assert self._downloads
         if action == "pause":
             self._downloads.pause(job.id)
@@ -86,13 +88,13 @@ class ModelDownloads(QObject):
         else:
             self._downloads.cancel(job.id)
 
-    def queue(self, model: Wanted) -> None:
+    def queue(self, model: ModelDownload) -> None:
         assert self._downloads
         self._downloads.add(model)
 
     # --- what comes of it -------------------------------------------------------------------------------------------
 
-    def _fetch(self, find: Callable[[], Wanted]) -> None:
+    def _fetch(self, find: Callable[[], ModelDownload]) -> None:
         self._background.run(find, self.queue, self.failed.emit)
 
     def _found(self, results: tuple[RepoResult, ...]) -> None:
@@ -103,8 +105,8 @@ class ModelDownloads(QObject):
         self._models.files = files
         self.changed.emit("files")
 
-    def _progressed(self) -> None:
-        """Of several jobs, or moments, one hears only of the last."""
+    def _jobs_changed(self) -> None:
+        """Copy the jobs into the list; emit `arrived` if a download has just been completed, else `jobs`."""
         assert self._downloads
         before = {job.id for job in self._models.jobs if job.state == "done"}
         self._models.jobs = self._downloads.jobs
@@ -113,15 +115,17 @@ class ModelDownloads(QObject):
 
 
 class LocalModels(QObject):
-    """What the user adds and removes, with a way to undo it.
+    """Models, files and folders that the user adds and removes; a removal can be undone.
 
-    `changed`: look again what is here. `said` carries a sentence and what undoes it, `failed` a Failure."""
+    Signals: `changed` asks for a new scan; `undo_offered` carries a sentence and the function that undoes the removal;
+    `failed` carries a Failure.
+    """
 
     changed = Signal()
-    said = Signal(object, object)
+    undo_offered = Signal(object, object)
     failed = Signal(object)
 
-    def __init__(self, parent: QObject, added: Added) -> None:
+    def __init__(self, parent: QObject, added: AddedPaths) -> None:
         super().__init__(parent)
         self._added = added
         self._removal: Removal | None = None
@@ -135,13 +139,13 @@ class LocalModels(QObject):
         self._choose(QFileDialog(dialog, tr("Add file…"), "", tr("Models (*.gguf)")))
 
     def add(self, path: str) -> None:
-        """One more folder to look in, or one more file."""
-        self._do(lambda: self._added.add(path_of(path)))
+        """Add a model file, or a folder to scan for models."""
+        self._run(lambda: self._added.add(path_of(path)))
 
-    def forget(self, folder: Path) -> None:
-        """Look no more into a folder that was added."""
+    def forget_folder(self, folder: Path) -> None:
+        """Remove a folder that the user added from the list; its files stay."""
         if self._added.drop(folder):
-            self.said.emit(
+            self.undo_offered.emit(
                 lambda: tr(
                     "{folder} was removed from the list. Its files are still there.", folder=printable(str(folder))
                 ),
@@ -150,25 +154,25 @@ class LocalModels(QObject):
         self.changed.emit()
 
     def remove(self, model: LocalModel) -> None:
-        """Delete what was downloaded, take off the list what was added. Raises Failure."""
-        self.finish()
+        """Delete a downloaded model, or take an added one off the list. Raises Failure."""
+        self.finish_removal()
         removal = self._removal = remove(model, self._added)
-        gone = mark("{model} was deleted.")
-        sentence = gone if removal.deletes else mark("{model} was removed from the list. Its file is still there.")
-        self.said.emit(lambda: tr(sentence, model=local_title(model)), self._undo)
+        deleted = mark("{model} was deleted.")
+        sentence = deleted if removal.deletes else mark("{model} was removed from the list. Its file is still there.")
+        self.undo_offered.emit(lambda: tr(sentence, model=local_title(model)), self._undo)
         self.changed.emit()
 
-    def finish(self) -> None:
-        """What was removed last cannot be undone any more."""
+    def finish_removal(self) -> None:
+        """Complete the last removal, which can no longer be undone."""
         removal, self._removal = self._removal, None
         if removal is not None:
             removal.finish()
 
     def _undo(self) -> None:
         removal, self._removal = self._removal, None
-        self._do(removal.undo if removal else lambda: None)
+        self._run(removal.undo if removal else lambda: None)
 
-    def _do(self, work: Callable[[], object]) -> None:
+    def _run(self, work: Callable[[], object]) -> None:
         try:
             work()
         except Failure as failure:

@@ -1,4 +1,4 @@
-"""What comes up over the window on demand: the palette, the help sheet, the about box. At most one of each."""
+"""Palette, help sheet and about box: opens them over the window, at most one of each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.commands.help import About, HelpSheet
-from app.commands.palette import Entry, Palette, command_entries, matching
+from app.commands.palette import Palette, PaletteEntry, command_entries, matching_entries
 from app.control.chat_controller import ChatController
-from app.sidebar.search import SearchRunner
+from app.sidebar.search_view import SearchRunner
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
-from app.store.search import Hit, Search
+from app.store.message_search import Hit, Search
 from app.window import Window
 
 RECENT = 5  # chats that the empty palette offers
-MOST = 30
-SHORTEST = 2  # letters; one alone is in every text
+MAX_RESULTS = 30
+MIN_LETTERS = 2  # letters of a search in texts; a single letter is in every text
 
 
 class PaletteController(QObject):
@@ -26,10 +26,10 @@ class PaletteController(QObject):
     ) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
-        self._finding = SearchRunner(Search(store), self)
-        self._finding.found.connect(self._found)
+        self._search_runner = SearchRunner(Search(store), self)
+        self._search_runner.found.connect(self._hits_found)
         self.palette = Palette(window.ground, self._search)
-        self.palette.chosen.connect(self._chosen)
+        self.palette.chosen.connect(self._run_entry)
         self.help: HelpSheet | None = None
         self.about: About | None = None
         window.commands.bind("palette", self.palette.open)
@@ -38,7 +38,7 @@ class PaletteController(QObject):
         window.commands.bind("stop", self.escape)
 
     def close(self) -> None:
-        self._finding.close()
+        self._search_runner.close()
 
     def open_help(self) -> None:
         if self.help is None:
@@ -53,7 +53,7 @@ class PaletteController(QObject):
         self._show(self.about)
 
     def escape(self) -> None:
-        """Close the palette, or what else there is to close or to stop."""
+        """Close the palette if it is open; else close or stop what `ChatController.escape` finds."""
         if not self.palette.isHidden():
             self.palette.dismiss()
         else:
@@ -64,25 +64,25 @@ class PaletteController(QObject):
         sheet.raise_()
         sheet.activateWindow()
 
-    def _search(self, query: str) -> list[Entry]:
-        chats = [Entry("chat", chat.id, chat.title) for chat in self._open_chats.chats()]
+    def _search(self, query: str) -> list[PaletteEntry]:
+        chats = [PaletteEntry("chat", chat.id, chat.title) for chat in self._open_chats.chats()]
         commands = command_entries(self._window.commands.actions)
         if not query.strip():
             return chats[:RECENT] + commands
-        if len(query.strip()) >= SHORTEST:
-            self._finding.look(query)  # texts come when they are found
-        return (matching(query, commands) + matching(query, chats))[:MOST]
+        if len(query.strip()) >= MIN_LETTERS:
+            self._search_runner.search(query)  # `_hits_found` appends the hits later
+        return (matching_entries(query, commands) + matching_entries(query, chats))[:MAX_RESULTS]
 
-    def _found(self, hits: list[Hit]) -> None:
+    def _hits_found(self, hits: list[Hit]) -> None:
         if not self.palette.isHidden():
-            self.palette.add([entry_of(hit) for hit in hits if hit.message_id][:MOST])
+            self.palette.append_entries([entry_of(hit) for hit in hits if hit.message_id][:MAX_RESULTS])
 
-    def _chosen(self, entry: Entry) -> None:
+    def _run_entry(self, entry: PaletteEntry) -> None:
         if entry.kind == "chat":
             self._chat.open_at(entry.id, entry.message_id)
         else:
             self._window.commands.run(entry.id)
 
 
-def entry_of(hit: Hit) -> Entry:
-    return Entry("chat", hit.chat_id, hit.title, hit.snippet, hit.message_id or "")
+def entry_of(hit: Hit) -> PaletteEntry:
+    return PaletteEntry("chat", hit.chat_id, hit.title, hit.snippet, hit.message_id or "")

@@ -1,4 +1,4 @@
-"""The settings in the running window: opens dialog and file, tells what is wrong with the file and what they take."""
+"""The settings in the running window: opens the dialog and the file, reports problems of the file, plans memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.control.model_controller import ModelController
 from app.dialogs.dialog import OneDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.memory_plan import PlanEffects
-from app.notice import Told
+from app.notice import NoticeRow
 from app.services.timers import Debounce
 from app.settings.settings import Settings
 from app.settings.values import Wrong
@@ -26,7 +26,10 @@ log = logging.getLogger(__name__)
 
 
 class SettingsController(QObject):
-    """`settled`: for the time being no more settings change. `opened` carries the dialog when it was made."""
+    """Controller of the settings.
+
+    Signals: `settled` comes when no setting has changed for `settled_ms`; `opened` carries a dialog that was created.
+    """
 
     settled = Signal()
     opened = Signal(object)
@@ -36,88 +39,91 @@ class SettingsController(QObject):
         self.settings = settings
         self._dialog: OneDialog[SettingsDialog] = OneDialog(lambda: self._effects.forget())
         self._window, self._notice, self._models = window, window.notice, models
-        self._suggested: dict[str, str] = {}
+        self._automatic_values: dict[str, str] = {}
         self._problems: tuple[Wrong, ...] = ()
-        self._told: Told | None = None  # of them
+        self._problem_notice: NoticeRow | None = None  # shows `_problems`
         self._model: Path | None = None
         self._effects = PlanEffects(models.planner, self)
         self._effects.changed.connect(self._show_effects)
         self._settling = Debounce(self.settled.emit, settled_ms, self)
-        settings.changed.connect(self._hear)
+        settings.changed.connect(self._settings_changed)
 
     @property
     def dialog(self) -> SettingsDialog | None:
-        """The open one."""
+        """The settings dialog while it is open, else None."""
         return self._dialog.open
 
     def open(self) -> SettingsDialog:
-        """Show the dialog; an open one comes to the front."""
+        """Show the settings dialog, or raise it if it is open, and return it."""
         self.settings.refresh()
-        before, dialog = self.dialog, self._dialog.show(self._make)
+        before, dialog = self.dialog, self._dialog.show(self._create_dialog)
         if dialog is not before:
             self._plan()
         return dialog
 
-    def _make(self) -> SettingsDialog:
+    def _create_dialog(self) -> SettingsDialog:
         dialog = SettingsDialog(self.settings, self._window)
         dialog.open_file.clicked.connect(self.open_file)
-        dialog.suggest(self._suggested)
+        dialog.show_automatic_values(self._automatic_values)
         self.opened.emit(dialog)
         return dialog
 
     def close(self) -> None:
-        """The window is closing; what was typed in the dialog counts."""
+        """Close the dialog before the window closes; a value that is still being typed is stored."""
         self._settling.cancel()
         self._dialog.close()
         self._settling.cancel()
 
     def open_file(self) -> None:
-        """Have the system open settings.toml, which is made if there is none."""
+        """Create settings.toml if it is missing, and have the system open it in an editor."""
         try:
             self.settings.make_file()
         except Failure as failure:
-            self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)
+            self._notice.post(failure.sentence, kind="problem", detail=failure.detail)
             return
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path))):
             path = self.settings.path
-            self._notice.tell(lambda: tr("No program could open {file}. Open it in a text editor.", file=path))
+            self._notice.post(lambda: tr("No program could open {file}. Open it in a text editor.", file=path))
 
-    def tell_problems(self) -> None:
-        """Say what of the file is not used, once for each state of it."""
+    def report_problems(self) -> None:
+        """Report the entries of settings.toml that cannot be used, once for each set of problems.
+
+        Dismiss the notice when there are none left.
+        """
         problems, before, self._problems = self.settings.problems, self._problems, self.settings.problems
         if problems == before:
             return
         if problems:
-            self._told = self._notice.tell(
+            self._problem_notice = self._notice.post(
                 problems[0].__str__,
                 lambda: tr("Open settings"),
                 self.open,
                 kind="problem",
                 detail=lambda: "\n".join(map(str, problems[1:])),
             )
-        elif self._told is not None:
-            self._notice.dismiss(self._told)
+        elif self._problem_notice is not None:
+            self._notice.dismiss(self._problem_notice)
 
-    def activated(self, state: Qt.ApplicationState) -> None:
-        """Who comes back from an editor has perhaps changed the file there."""
+    def application_state_changed(self, state: Qt.ApplicationState) -> None:
+        """Read settings.toml again when the window becomes active: the user may come back from an editor."""
         if state == Qt.ApplicationState.ApplicationActive:
             self.settings.refresh()
 
-    def stands(self, state: EngineState) -> None:
-        """Show what automatic comes to with the loaded model, and what the settings come to with it."""
+    def engine_changed(self, state: EngineState) -> None:
+        """Show the automatic values of the loaded model in the dialog, and plan the settings for another model."""
         model = state.model
         numbers = {"engine.context": model.n_ctx, "engine.threads": model.threads} if model else {}
-        self._suggested = {name: f"{number:,}" for name, number in numbers.items()}
+        self._automatic_values = {name: f"{number:,}" for name, number in numbers.items()}
         if self.dialog is not None:
-            self.dialog.suggest(self._suggested)
+            self.dialog.show_automatic_values(self._automatic_values)
         if state.phase == "ready" and state.path != self._model:
             self._model = state.path
             self._plan()
 
-    def _hear(self) -> None:
+    def _settings_changed(self) -> None:
         for problem in self.settings.problems:
             log.warning("%s", problem)
-        self.tell_problems()
+        self.report_problems()
         self._plan()
         self._settling.request()
 

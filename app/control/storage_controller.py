@@ -1,4 +1,4 @@
-"""The settings' page on storage: measures what is kept off the window's thread, and deletes what the user says."""
+"""The Storage page of the settings: measures stored files in the background, and deletes what the user chooses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.storage_page import StoragePage
 from app.folders import Folders
 from app.services.background import Background
-from app.store.kept_files import delete_files, delete_paths, kinds, measured
+from app.store.kept_files import delete_files, delete_paths, kinds, measure_sizes
 from app.words import mark, tr, worded
 from common.failures import Failure
 
@@ -24,7 +24,7 @@ STILL_THERE = mark("The deleted data is still in the file and will be removed la
 
 
 class StorageController(QObject):
-    """`cache`: the folder for what can be worked out again."""
+    """Controller of the Storage page. `cache` is the folder of files that can be computed again."""
 
     def __init__(
         self, settings: SettingsController, chat_list: ChatListController, folders: Folders, cache: Path
@@ -36,10 +36,10 @@ class StorageController(QObject):
         self._stale = False
         self.page: StoragePage | None = None
         settings.opened.connect(self._add_page)
-        chat_list.upkeep.ended.connect(self._tidied)
+        chat_list.upkeep.ended.connect(self._upkeep_ended)
 
     def open(self) -> None:
-        """The settings, at this page."""
+        """Open the settings dialog at the Storage page."""
         dialog = self._settings.open()
         self._measure()
         dialog.show_section(PAGE)
@@ -49,7 +49,7 @@ class StorageController(QObject):
 
     def _add_page(self, dialog: SettingsDialog) -> None:
         self.page = StoragePage(self._kinds.values(), dialog)
-        self.page.asked.connect(self._act)
+        self.page.action_requested.connect(self._do_action)
         dialog.add_page(PAGE, TITLE, self.page)
         dialog.finished.connect(self._closed)
         self._measure()
@@ -57,15 +57,15 @@ class StorageController(QObject):
     def _measure(self) -> None:
         self._stale = self._work.running
         if self.page is not None and not self._stale:
-            self._work.run(lambda: measured(self._kinds.values()), self._show, self._complain)
+            self._work.run(lambda: measure_sizes(self._kinds.values()), self._show, self._show_failure)
 
     def _show(self, sizes: dict[str, tuple[int, int]]) -> None:
         if self.page is not None:
             self.page.show_sizes(sizes)
-        if self._stale:  # something was deleted meanwhile
+        if self._stale:  # files were deleted while they were being measured
             self._measure()
 
-    def _act(self, name: str, action: str) -> None:
+    def _do_action(self, name: str, action: str) -> None:
         if action == "open":
             self._open_folder(name)
         else:
@@ -74,41 +74,43 @@ class StorageController(QObject):
     def _open_folder(self, name: str) -> None:
         folder = self._kinds[name].folder
         if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.page:
-            self.page.tell(lambda: tr("No program could open the folder {folder}.", folder=folder))
+            self.page.show_note(lambda: tr("No program could open the folder {folder}.", folder=folder))
 
     def _delete(self, name: str) -> None:
         if name == "chats":
             self._delete_chats()
             return
         kind = self._kinds[name]
-        self._work.run(lambda: delete_files(kind), self._deleted, self._complain)
+        self._work.run(lambda: delete_files(kind), self._deleted, self._show_failure)
 
     def _delete_chats(self) -> None:
         try:
             self._chat_list.delete_all()
         except Failure as failure:
-            self._complain(failure)
+            self._show_failure(failure)
             return
         found = self._kinds["chats"].folder.glob("library-damaged*.sqlite3*")
-        damaged = (path for path in found if not path.is_dir())  # a folder of that name was never one of ours
-        saved = self._kinds["saved"]  # what was read of chats says what is in them
-        self._work.run(lambda: delete_paths(chain(damaged, saved.paths())), self._deleted, self._complain)
+        damaged = (path for path in found if not path.is_dir())  # Chickadee never creates a folder of this name
+        saved = self._kinds["saved"]  # the cached context reveals the chats' texts
+        self._work.run(lambda: delete_paths(chain(damaged, saved.paths())), self._deleted, self._show_failure)
 
-    def _tidied(self, failure: Failure | None) -> None:
-        """What was deleted is out of the file, or waits there."""
+    def _upkeep_ended(self, failure: Failure | None) -> None:
+        """Measure again after the store's upkeep; say so if it failed and the deleted data is still in the file."""
         if failure is not None and self.page is not None:
-            self.page.tell(lambda: f"{tr(STILL_THERE)} {worded(failure.sentence)}")
+            self.page.show_note(lambda: f"{tr(STILL_THERE)} {worded(failure.sentence)}")
         self._measure()
 
-    def _deleted(self, left: list[str]) -> None:
+    def _deleted(self, failed_files: list[str]) -> None:
         if self.page is not None:
-            names = ", ".join(left[:3])
-            self.page.tell((lambda: tr("Some files could not be deleted: {files}.", files=names)) if left else "")
+            names = ", ".join(failed_files[:3])
+            self.page.show_note(
+                (lambda: tr("Some files could not be deleted: {files}.", files=names)) if failed_files else ""
+            )
         self._measure()
 
-    def _complain(self, failure: Failure) -> None:
+    def _show_failure(self, failure: Failure) -> None:
         if self.page is not None:
-            self.page.tell(failure.sentence)
+            self.page.show_note(failure.sentence)
 
     def _closed(self) -> None:
         self.page = None

@@ -1,4 +1,4 @@
-"""The user's words that could not be stored, on a full disk for one: tried again now and then, and at the end named."""
+"""User's texts that could not be stored, for example on a full disk: retried now and then, and listed at the end."""
 
 from __future__ import annotations
 
@@ -13,39 +13,48 @@ from app.words import tr, worded
 
 
 class UnsavedController(QObject):
-    """Who failed to store something has said so; here it is said when that has come right."""
+    """Retries of failed writes.
+
+    The controller whose write failed has already reported it; this one reports that everything is saved again.
+    """
 
     def __init__(
         self, window: Window, open_chats: OpenChats, messages: MessageController, drafts: DraftController, again_ms: int
     ) -> None:
         super().__init__(window)
         self._open_chats, self._messages, self._drafts, self._notice = open_chats, messages, drafts, window.notice
-        self._some = False
-        self._again = QTimer(self)
-        self._again.timeout.connect(self.try_again)
-        self._again.start(again_ms)
+        self._has_unsaved = False
+        self._retry_timer = QTimer(self)
+        self._retry_timer.timeout.connect(self.retry)
+        self._retry_timer.start(again_ms)
 
-    def try_again(self) -> None:
-        was_some, self._some = self._some, bool(self.sentences())
-        if was_some and not self._some:
-            self._notice.tell(lambda: tr("Everything is saved now."), milliseconds=UNDO_MS)
+    def retry(self) -> None:
+        had_unsaved, self._has_unsaved = self._has_unsaved, bool(self.retry_all())
+        if had_unsaved and not self._has_unsaved:
+            self._notice.post(lambda: tr("Everything is saved now."), milliseconds=UNDO_MS)
 
     def close(self) -> list[str]:
-        """What goes with the window, sentence by sentence. The store's writes are done at once by now."""
-        self._again.stop()
-        return self.sentences()
+        """Return a sentence for each text that is unsaved when the window closes.
 
-    def sentences(self) -> list[str]:
-        """Try to store all of it once more: what is it that cannot be, and why?"""
-        lost = [
+        Call it after the store's writer is closed, so that these last writes are done at once.
+        """
+        self._retry_timer.stop()
+        return self.retry_all()
+
+    def retry_all(self) -> list[str]:
+        """Try once more to store everything; return a sentence for each failure.
+
+        A sentence names the text that cannot be stored, and the reason.
+        """
+        unsaved = [
             (tr("The latest messages in “{title}” could not be saved.", title=title), failure)
-            for title, failure in self._open_chats.unstored()
+            for title, failure in self._open_chats.retry_unstored()
         ]
-        lost += [
+        unsaved += [
             (tr("Your edit in “{title}” could not be saved.", title=title), failure)
-            for title, failure in self._messages.unstored()
+            for title, failure in self._messages.retry_unstored()
         ]
-        draft = self._drafts.unstored()
+        draft = self._drafts.retry_unstored()
         if draft is not None:
-            lost.append((tr("Your draft could not be saved."), draft))
-        return [f"{sentence} {worded(failure.sentence)}" for sentence, failure in lost]
+            unsaved.append((tr("Your draft could not be saved."), draft))
+        return [f"{sentence} {worded(failure.sentence)}" for sentence, failure in unsaved]

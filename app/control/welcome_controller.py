@@ -1,4 +1,4 @@
-"""What the window begins with: at the first start the page that says what this is, later the chat that was open."""
+"""What the window shows first: an introduction at the very first start, afterwards the chat that was open last."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ class WelcomeController(QObject):
         super().__init__(window)
         self._window, self._open_chats, self._chat, self._drafts = window, open_chats, chat, drafts
         self._state = window.state
-        window.welcome.begin.clicked.connect(self._begun)
-        window.welcome.asked.connect(self._send)
-        window.composer.sent.connect(self._asked)
-        engine.state.phase_changed.connect(self._suit)
+        window.welcome.begin.clicked.connect(self._begin)
+        window.welcome.example_chosen.connect(self._send_example)
+        window.composer.sent.connect(self._end_introduction)
+        engine.state.phase_changed.connect(self._show_examples)
 
     def show(self) -> None:
-        """Before the window is seen for the first time."""
+        """Show the introduction or the last chat; call it before the window is visible for the first time."""
         self._open_chats.current_changed.emit(self._open_chats.current)
         if not self._state.introduced and not self._open_chats.chats():
-            self._window.welcome.introduce(_built_in(), keys_of("open_model")[0])
+            self._window.welcome.introduce(_default_model_title(), keys_of("open_model")[0])
         elif self._state.chat in [chat.id for chat in self._open_chats.chats()]:
             self._chat.open(self._state.chat)
-            QTimer.singleShot(0, self, self._scroll)  # once the window has its size
+            QTimer.singleShot(0, self, self._scroll_to_last_place)  # after the window has got its size
 
-    def _suit(self, state: EngineState) -> None:
-        """Another model may suit other questions."""
+    def _show_examples(self, state: EngineState) -> None:
+        """Offer example questions that suit the loaded model."""
         if state.model is not None and state.path is not None:
-            self._window.welcome.suit(examples_for(state.path.stem, state.model.parameters))
+            self._window.welcome.set_examples(examples_for(state.path.stem, state.model.parameters))
 
-    def _send(self, question: str) -> None:
-        self._asked()
+    def _send_example(self, question: str) -> None:
+        self._end_introduction()
         self._drafts.send(question)
 
-    def _asked(self) -> None:
-        """Who writes has read enough."""
+    def _end_introduction(self) -> None:
+        """End the introduction, because the user has begun to chat."""
         if not self._state.introduced:
-            self._state.keep_introduced()
+            self._state.set_introduced()
             self._window.welcome.finish_introduction()
 
-    def _scroll(self) -> None:
+    def _scroll_to_last_place(self) -> None:
         row = self._window.transcript.column.row_of(self._state.place)
         if row is not None:
             self._window.transcript.scroll_to(row)
 
-    def _begun(self) -> None:
-        self._asked()
+    def _begin(self) -> None:
+        self._end_introduction()
         self._window.composer.setFocus()
 
 
-def _built_in() -> str:
+def _default_model_title() -> str:
     try:
         return title_of(default_model())
     except Failure:

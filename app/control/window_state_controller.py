@@ -1,4 +1,4 @@
-"""Keeps which chat is open, and where and how the window is, as that changes: not every end is a closing."""
+"""Stores the open chat and the window's geometry whenever they change, because a program may end without closing."""
 
 from __future__ import annotations
 
@@ -15,50 +15,53 @@ MOVES = frozenset(
 
 
 class WindowStateController(QObject):
-    """At most one write a second, in a thread: it waits for the disk. Nothing is written where nothing has changed."""
+    """Controller that writes the window's state, at most once a second, in a thread because the disk may be slow.
+
+    Nothing is written if nothing has changed.
+    """
 
     def __init__(self, window: Window, open_chats: OpenChats, pause_ms: int) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._state = window, open_chats, window.state
         self._background = Background(self)
-        self._pause = Debounce(self._keep, pause_ms, self, restarts=False)
-        self._state.changed.connect(self.soon)
+        self._pause = Debounce(self._save, pause_ms, self, restarts=False)
+        self._state.changed.connect(self.save_soon)
         for widget in (window, window.sidebar):
             widget.installEventFilter(self)
-        window.transcript.verticalScrollBar().valueChanged.connect(self.soon)
+        window.transcript.verticalScrollBar().valueChanged.connect(self.save_soon)
         for event in (open_chats.current_changed, open_chats.entry_changed, open_chats.branch_changed):
-            event.connect(self.soon)
+            event.connect(self.save_soon)
 
-    def soon(self, _: object = None) -> None:
-        """Something of it may be another now."""
+    def save_soon(self, _: object = None) -> None:
+        """Store the state after the pause, because a part of it may have changed."""
         if not self._background.closed:
             self._pause.request()
 
     def close(self) -> None:
-        """The window has been closed; what it was then is in the file when this returns."""
+        """Write the state of the window that has just been closed; the file is complete when this returns."""
         self._pause.cancel()
         self._background.wait()
-        self._keep_chat()
-        write = self._state.writing()
+        self._note_chat()
+        write = self._state.pending_write()
         if write is not None:
             write()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() in MOVES:
-            self.soon()
+            self.save_soon()
         return False
 
-    def _keep(self) -> None:
-        if self._background.running:  # a disk that takes more than a second
+    def _save(self) -> None:
+        if self._background.running:  # the disk needs more than a second for the write before
             self._pause.request()
             return
-        if self._window.isVisible():  # else it has no place, or had its last one
-            self._window.keep_state()
-            self._keep_chat()
-        write = self._state.writing()
+        if self._window.isVisible():  # a hidden window has no geometry yet, or has stored its last one
+            self._window.note_state()
+            self._note_chat()
+        write = self._state.pending_write()
         if write is not None:
             self._background.run(write, ignore)
 
-    def _keep_chat(self) -> None:
+    def _note_chat(self) -> None:
         chat = self._open_chats.current
-        self._state.keep_chat(chat.chat.id if chat.messages else "", self._window.transcript.place)
+        self._state.set_chat(chat.chat.id if chat.messages else "", self._window.transcript.top_message_id)

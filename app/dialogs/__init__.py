@@ -1,1 +1,1 @@
-"""The dialogs: settings and storage, one chat's options, models and one model's options. Thin over the state."""
+"""Dialogs for settings, storage, one chat's options, and models; may import state, sidebar and below."""

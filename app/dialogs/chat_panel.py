@@ -1,4 +1,4 @@
-"""How this chat is answered: persona, instructions and sampling, each as in the settings unless it is changed here."""
+"""Panel of one chat's options: persona, instructions and sampling, each as in the settings unless changed here."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from typing import Protocol
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.dialogs.dialog import Page, Sheet, button, inset, label
-from app.dialogs.setting_row import Choice, SettingRow
+from app.dialogs.setting_row import ChoiceControl, SettingRow
 from app.look.theme import SIZES
 from app.settings.resolve import ChatOptions
 from app.settings.schema import for_chat
 from app.state.persona import Persona
-from app.words import Saying, said, tr
+from app.words import UiText, current_text, tr
 from engine.protocol.settings import Value
 
-OWN_VALUES = "\0"  # the entry for a chat that follows no persona; no name has a zero
+NO_PERSONA = "\0"  # data of the entry "None"; no persona's name contains NUL
 
 
 class Controller(Protocol):
-    """Whoever does what is asked in the panel."""
+    """Controller that does what the user asks for in the panel."""
 
-    def change(self, name: str, value: Value | None) -> None:
-        """Another value of this setting, None for the settings' own."""
+    def change_option(self, name: str, value: Value | None) -> None:
+        """Set this option of the chat; None returns to the value in the settings."""
 
-    def choose(self, name: str) -> None:
-        """Follow a persona, "" for none."""
+    def choose_persona(self, name: str) -> None:
+        """Let the chat follow the persona `name`; "" resets the chat's options."""
 
-    def save(self, name: str) -> None:
-        """Keep the options as a persona."""
+    def save_persona(self, name: str) -> None:
+        """Save the chat's options as a persona."""
 
-    def rename(self, old: str, new: str) -> None:
-        """A persona of the user's."""
+    def rename_persona(self, old: str, new: str) -> None:
+        """Rename a persona that the user made."""
 
-    def delete(self, name: str) -> None:
-        """A persona of the user's."""
+    def delete_persona(self, name: str) -> None:
+        """Delete a persona that the user made."""
 
 
 class ChatPanel(Sheet):
     def __init__(self, controller: Controller, parent: QWidget) -> None:
         super().__init__(parent)
         self._controller = controller
-        self._own: set[str] = set()
-        self._asking = ""  # what the name is for: save or rename
+        self._own_names: set[str] = set()
+        self._name_purpose = ""  # "save" or "rename" while the field for a name is shown
         self.heading = QLabel(self)
         self.heading.setObjectName("settingTitle")
-        self.personas = Choice((), self)
+        self.personas = ChoiceControl((), self)
         self.personas.complete.connect(self._choose)
         self.heading.setBuddy(self.personas)
         self.save, self.rename, self.remove, self.accept_name, self.cancel_name, self.close_button = (
@@ -54,43 +54,43 @@ class ChatPanel(Sheet):
         )
         self.name = QLineEdit(self)
         self.problem = label("problem", self)
-        self._said: Saying = ""
+        self._problem_text: UiText = ""
         self.rows = {setting.name: SettingRow(setting, self) for setting in for_chat()}
         for row in self.rows.values():
-            row.changed.connect(controller.change)
+            row.changed.connect(controller.change_option)
         self._layout()
         self._connect()
-        self._ask("")
+        self._ask_for_name("")
         self.apply_look()
 
     def show_options(self, options: ChatOptions, settings: Mapping[str, Value], personas: Sequence[Persona]) -> None:
-        """What holds for the chat that is open."""
-        self._own = {persona.name for persona in personas if persona.own}
+        """Show the options of the open chat, with the settings as defaults, and the personas to choose from."""
+        self._own_names = {persona.name for persona in personas if persona.own}
         self.personas.clear()
-        self.personas.addItem(tr("None"), OWN_VALUES)
+        self.personas.addItem(tr("None"), NO_PERSONA)
         for persona in personas:
             self.personas.addItem(persona.name, persona.name)
-        self.personas.setCurrentIndex(max(0, self.personas.findData(options.persona or OWN_VALUES)))
+        self.personas.setCurrentIndex(max(0, self.personas.findData(options.persona or NO_PERSONA)))
         for name, row in self.rows.items():
-            row.control.settle()
+            row.control.mark_settled()
             row.show_value(options.values.get(name, settings[name]), name in options.values)
-        own = options.persona in self._own
-        self.rename.setVisible(own and not self._asking)
-        self.remove.setVisible(own and not self._asking)
+        own = options.persona in self._own_names
+        self.rename.setVisible(own and not self._name_purpose)
+        self.remove.setVisible(own and not self._name_purpose)
         self.save.setEnabled(bool(options.values))
 
-    def complain(self, sentence: Saying) -> None:
-        self._said = sentence
-        self.problem.setText(said(sentence))
+    def show_problem(self, sentence: UiText) -> None:
+        self._problem_text = sentence
+        self.problem.setText(current_text(sentence))
         self.problem.setVisible(bool(sentence))
 
-    def name_taken(self) -> None:
-        """The persona is saved or renamed: no name is asked for any more."""
-        self._ask("")
+    def close_name_editor(self) -> None:
+        """Hide the field for a name after the persona was saved or renamed."""
+        self._ask_for_name("")
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("This chat"))
-        self.problem.setText(said(self._said))
+        self.problem.setText(current_text(self._problem_text))
         self.heading.setText(tr("Persona"))
         self.personas.setAccessibleName(tr("Persona"))
         for each, words, help in (
@@ -108,7 +108,7 @@ class ChatPanel(Sheet):
         self.name.setAccessibleName(tr("Name of the persona"))
 
     def done(self, result: int) -> None:
-        """Closing: what was typed but not yet confirmed counts."""
+        """Close the panel; a text that was typed but not yet confirmed is applied."""
         for row in self.rows.values():
             row.commit()
         super().done(result)
@@ -116,27 +116,27 @@ class ChatPanel(Sheet):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
-        self.save.clicked.connect(lambda: self._ask("save"))
-        self.rename.clicked.connect(lambda: self._ask("rename"))
-        self.remove.clicked.connect(lambda: self._controller.delete(self._current()))
-        self.accept_name.clicked.connect(self._named)
-        self.name.returnPressed.connect(self._named)
-        self.cancel_name.clicked.connect(lambda: self._ask(""))
+        self.save.clicked.connect(lambda: self._ask_for_name("save"))
+        self.rename.clicked.connect(lambda: self._ask_for_name("rename"))
+        self.remove.clicked.connect(lambda: self._controller.delete_persona(self._current()))
+        self.accept_name.clicked.connect(self._name_entered)
+        self.name.returnPressed.connect(self._name_entered)
+        self.cancel_name.clicked.connect(lambda: self._ask_for_name(""))
         self.close_button.clicked.connect(self.close)
 
     def _choose(self) -> None:
         name = self._current()
-        self._controller.choose("" if name == OWN_VALUES else name)
+        self._controller.choose_persona("" if name == NO_PERSONA else name)
 
     def _current(self) -> str:
         return str(self.personas.currentData())
 
-    def _ask(self, purpose: str) -> None:
-        """Ask for a name in the place of the buttons, or stop asking."""
+    def _ask_for_name(self, purpose: str) -> None:
+        """Show the field for a persona's name instead of the buttons; "" shows the buttons again."""
         had_focus = self.name.hasFocus() or self.accept_name.hasFocus() or self.cancel_name.hasFocus()
-        self._asking = purpose
-        own = self._current() in self._own
-        self.complain("")
+        self._name_purpose = purpose
+        own = self._current() in self._own_names
+        self.show_problem("")
         for widget in (self.name, self.accept_name, self.cancel_name):
             widget.setVisible(bool(purpose))
         self.save.setVisible(not purpose)
@@ -149,11 +149,11 @@ class ChatPanel(Sheet):
         elif had_focus:
             self.save.setFocus()
 
-    def _named(self) -> None:
-        if self._asking == "save":
-            self._controller.save(self.name.text())
-        elif self._asking == "rename":
-            self._controller.rename(self._current(), self.name.text())
+    def _name_entered(self) -> None:
+        if self._name_purpose == "save":
+            self._controller.save_persona(self.name.text())
+        elif self._name_purpose == "rename":
+            self._controller.rename_persona(self._current(), self.name.text())
 
     def _layout(self) -> None:
         page = Page(self)

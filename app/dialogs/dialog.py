@@ -1,4 +1,4 @@
-"""What the dialogs are made of: rows at one inset, a column that scrolls, lines on memory; of each kind one is open."""
+"""Building blocks of the dialogs: inset rows, a scrolling page, lines about memory, and one dialog of each kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from common.planning import Verdict
 
 
 def label(name: str, parent: QWidget) -> QLabel:
-    """Plain text over several lines; `name` is what the style sheet knows it by."""
+    """Return a label for plain text over several lines; `name` is its object name in the style sheet."""
     made = QLabel(parent)
     made.setObjectName(name)
     made.setWordWrap(True)
@@ -26,14 +26,14 @@ def label(name: str, parent: QWidget) -> QLabel:
 def button(parent: QWidget, work: Callable[[], object] | None = None) -> QPushButton:
     made = QPushButton(parent)
     made.setProperty("kind", "step")
-    made.setAutoDefault(False)  # Enter confirms the value that is typed
+    made.setAutoDefault(False)  # Enter must confirm the typed value instead
     if work is not None:
         made.clicked.connect(lambda: work())
     return made
 
 
 def inset(*widgets: QWidget | None, wide: QWidget | None = None) -> QHBoxLayout:
-    """A row beside the column's edges; None is empty space, and `wide` takes what is left of the row."""
+    """Return a row with the page's margins; None is stretching space, and `wide` takes the rest of the row."""
     row = QHBoxLayout()
     row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
     row.setSpacing(SIZES.gap)
@@ -46,19 +46,19 @@ def inset(*widgets: QWidget | None, wide: QWidget | None = None) -> QHBoxLayout:
 
 
 class Sheet(Live, QDialog):
-    """A dialog that follows the language and the look while it is open, and is as large as the text asks for."""
+    """Dialog that follows the language and the theme while it is open, and grows with the text size."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("settings")
 
     def restyle(self) -> None:
-        self._fit()
-        QTimer.singleShot(0, self, self._fit)  # what is in it may hear of other sizes later than it does itself
+        self._fit_to_text()
+        QTimer.singleShot(0, self, self._fit_to_text)  # children may restyle after the dialog
 
-    def _fit(self) -> None:
+    def _fit_to_text(self) -> None:
         layout = self.layout()
-        if layout is not None:  # it knows the least size for the text as it was
+        if layout is not None:  # its minimum size is that of the old text size
             layout.invalidate()
             layout.activate()
         room = self.screen().availableSize()
@@ -69,18 +69,21 @@ S = TypeVar("S", bound=Sheet)
 
 
 class OneDialog(Generic[S]):
-    """The one open dialog of a kind: `open`, or none. One that is closed is deleted, and `closed` called."""
+    """The only open dialog of a kind, in `open`, or None.
+
+    A closed dialog is deleted, and `closed` is called.
+    """
 
     def __init__(self, closed: Callable[[], object] = lambda: None) -> None:
         self.open: S | None = None
         self._closed = closed
 
     def show(self, make: Callable[[], S]) -> S:
-        """To the front; made first if there is none."""
+        """Raise the open dialog, or create one with `make`, and return it."""
         if self.open is None:
             self.open = make()
             self.open.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            self.open.finished.connect(self._ended)
+            self.open.finished.connect(self._dialog_finished)
         self.open.show()
         self.open.raise_()
         self.open.activateWindow()
@@ -90,25 +93,26 @@ class OneDialog(Generic[S]):
         if self.open is not None:
             self.open.close()
 
-    def _ended(self) -> None:
+    def _dialog_finished(self) -> None:
         self.open = None
         self._closed()
 
 
 class Page(QScrollArea):
-    """Rows below each other in `column`, scrolled up and down by what has the focus, the wheel and the bar.
+    """Scrolling column of rows that follows the focus, the wheel and the scroll bar.
 
-    `steady`: the bar is always there, so that rows that come and go move nothing aside."""
+    With `always_bar` the scroll bar is always shown, so that rows that come and go do not move the others sideways.
+    """
 
-    def __init__(self, parent: QWidget, steady: bool = False) -> None:
+    def __init__(self, parent: QWidget, always_bar: bool = False) -> None:
         super().__init__(parent)
         self.rows = QWidget()
         self.rows.setObjectName("settingRows")
         self.column = QVBoxLayout(self.rows)
-        self.column.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar * steady, SIZES.gap)
+        self.column.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar * always_bar, SIZES.gap)
         self.column.setSpacing(0)
         self.setObjectName("settingsArea")
-        if steady:
+        if always_bar:
             self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -117,21 +121,21 @@ class Page(QScrollArea):
         self.setWidget(self.rows)
 
     def scroll_to(self, widget: QWidget) -> None:
-        """Have it stand at the top, as far as the rows below it reach."""
+        """Scroll the widget to the top, as far as the rows below it allow."""
         self.column.activate()
         self.verticalScrollBar().setValue(widget.y())
 
 
 class Section(Live, QWidget):
-    """A section of the settings' dialog that has other things than settings."""
+    """Section of the settings dialog whose rows are not settings."""
 
     def search(self, words: str, section: str) -> bool:
-        """Show what has all of `words`; is there anything?"""
+        """Show the rows that contain all of `words`; return whether there is one."""
         raise NotImplementedError
 
 
 class PlanLine(Live, QWidget):
-    """Two lines below settings: what the model comes to as it is loaded with them."""
+    """Two lines below settings: whether the model fits with these settings, and what takes how much memory."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -145,7 +149,10 @@ class PlanLine(Live, QWidget):
         self.apply_look()
 
     def show_verdict(self, verdict: Verdict | None, name: str = "") -> None:
-        """None: it is being worked out. `name`: the model's, where it is not clear."""
+        """Show the verdict; None while the planner works.
+
+        `name` is the model's; leave it out if the dialog already shows the name.
+        """
         self._shown = verdict, name
         words = verdict_words(verdict)
         self.verdict.setText(f"{name}: {words}" if name else words)
@@ -160,7 +167,7 @@ class PlanLine(Live, QWidget):
 
 
 def heading(parent: QWidget) -> QLabel:
-    """Above the rows of a section."""
+    """Return a heading for the rows of a section."""
     made = label("settingsSection", parent)
     made.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap)
     return made

@@ -1,6 +1,4 @@
-"""What the models' dialog shows, in sections: downloads, models here, suggestions, what the hub has; each model as one
-row of words and the actions that it allows. Knows no Qt.
-"""
+"""Data of the models' dialog: downloads, local models, recommended ones, and results of the hub. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -14,13 +12,13 @@ from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
 from common.paths import path_text
 from common.planning import Ask, Estimate, Verdict
-from models.catalogue import Entry
+from models.catalogue import CatalogueEntry
 from models.collection import LocalModel
-from models.downloads import Job
-from models.estimate import guess
+from models.download_queue import DownloadJob
+from models.estimate import guess_estimate
 from models.hub import RemoteModel, RepoResult
-from models.places import Kind
-from models.titles import cleaned, title_of
+from models.locations import LocationKind
+from models.titles import title_from_name, title_of
 
 SECTIONS = {
     "jobs": mark("Downloads"),
@@ -44,7 +42,7 @@ ACTIONS: dict[Action, str] = {
     "cancel": mark("Cancel"),
     "hide": mark("Hide"),
 }
-PLACES: dict[Kind, str] = {
+ORIGINS: dict[LocationKind, str] = {
     "own": mark("downloaded"),
     "added": mark("added by you"),
     "built-in": mark("built in"),
@@ -70,7 +68,11 @@ PHASES = {
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """`key` stays the same while the row changes. `fraction`: of a download, else None; `tone`: of the verdict."""
+    """Texts and actions of one model's row.
+
+    `key` stays the same while the row changes. `fraction` is the progress of a download, None for other rows; `tone` is
+    the colour of the verdict.
+    """
 
     key: Hashable
     title: str
@@ -84,96 +86,101 @@ class ModelRow:
 
 @dataclass
 class ModelList:
-    """`words` filter what is here and suggested; `results` and `files` are what the hub answered; `hidden` jobs are
-    over and were put away; `loaded` is the path of the model in use."""
+    """Everything that the models' dialog shows.
 
-    here: list[LocalModel] = field(default_factory=list)
-    entries: tuple[Entry, ...] = ()
+    `words` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are the ids of
+    finished jobs that the user has hidden; `loaded` is the path of the loaded model.
+    """
+
+    local_models: list[LocalModel] = field(default_factory=list)
+    entries: tuple[CatalogueEntry, ...] = ()
     results: tuple[RepoResult, ...] = ()
     files: tuple[RemoteModel, ...] = ()
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[DownloadJob, ...] = ()
     hidden: set[int] = field(default_factory=set)
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict)
     loaded: Path | None = None
     words: str = ""
 
     def sections(self) -> dict[str, list[ModelRow]]:
-        """Rows by section, in the order they are shown."""
+        """Return the rows by section, in the order in which they are shown."""
         return {
             "jobs": [job_row(job) for job in self.jobs if job.id not in self.hidden and job.state != "cancelled"],
-            "here": self._matching(self._local(model) for model in self.here),
-            "hub": self._found(),
-            "entries": self._matching(self._entry(entry) for entry in self.entries if not self.has(entry.file)),
+            "here": self._matching(self._local_row(model) for model in self.local_models),
+            "hub": self._hub_rows(),
+            "entries": self._matching(
+                self._entry_row(entry) for entry in self.entries if not self.has_file(entry.file)
+            ),
         }
 
-    def has(self, file: str) -> bool:
-        """Is a file of this name here, or on its way?"""
+    def has_file(self, file: str) -> bool:
+        """Return whether a file of this name is on this computer or being downloaded."""
         jobs = (job.name for job in self.jobs if job.state != "cancelled")
-        return file in jobs or any(path.name == file for model in self.here for path in model.files)
+        return file in jobs or any(path.name == file for model in self.local_models for path in model.files)
 
-    def model(self, path: Path) -> LocalModel | None:
-        return next((model for model in self.here if model.path == path), None)
+    def local_model(self, path: Path) -> LocalModel | None:
+        return next((model for model in self.local_models if model.path == path), None)
 
     def questions(self) -> dict[Hashable, Ask]:
-        """What the planner has not been asked yet, by the rows' keys."""
-        asked: dict[Hashable, Ask] = {
-            ("here", model.path): Ask(path=path_text(model.path)) for model in self.here if model.usable
+        """Return the questions for the planner about rows without a verdict, by the rows' keys."""
+        questions: dict[Hashable, Ask] = {
+            ("here", model.path): Ask(path=path_text(model.path)) for model in self.local_models if model.usable
         }
-        asked |= {("entry", entry.id): Ask(estimate=entry.estimate) for entry in self.entries}
-        asked |= {_file_key(model): Ask(estimate=self._guessed(model)) for model in self.files}
-        return {key: ask for key, ask in asked.items() if key not in self.verdicts}
+        questions |= {("entry", entry.id): Ask(estimate=entry.estimate) for entry in self.entries}
+        questions |= {_file_key(model): Ask(estimate=self._guessed(model)) for model in self.files}
+        return {key: ask for key, ask in questions.items() if key not in self.verdicts}
 
     def drafters_for(self, model: LocalModel) -> list[LocalModel]:
-        """Smaller models here with the same vocabulary."""
+        """Return the smaller local models with the same vocabulary, which can draft for `model`."""
         facts = model.facts
-        return [one for one in self.here if facts and one.facts and one.facts.can_draft_for(facts)]
+        return [one for one in self.local_models if facts and one.facts and one.facts.can_draft_for(facts)]
 
     def _guessed(self, model: RemoteModel) -> Estimate:
         known = next((one for one in self.results if one.repo == model.files[0].repo), RepoResult(""))
-        return guess(model.name, model.size, model.quantisation, known.parameters, known.n_ctx_train)
+        return guess_estimate(model.name, model.size, model.quantisation, known.parameters, known.n_ctx_train)
 
-    def _found(self) -> list[ModelRow]:
-        """The results; under the one whose files were asked for, these."""
+    def _hub_rows(self) -> list[ModelRow]:
+        """Return a row for each result of the hub, followed by the rows of its files if the user has opened them."""
         rows = []
         for result in self.results:
             rows.append(result_row(result))
-            rows += [self._file(model) for model in self.files if model.files[0].repo == result.repo]
+            rows += [self._file_row(model) for model in self.files if model.files[0].repo == result.repo]
         return rows
 
-    def _local(self, model: LocalModel) -> ModelRow:
+    def _local_row(self, model: LocalModel) -> ModelRow:
         return local_row(model, self.verdicts.get(("here", model.path)), model.path == self.loaded)
 
-    def _entry(self, entry: Entry) -> ModelRow:
+    def _entry_row(self, entry: CatalogueEntry) -> ModelRow:
         return entry_row(entry, self.verdicts.get(("entry", entry.id)))
 
-    def _file(self, model: RemoteModel) -> ModelRow:
-        return file_row(model, self.verdicts.get(_file_key(model)), self.has(model.name))
+    def _file_row(self, model: RemoteModel) -> ModelRow:
+        return file_row(model, self.verdicts.get(_file_key(model)), self.has_file(model.name))
 
     def _matching(self, rows: Iterable[ModelRow]) -> list[ModelRow]:
-        words = cleaned(self.words).casefold().split()  # a file's name finds its model too
+        words = title_from_name(self.words).casefold().split()  # so that a file's name finds its model too
         return [row for row in rows if all(word in f"{row.title} {row.facts}".casefold() for word in words)]
 
 
 def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> ModelRow:
     facts = model.facts
-    said = [tr("in use")] if loaded else []
+    words = [tr("in use")] if loaded else []
     if facts:
-        said += [parameters(facts.parameters), facts.quantisation]
-    said += [show_bytes(model.size), tr(PLACES[model.place.kind]), facts.licence if facts else ""]
+        words += [parameters(facts.parameters), facts.quantisation]
+    words += [show_bytes(model.size), tr(ORIGINS[model.location.kind]), facts.licence if facts else ""]
     actions: list[Action] = []
     if model.usable:
         actions += ["unload", "options"] if loaded else ["load", "options"]
-    if model.place.kind == "own" or model.place.path == model.path:
+    if model.location.kind == "own" or model.location.path == model.path:
         actions += [] if loaded else ["remove"]
-    elif model.place.kind == "added":
+    elif model.location.kind == "added":
         actions += ["forget"]
     note = worded(model.problem)
-    if model.usable:  # that it has no template is worth knowing, but no problem
-        said.append(note)
+    if model.usable:  # a usable model's note, such as a missing template, is no problem
+        words.append(note)
     return ModelRow(
         key=("here", model.path),
         title=local_title(model),
-        facts=" · ".join(filter(None, said)),
+        facts=" · ".join(filter(None, words)),
         verdict=verdict_words(verdict) if model.usable else "",
         tone=tone_of(verdict),
         problem="" if model.usable else note,
@@ -181,7 +188,7 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
     )
 
 
-def entry_row(entry: Entry, verdict: Verdict | None) -> ModelRow:
+def entry_row(entry: CatalogueEntry, verdict: Verdict | None) -> ModelRow:
     return ModelRow(
         key=("entry", entry.id),
         title=entry.title,
@@ -193,43 +200,43 @@ def entry_row(entry: Entry, verdict: Verdict | None) -> ModelRow:
 
 
 def result_row(result: RepoResult) -> ModelRow:
-    said = [parameters(result.parameters) if result.parameters else "", result.architecture, result.licence]
-    said.append(tr_n("{n} download", "{n} downloads", result.downloads))
+    words = [parameters(result.parameters) if result.parameters else "", result.architecture, result.licence]
+    words.append(tr_n("{n} download", "{n} downloads", result.downloads))
     gated = tr("Available only with an account on huggingface.co.") if result.gated else ""
     return ModelRow(
         key=("repo", result.repo),
         title=result.repo,
-        facts=" · ".join(filter(None, said)),
+        facts=" · ".join(filter(None, words)),
         problem=gated,
         actions=() if result.gated else ("files",),
     )
 
 
-def file_row(model: RemoteModel, verdict: Verdict | None, here: bool) -> ModelRow:
-    """`here`: it was or is being downloaded."""
+def file_row(model: RemoteModel, verdict: Verdict | None, is_local: bool) -> ModelRow:
+    """Return the row of one file of the hub; `is_local`: the file is on this computer or being downloaded."""
     return ModelRow(
         key=("file", model.files[0].repo, model.files[0].path),
         title=model.name,
         facts=" · ".join(
-            filter(None, (model.quantisation, show_bytes(model.size), tr("on this computer") if here else ""))
+            filter(None, (model.quantisation, show_bytes(model.size), tr("on this computer") if is_local else ""))
         ),
         verdict=verdict_words(verdict),
         tone=tone_of(verdict),
-        actions=() if here else ("download",),
+        actions=() if is_local else ("download",),
     )
 
 
-def job_row(job: Job) -> ModelRow:
+def job_row(job: DownloadJob) -> ModelRow:
     progress = job.progress
-    said = [tr("{done} of {total}", done=show_bytes(progress.done), total=show_bytes(progress.total))]
+    words = [tr("{done} of {total}", done=show_bytes(progress.done), total=show_bytes(progress.total))]
     if job.state != "running":
-        said.insert(0, tr(STATES[job.state]))
+        words.insert(0, tr(STATES[job.state]))
     else:
-        said.insert(0, tr(PHASES[progress.phase]))
+        words.insert(0, tr(PHASES[progress.phase]))
         if progress.speed:
-            said.append(tr("{speed}/s", speed=show_bytes(int(progress.speed))))
+            words.append(tr("{speed}/s", speed=show_bytes(int(progress.speed))))
         if progress.seconds_left is not None:
-            said.append(tr("{time} left", time=duration(progress.seconds_left)))
+            words.append(tr("{time} left", time=duration(progress.seconds_left)))
     actions: dict[str, tuple[Action, ...]] = {
         "running": ("pause", "cancel"), "waiting": ("pause", "cancel"), "paused": ("resume", "cancel"),
         "failed": ("resume", "cancel"), "done": ("load", "hide"),
@@ -237,7 +244,7 @@ def job_row(job: Job) -> ModelRow:
     return ModelRow(
         key=("job", job.id),
         title=job.name,
-        facts=" · ".join(said),
+        facts=" · ".join(words),
         problem=worded(job.problem),
         actions=actions.get(job.state, ()),
         fraction=progress.fraction,
@@ -245,12 +252,12 @@ def job_row(job: Job) -> ModelRow:
 
 
 def local_title(model: LocalModel) -> str:
-    """Ollama may have one file under several names."""
-    return model.name if model.place.kind == "ollama" else title_of(model.path)
+    """Return the model's title; Ollama may have one file under several names, so its own name is used there."""
+    return model.name if model.location.kind == "ollama" else title_of(model.path)
 
 
 def parameters(number: int) -> str:
-    """'135M', '1.5B'."""
+    """Return a number of parameters as '135M' or '1.5B'."""
     if number >= 10**9:
         return f"{number / 1e9:.1f}B".replace(".0B", "B")
     return f"{number / 1e6:.0f}M"

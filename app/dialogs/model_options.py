@@ -1,4 +1,4 @@
-"""One model's options: each with a sentence of help, and what they come to in memory while they are chosen."""
+"""Dialog of one model's options, each with a sentence of help, and the memory that they take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from models.collection import LocalModel
 
 
 class ModelOptions(Sheet):
-    """`drafters` are the models that can draft for this one."""
+    """Dialog of one model's options; `drafters` are the models that can draft for this one."""
 
     def __init__(self, model: LocalModel, drafters: Iterable[LocalModel], settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
@@ -46,15 +46,15 @@ class ModelOptions(Sheet):
         self.reset_button.setEnabled(bool(own))
 
     def show_plan(self, verdict: Verdict | None, effects: Mapping[str, str]) -> None:
-        """What the options come to; None while it is being worked out. `effects`: of single ones, by their keys."""
+        """Show the verdict for the options, None while the planner works; `effects` are texts by the options' keys."""
         self.plan.show_verdict(verdict)
         for key, number in (("context", verdict.n_ctx), ("threads", verdict.threads)) if verdict else ():
-            self.rows[key].suggest(f"{number:,}" if number else "")
+            self.rows[key].show_automatic_value(f"{number:,}" if number else "")
         for key, row in self.rows.items():
             row.show_effect(effects.get(key, ""))
 
     def show_loaded(self, loaded: bool) -> None:
-        """A loaded model takes its options over by itself."""
+        """Hide the Load button for a loaded model, which takes over changed options without it."""
         self.load_button.setVisible(not loaded)
 
     def retranslate(self) -> None:
@@ -65,7 +65,7 @@ class ModelOptions(Sheet):
         self.close_button.setText(tr("Close"))
 
     def done(self, result: int) -> None:
-        """Closing: a value that was typed but not yet confirmed counts."""
+        """Close the dialog; a value that was typed but not yet confirmed is applied."""
         for row in self.rows.values():
             row.commit()
         super().done(result)

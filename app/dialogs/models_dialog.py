@@ -1,4 +1,4 @@
-"""The models' dialog: what is here, what can be had, and what is on its way. Thin over `model_list.ModelList`."""
+"""The models' dialog: local models, recommended ones, downloads and results of the hub, as `ModelList` lists them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.dialogs.dialog import Page, Sheet, button, heading, inset, label
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
 from app.look.theme import SIZES
-from app.words import Saying, mark, said, tr
+from app.words import UiText, current_text, mark, tr
 
 PERMILLE = 1000
 CONSENT = mark(
@@ -22,7 +22,7 @@ CONSENT = mark(
 
 
 class ModelRowView(Live, QFrame):
-    """One model: its name, what it is, whether it fits, and buttons."""
+    """Row of one model: title, facts, whether the model fits, and buttons."""
 
     def __init__(self, row: ModelRow, dialog: ModelsDialog) -> None:
         super().__init__(dialog.list.rows)
@@ -73,13 +73,13 @@ class ModelRowView(Live, QFrame):
             old.deleteLater()
         self.buttons = {}
         for action in self.row.actions:
-            made = self.buttons[action] = button(self, partial(self._ask, action))
+            made = self.buttons[action] = button(self, partial(self._request_action, action))
             self._row.addWidget(made, 0, Qt.AlignmentFlag.AlignVCenter)
         if had_focus and self.buttons:
             next(iter(self.buttons.values())).setFocus()
 
-    def _ask(self, action: Action) -> None:
-        self._dialog.asked.emit(self.row.key, action)
+    def _request_action(self, action: Action) -> None:
+        self._dialog.action_requested.emit(self.row.key, action)
 
     def _layout(self) -> None:
         words = QVBoxLayout()
@@ -93,17 +93,20 @@ class ModelRowView(Live, QFrame):
 
 
 class ModelsDialog(Sheet):
-    """`asked` carries a row's key and an action; `search` the words for the hub."""
+    """Dialog of all models.
 
-    asked = Signal(object, str)
-    search = Signal(str)
+    Signals: `action_requested` carries a row's key and an action; `search_requested` the words to search the hub for.
+    """
+
+    action_requested = Signal(object, str)
+    search_requested = Signal(str)
 
     def __init__(self, models: ModelList, parent: QWidget) -> None:
         super().__init__(parent)
         self.models = models
         self.rows: dict[Hashable, ModelRowView] = {}
         self._order: list[Hashable] = []
-        self._tabbed: list[QPushButton] = []
+        self._tab_buttons: list[QPushButton] = []
         self.line = QLineEdit(self)
         self.line.setClearButtonEnabled(True)
         self.line.textChanged.connect(self._filter)
@@ -112,12 +115,12 @@ class ModelsDialog(Sheet):
         self.consent = label("settingHelp", self)
         self.note = label("settingHelp", self)
         self.note.hide()
-        self._said: tuple[Saying, Saying] = ("", "")
+        self._note: tuple[UiText, UiText] = ("", "")
         self.nothing = label("nothingFound", self)
-        self.list = Page(self, steady=True)  # a search moves nothing aside
+        self.list = Page(self, always_bar=True)  # so that a search does not move the rows sideways
         self.undo_button = button(self, self._undo)
         self.undo_button.hide()
-        self._work: Callable[[], None] | None = None
+        self._undo_work: Callable[[], None] | None = None
         self.folder_button = button(self)
         self.file_button = button(self)
         self.close_button = button(self, self.accept)
@@ -129,7 +132,7 @@ class ModelsDialog(Sheet):
     # --- what is shown ----------------------------------------------------------------------------------------------
 
     def show_models(self) -> None:
-        """Rows that are there already only change; others come and go."""
+        """Update the rows that are shown already, and add and remove the others."""
         sections = self.models.sections()
         rows = {row.key: row for section in sections.values() for row in section}
         order: list[Hashable] = [key for name, section in sections.items() for key in (name, *(r.key for r in section))]
@@ -145,26 +148,26 @@ class ModelsDialog(Sheet):
             title.setVisible(bool(sections[name]))
         self.nothing.setVisible(not rows)
 
-    def tell(self, sentence: Saying, step: Saying = "", work: Callable[[], None] | None = None) -> None:
-        """One sentence, and a button labelled `step` that does `work`."""
-        self._said = sentence, step
-        self._say()
+    def show_note(self, sentence: UiText, button_text: UiText = "", work: Callable[[], None] | None = None) -> None:
+        """Show a sentence below the list, with a button labelled `button_text` that does `work`; "" hides both."""
+        self._note = sentence, button_text
+        self._show_note_text()
         self.note.setVisible(bool(sentence))
-        self._work = work
-        self.undo_button.setVisible(bool(step))
-        if step:  # the row that was asked may be gone, and the focus must not go astray
+        self._undo_work = work
+        self.undo_button.setVisible(bool(button_text))
+        if button_text:  # the row that had the focus may be gone
             self.undo_button.setFocus()
 
     def show_searching(self, searching: bool) -> None:
         self.search_button.setEnabled(not searching)
         self.search_button.setText(tr("Searching…") if searching else tr("Search huggingface.co"))
 
-    def _say(self) -> None:
-        self.note.setText(said(self._said[0]))
-        self.undo_button.setText(said(self._said[1]))
+    def _show_note_text(self) -> None:
+        self.note.setText(current_text(self._note[0]))
+        self.undo_button.setText(current_text(self._note[1]))
 
     def retranslate(self) -> None:
-        self._say()
+        self._show_note_text()
         self.setWindowTitle(tr("Models"))
         self.line.setPlaceholderText(tr("Find a model"))
         self.line.setAccessibleName(tr("Find a model"))
@@ -180,7 +183,7 @@ class ModelsDialog(Sheet):
 
     def restyle(self) -> None:
         room = self.screen().availableSize()
-        self.setMinimumWidth(min(SIZES.dialog * 4 // 5, room.width()))  # three buttons and some words beside them
+        self.setMinimumWidth(min(SIZES.dialog * 4 // 5, room.width()))  # room for three buttons and some words
         super().restyle()
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -193,7 +196,7 @@ class ModelsDialog(Sheet):
             view.show_row(row)
 
     def _place(self, sections: dict[str, list[ModelRow]]) -> None:
-        """In the order of the sections; a file of the hub stands under its model, a little to the right."""
+        """Lay out the rows in the order of the sections; a file of the hub is indented below its repository."""
         while self.list.column.count():
             self.list.column.takeAt(0)
         for name, section in sections.items():
@@ -207,11 +210,11 @@ class ModelsDialog(Sheet):
         self.list.column.addStretch(1)
 
     def _order_tabs(self, keys: list[Hashable]) -> None:
-        """From the line down the rows to what stands below them, also for buttons that came later."""
+        """Set the tab order from the search line through the rows to the buttons below, because rows come and go."""
         buttons = [button for key in keys for button in self.rows[key].buttons.values()]
-        if buttons == self._tabbed:
+        if buttons == self._tab_buttons:
             return
-        self._tabbed = buttons
+        self._tab_buttons = buttons
         chain = [self.line, self.search_button, *buttons, self.undo_button, self.folder_button]
         for before, after in pairwise((*chain, self.file_button, self.close_button)):
             QWidget.setTabOrder(before, after)
@@ -222,11 +225,11 @@ class ModelsDialog(Sheet):
 
     def _search(self) -> None:
         if self.search_button.isEnabled():
-            self.search.emit(self.line.text())
+            self.search_requested.emit(self.line.text())
 
     def _undo(self) -> None:
-        work = self._work
-        self.tell("")
+        work = self._undo_work
+        self.show_note("")
         if work is not None:
             work()
 

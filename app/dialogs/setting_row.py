@@ -1,4 +1,4 @@
-"""One setting in a dialog: title, the sentence of help, a control to change it with, and a way back to the default."""
+"""Row of one setting in a dialog: title, help, a control to change the value, and a button that resets it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from app.settings.values import allowed, parse, shown
 from app.words import mark, tr
 from engine.protocol.settings import Setting, Value
 
-PAUSE_MS = 500  # who writes a text pauses before it is stored
+PAUSE_MS = 500  # pause in typing after which a text is applied
 AUTO_SHOWN = mark("Automatic")
 
 
-class Line(Live, QLineEdit):
-    """Its text is complete, as Qt says it (`editingFinished`), with Enter or when the focus leaves."""
+class LineControl(Live, QLineEdit):
+    """Line of text for a value; `complete` is Qt's `editingFinished`: Enter, or the focus leaves."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -30,24 +30,24 @@ class Line(Live, QLineEdit):
     def commit(self) -> None:
         self.editingFinished.emit()
 
-    def edited(self) -> str | None:
-        """What was typed and neither taken nor given up yet."""
+    def pending_text(self) -> str | None:
+        """Return the typed text that was neither applied nor discarded; None if there is none."""
         return self.text() if self.isModified() else None
 
-    def settle(self) -> None:
-        """What was typed is taken, or not wanted."""
+    def mark_settled(self) -> None:
+        """Mark the typed text as applied or discarded."""
         self.setModified(False)
 
     def show_text(self, text: str) -> None:
-        if not self.isModified():  # what is being typed, or wrong, is not taken away
+        if not self.isModified():  # a text that is being typed or is wrong must stay
             self.setText(text)
 
     def restyle(self) -> None:
         self.setFixedWidth(SIZES.input)
 
 
-class Choice(Live, QComboBox):
-    """Of values, which are not the words shown for them."""
+class ChoiceControl(Live, QComboBox):
+    """Box to choose a value from; `choices` are pairs of a value and the words that are shown for it."""
 
     def __init__(self, choices: Sequence[tuple[str, str]], parent: QWidget) -> None:
         super().__init__(parent)
@@ -60,12 +60,12 @@ class Choice(Live, QComboBox):
     def commit(self) -> None:
         self.activated.emit(self.currentIndex())
 
-    def edited(self) -> str | None:
-        """A choice is made at once; None where what holds is not one of the choices."""
+    def pending_text(self) -> str | None:
+        """Return the chosen value; None if the setting's value is not one of the choices."""
         return str(self.currentData()) if self.currentIndex() >= 0 else None
 
-    def settle(self) -> None:
-        """Nothing is left to be taken or given up."""
+    def mark_settled(self) -> None:
+        """Do nothing: a choice is applied at once."""
 
     def show_text(self, text: str) -> None:
         self.setCurrentIndex(self.findData(text))
@@ -80,7 +80,7 @@ class Choice(Live, QComboBox):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        # A stylesheet cannot tint an image; icons are.
+        # The arrow is painted here, because a style sheet cannot tint an image.
         arrow = icon("chevron", theme().soft).pixmap(SIZES.icon)
         place = QStyle.alignedRect(
             Qt.LayoutDirection.LeftToRight,
@@ -94,8 +94,8 @@ class Choice(Live, QComboBox):
         event.ignore()  # the wheel scrolls the page; a choice changed in passing would go unnoticed
 
 
-class Words(Live, QPlainTextEdit):
-    """Its text is complete after a pause, or when the focus leaves."""
+class TextControl(Live, QPlainTextEdit):
+    """Text of several lines; `complete` comes after a pause, or when the focus leaves."""
 
     complete = Signal()
 
@@ -113,12 +113,12 @@ class Words(Live, QPlainTextEdit):
         self._pause.stop()
         self.complete.emit()
 
-    def edited(self) -> str | None:
-        """What was typed and neither taken nor given up yet."""
+    def pending_text(self) -> str | None:
+        """Return the typed text that was neither applied nor discarded; None if there is none."""
         return self.toPlainText() if self.document().isModified() else None
 
-    def settle(self) -> None:
-        """What was typed is taken, or not wanted."""
+    def mark_settled(self) -> None:
+        """Mark the typed text as applied or discarded."""
         self.document().setModified(False)
 
     def show_text(self, text: str) -> None:
@@ -139,11 +139,11 @@ class Words(Live, QPlainTextEdit):
             event.ignore()
 
 
-Control = Line | Choice | Words
+Control = LineControl | ChoiceControl | TextControl
 
 
 class SettingRow(Live, QFrame):
-    """`changed` carries the setting's name and its new value, None for the default."""
+    """Row of one setting; `changed` carries the setting's name and its new value, None for the default."""
 
     changed = Signal(str, object)
 
@@ -152,7 +152,7 @@ class SettingRow(Live, QFrame):
         self.setObjectName("settingRow")
         self.setting = setting
         self._differs = self._below = False
-        self._suggested = ""
+        self._automatic_value = ""
         self.control = control_for(setting, self)
         self.title = label("settingTitle", self)
         self.title.setBuddy(self.control)
@@ -160,28 +160,28 @@ class SettingRow(Live, QFrame):
         self.effect, self.problem = label("settingHelp", self), label("problem", self)
         self.effect.hide()
         self.problem.hide()
-        self.back = QPushButton(self)
-        self.back.setProperty("kind", "quiet")
-        self.back.setAutoDefault(False)
-        self.back.clicked.connect(self._go_back)
-        self.control.complete.connect(self._take)
+        self.reset_button = QPushButton(self)
+        self.reset_button.setProperty("kind", "quiet")
+        self.reset_button.setAutoDefault(False)
+        self.reset_button.clicked.connect(self._reset)
+        self.control.complete.connect(self._emit_value)
         self._layout()
         self.apply_look()
 
     def show_value(self, value: Value, differs: bool) -> None:
         self.control.show_text(shown(self.setting, value))
         self._differs = differs
-        self.back.setVisible(differs or not self.problem.isHidden())
+        self.reset_button.setVisible(differs or not self.problem.isHidden())
 
-    def suggest(self, words: str) -> None:
-        """What automatic comes to at the moment."""
-        self._suggested = words
-        if isinstance(self.control, Line) and self.setting.auto:
+    def show_automatic_value(self, words: str) -> None:
+        """Show the value that Automatic stands for at the moment."""
+        self._automatic_value = words
+        if isinstance(self.control, LineControl) and self.setting.auto:
             automatic = tr(AUTO_SHOWN)
             self.control.setPlaceholderText(f"{automatic} ({words})" if words else automatic)
 
     def show_effect(self, words: str) -> None:
-        """What the value comes to in memory or speed."""
+        """Show what the value costs in memory or speed."""
         self.effect.setText(words)
         self.effect.setVisible(bool(words))
 
@@ -191,55 +191,55 @@ class SettingRow(Live, QFrame):
         self.help.setText(help)
         self.control.setAccessibleName(title)
         self.control.setAccessibleDescription(help)
-        self.back.setText(tr("Reset"))
-        self.back.setAccessibleName(tr("Reset {setting}", setting=title))
-        self.back.setToolTip(tr("Restore the default: {setting}", setting=title))
-        self.suggest(self._suggested)
+        self.reset_button.setText(tr("Reset"))
+        self.reset_button.setAccessibleName(tr("Reset {setting}", setting=title))
+        self.reset_button.setToolTip(tr("Restore the default: {setting}", setting=title))
+        self.show_automatic_value(self._automatic_value)
 
     def matches(self, words: str, section: str) -> bool:
-        """Do all of `words` occur in what the row says?"""
-        said = " ".join((section, tr(self.setting.title), self.setting.name, tr(self.setting.help))).casefold()
-        return all(word in said for word in words.casefold().split())
+        """Return whether all of `words` occur in the section's title or in the setting's title, name or help."""
+        text = " ".join((section, tr(self.setting.title), self.setting.name, tr(self.setting.help))).casefold()
+        return all(word in text for word in words.casefold().split())
 
     def commit(self) -> None:
-        """What was typed but not yet confirmed counts; a choice is made at once."""
-        if not isinstance(self.control, Choice):
+        """Apply a text that was typed but not yet confirmed; a choice has been applied already."""
+        if not isinstance(self.control, ChoiceControl):
             self.control.commit()
 
-    def _go_back(self) -> None:
-        self._settle()
+    def _reset(self) -> None:
+        self._mark_settled()
         self.changed.emit(self.setting.name, None)
-        self.control.setFocus()  # the button is gone, and the focus must not go astray
+        self.control.setFocus()  # the button that had the focus is hidden now
 
-    def _take(self) -> None:
-        """What was typed or chosen, if it is allowed."""
-        text = self.control.edited()
+    def _emit_value(self) -> None:
+        """Emit the typed or chosen value, or show a sentence if the value is not allowed."""
+        text = self.control.pending_text()
         if text is None:
             return
         try:
             value = parse(self.setting, text)
         except ValueError:
-            self._complain(tr("This must be {allowed}.", allowed=allowed(self.setting)))
+            self._show_problem(tr("This must be {allowed}.", allowed=allowed(self.setting)))
             return
-        self._settle()
+        self._mark_settled()
         self.changed.emit(self.setting.name, value)
 
-    def _settle(self) -> None:
-        self.control.settle()
-        self._complain("")
+    def _mark_settled(self) -> None:
+        self.control.mark_settled()
+        self._show_problem("")
 
-    def _complain(self, sentence: str) -> None:
+    def _show_problem(self, sentence: str) -> None:
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
-        self.back.setVisible(bool(sentence) or self._differs)
+        self.reset_button.setVisible(bool(sentence) or self._differs)
         self.control.setProperty("wrong", bool(sentence))
         self.control.style().unpolish(self.control)
         self.control.style().polish(self.control)
 
     def _layout(self) -> None:
-        keeps = self.back.sizePolicy()
-        keeps.setRetainSizeWhenHidden(True)  # so that nothing jumps
-        self.back.setSizePolicy(keeps)
+        policy = self.reset_button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # so that the control does not move
+        self.reset_button.setSizePolicy(policy)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
         self._grid.setHorizontalSpacing(SIZES.gap)
@@ -247,19 +247,19 @@ class SettingRow(Live, QFrame):
         self._place()
 
     def _place(self) -> None:
-        """The control beside the words, or below them where it would leave them too narrow a column."""
+        """Place the control beside the words, or below them if the column of words would become too narrow."""
         top, middle = Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter
-        long, grid = isinstance(self.control, Words), self._grid
+        long, grid = isinstance(self.control, TextControl), self._grid
         for number, line in enumerate((self.title, self.help)):
             grid.addWidget(line, number, 0, 1, 3 if self._below else 1, top)
         if long:
-            grid.addWidget(self.back, 0, 1, 2, 2, top | Qt.AlignmentFlag.AlignRight)
+            grid.addWidget(self.reset_button, 0, 1, 2, 2, top | Qt.AlignmentFlag.AlignRight)
             grid.addWidget(self.control, 2, 0, 1, 3)
         elif self._below:
             grid.addWidget(self.control, 2, 0, middle)
-            grid.addWidget(self.back, 2, 1, middle)
+            grid.addWidget(self.reset_button, 2, 1, middle)
         else:
-            grid.addWidget(self.back, 0, 1, 2, 1, middle)
+            grid.addWidget(self.reset_button, 0, 1, 2, 1, middle)
             grid.addWidget(self.control, 0, 2, 2, 1, middle)
         for number, line in enumerate((self.effect, self.problem), start=3):
             grid.addWidget(line, number, 0, 1, 3)
@@ -268,23 +268,26 @@ class SettingRow(Live, QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        below = not isinstance(self.control, Words) and self._is_narrow(event.size().width())
+        below = not isinstance(self.control, TextControl) and self._is_narrow(event.size().width())
         if below != self._below:
             self._below = below
             self._place()
 
     def _is_narrow(self, width: int) -> bool:
-        """Is the column of words beside the control narrower than the control? Back only with a scroll bar's room more,
-        as the height that this takes may bring or remove one."""
-        words = width - SIZES.input - self.back.sizeHint().width() - 2 * SIZES.gap
+        """Return whether the words beside the control would have less room than the control.
+
+        From the layout below the words back to the one beside them, a scroll bar's width more is needed: the change of
+        height may show or hide the scroll bar, and the layout would switch for ever.
+        """
+        words = width - SIZES.input - self.reset_button.sizeHint().width() - 2 * SIZES.gap
         return words < SIZES.input + SIZES.scroll_bar * self._below
 
 
 def control_for(setting: Setting, parent: QWidget) -> Control:
     made: Control
     if setting.kind in ("choice", "file"):
-        made = Choice(setting.choices, parent)
+        made = ChoiceControl(setting.choices, parent)
     else:
-        made = Words(parent) if setting.kind == "text" else Line(parent)
+        made = TextControl(parent) if setting.kind == "text" else LineControl(parent)
     made.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     return made

@@ -1,4 +1,4 @@
-"""All settings in one dialog that can be searched; what is changed applies at once. Thin over `settings.settings`."""
+"""The dialog of all settings, with a search; a change takes effect at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.dialogs.setting_row import SettingRow
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of
 from app.settings.settings import Settings
-from app.words import Saying, as_written, mark, said, tr
+from app.words import UiText, as_written, current_text, mark, tr
 from common.failures import Failure
 from engine.protocol.settings import Setting, Value
 
@@ -29,12 +29,12 @@ class SettingsDialog(Sheet):
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._filter)
         self.problem, self.note = label("problem", self), label("settingHelp", self)
-        self._note: Saying = ""
+        self._note: UiText = ""
         self.nothing = label("nothingFound", self)
         self.rows = {setting.name: SettingRow(setting, self) for setting in for_all()}
         self.titles = dict(GROUPS)
         self.headings = {group: heading(self) for group in GROUPS}
-        self.ways: dict[str, QPushButton] = {}
+        self.section_buttons: dict[str, QPushButton] = {}
         self._pages: dict[str, Section] = {}
         self.plan = PlanLine(self)
         self.plan.hide()
@@ -49,22 +49,22 @@ class SettingsDialog(Sheet):
         self.search.setFocus()
 
     def add_page(self, name: str, title: str, page: Section) -> None:
-        """Below the settings, one more section."""
+        """Add a section below the settings, with a heading and a button that scrolls to it."""
         self.titles[name], self.headings[name] = title, heading(self)
         self._pages[name] = page
         for widget in (self.headings[name], page):
-            self.page.column.insertWidget(self.page.column.count() - 1, widget)  # before the empty space
-        self._add_way(name)
+            self.page.column.insertWidget(self.page.column.count() - 1, widget)  # before the stretch
+        self._add_section_button(name)
         chain = [page.findChildren(QPushButton)[-1], self.open_file, self.reset_all, self.close_button]
         for before, after in pairwise(chain):
             QWidget.setTabOrder(before, after)
         self.retranslate()
 
     def show_section(self, name: str) -> None:
-        """Scroll there, with nothing filtered out; the keyboard goes on from there."""
+        """Clear the search, scroll to the section, and focus its button."""
         self.search.clear()
         self.page.scroll_to(self.headings[name])
-        self.ways[name].setFocus()
+        self.section_buttons[name].setFocus()
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Settings"))
@@ -75,31 +75,31 @@ class SettingsDialog(Sheet):
         self.close_button.setText(tr("Close"))
         for name, title in self.titles.items():
             self.headings[name].setText(tr(title))
-            self.ways[name].setText(tr(title))
-            self.ways[name].setAccessibleName(tr("Go to: {section}", section=tr(title)))
+            self.section_buttons[name].setText(tr(title))
+            self.section_buttons[name].setAccessibleName(tr("Go to: {section}", section=tr(title)))
         self.show_values()
         self._filter(self.search.text())
 
     def show_values(self) -> None:
         for name, row in self.rows.items():
             row.show_value(self.settings.values[name], self.settings.differs(name))
-        self._tell(self.note, said(self._note))
-        self._tell(self.problem, " ".join(map(str, self.settings.problems)))
+        self._show_line(self.note, current_text(self._note))
+        self._show_line(self.problem, " ".join(map(str, self.settings.problems)))
         self.reset_all.setText(tr(UNDO_RESET if self._before_reset else RESET_ALL))
         self.reset_all.setEnabled(bool(self._before_reset) or any(map(self.settings.differs, self.rows)))
 
-    def suggest(self, words: Mapping[str, str]) -> None:
-        """Say what automatic comes to, by the names of settings."""
+    def show_automatic_values(self, words: Mapping[str, str]) -> None:
+        """Show the values that Automatic stands for, by the settings' names."""
         for name, row in self.rows.items():
-            row.suggest(words.get(name, ""))
+            row.show_automatic_value(words.get(name, ""))
 
     def show_effects(self, words: Mapping[str, str]) -> None:
-        """Say what settings come to in memory and speed, by their names."""
+        """Show what settings cost in memory and speed, by their names."""
         for name, row in self.rows.items():
             row.show_effect(words.get(name, ""))
 
     def done(self, result: int) -> None:
-        """Closing: a value that was typed but not yet confirmed counts, a wrong one does not."""
+        """Close the dialog; a value that was typed but not yet confirmed is applied if it is allowed."""
         for row in self.rows.values():
             row.commit()
         self.settings.changed.disconnect(self.show_values)
@@ -121,8 +121,11 @@ class SettingsDialog(Sheet):
         before = {name: value for name, value in self.settings.values.items() if self.settings.differs(name)}
         self._do(self.settings.reset, before)
 
-    def _do(self, work: Callable[[], Saying], undo: Mapping[str, Value] | None = None) -> None:
-        """Change the file; `undo` are the values that would take a reset back."""
+    def _do(self, work: Callable[[], UiText], undo: Mapping[str, Value] | None = None) -> None:
+        """Change the file by `work`, and show the sentence that `work` returns, or that of a Failure.
+
+        `undo` are the values that would undo a reset.
+        """
         kept, self._before_reset = self._before_reset, undo or {}
         try:
             self._note = work()
@@ -132,30 +135,30 @@ class SettingsDialog(Sheet):
         self.show_values()
 
     def _filter(self, words: str) -> None:
-        found = {name for name, row in self.rows.items() if row.matches(words, self._above(row.setting))}
+        found = {name for name, row in self.rows.items() if row.matches(words, self._headings_of(row.setting))}
         for name, row in self.rows.items():
             row.setVisible(name in found)
         sections = {group_of(self.rows[name].setting) for name in found}
         sections |= {name for name, page in self._pages.items() if page.search(words, tr(self.titles[name]))}
         for name, title in self.headings.items():
             title.setVisible(name in sections)
-            self.ways[name].setEnabled(name in sections)
+            self.section_buttons[name].setEnabled(name in sections)
         for name, page in self._pages.items():
             page.setVisible(name in sections)
         self.nothing.setVisible(not sections)
 
-    def _above(self, setting: Setting) -> str:
-        """The headings that a search finds a setting by."""
+    def _headings_of(self, setting: Setting) -> str:
+        """Return the headings under which a search finds the setting."""
         return " ".join(tr(GROUPS[name]) for name in dict.fromkeys((group_of(setting), setting.section)))
 
-    def _tell(self, line: QLabel, sentence: str) -> None:
+    def _show_line(self, line: QLabel, sentence: str) -> None:
         line.setText(sentence)
         line.setVisible(bool(sentence))
 
     # --- layout -----------------------------------------------------------------------------------------------------
 
     def _layout(self) -> None:
-        self.page = Page(self, steady=True)
+        self.page = Page(self, always_bar=True)
         for group, title in self.headings.items():
             self.page.column.addWidget(title)
             for row in self.rows.values():
@@ -167,22 +170,22 @@ class SettingsDialog(Sheet):
         layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
         layout.setSpacing(SIZES.gap)
         layout.addLayout(inset(self.search, wide=self.search))
-        self._ways = inset()
-        self._ways.setSpacing(0)
-        self._ways.addStretch(1)
+        self._section_row = inset()
+        self._section_row.setSpacing(0)
+        self._section_row.addStretch(1)
         for group in GROUPS:
-            self._add_way(group)
-        layout.addLayout(self._ways)
+            self._add_section_button(group)
+        layout.addLayout(self._section_row)
         for line in (self.problem, self.note):
             layout.addLayout(inset(line, wide=line))
         layout.addWidget(self.page, 1)
         layout.addLayout(inset(self.plan, wide=self.plan))
         layout.addLayout(inset(self.open_file, self.reset_all, None, self.close_button))
 
-    def _add_way(self, name: str) -> None:
-        """A button that scrolls to a section."""
-        way = self.ways[name] = button(self, lambda: self.show_section(name))
-        way.setProperty("kind", "quiet")
-        self._ways.insertWidget(len(self.ways) - 1, way)
-        before = list(self.ways.values())[-2] if len(self.ways) > 1 else self.search
-        QWidget.setTabOrder(before, way)
+    def _add_section_button(self, name: str) -> None:
+        """Add a button that scrolls to the section."""
+        section_button = self.section_buttons[name] = button(self, lambda: self.show_section(name))
+        section_button.setProperty("kind", "quiet")
+        self._section_row.insertWidget(len(self.section_buttons) - 1, section_button)
+        before = list(self.section_buttons.values())[-2] if len(self.section_buttons) > 1 else self.search
+        QWidget.setTabOrder(before, section_button)

@@ -1,4 +1,4 @@
-"""The page of the settings that lists what is kept on this computer, with sizes and a way to delete it."""
+"""The Storage page of the settings: kinds of stored files with their sizes, and buttons that delete them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from app.dialogs.dialog import Section, button, label
 from app.look.live import Live
 from app.look.theme import SIZES
-from app.store.kept_files import Kind
-from app.words import Saying, in_bytes, said, tr, tr_n
+from app.store.kept_files import FileKind
+from app.words import UiText, current_text, in_bytes, tr, tr_n
 
 Action = Literal["open", "delete"]
 
 
 class StorageRow(Live, QFrame):
-    """One kind of files. Delete asks in its own place and is done at the second press; Keep takes it back."""
+    """Row of one kind of files. Delete first asks in the same row; a second press deletes, Cancel does not."""
 
-    def __init__(self, kind: Kind, page: StoragePage) -> None:
+    def __init__(self, kind: FileKind, page: StoragePage) -> None:
         super().__init__(page)
         self.setObjectName("settingRow")
         self.kind, self._page = kind, page
@@ -30,8 +30,8 @@ class StorageRow(Live, QFrame):
         self.total.setWordWrap(False)
         self.path.setText(str(kind.folder))
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.open_button = button(self, lambda: page.asked.emit(kind.name, "open"))
-        self.keep_button = button(self, lambda: self._ask(False))
+        self.open_button = button(self, lambda: page.action_requested.emit(kind.name, "open"))
+        self.cancel_button = button(self, lambda: self._set_asking(False))
         self.delete_button = button(self, self._delete)
         self._layout()
         self.apply_look()
@@ -47,31 +47,31 @@ class StorageRow(Live, QFrame):
         self.title.setText(title)
         self.open_button.setText(tr("Open folder"))
         self.open_button.setAccessibleName(tr("Open folder: {kind}", kind=title))
-        self.keep_button.setText(tr("Cancel"))
+        self.cancel_button.setText(tr("Cancel"))
         self.show_size(*self._size)
-        self._ask(self._asking)
+        self._set_asking(self._asking)
 
     @property
-    def said(self) -> str:
-        """What a search looks through."""
+    def searched_text(self) -> str:
+        """The text that a search looks through."""
         return " ".join((tr(self.kind.title), tr(self.kind.help), self.path.text()))
 
     def _delete(self) -> None:
         if self._asking:
-            self._ask(False)
-            self._page.asked.emit(self.kind.name, "delete")
+            self._set_asking(False)
+            self._page.action_requested.emit(self.kind.name, "delete")
         else:
-            self._ask(True)
+            self._set_asking(True)
 
-    def _ask(self, asking: bool) -> None:
+    def _set_asking(self, asking: bool) -> None:
         self._asking = asking
         self.help.setText(tr(self.kind.question if asking else self.kind.help))
         self.delete_button.setText(tr("Delete permanently") if asking else tr("Delete…"))
         self.delete_button.setAccessibleName(tr("Delete {kind}", kind=tr(self.kind.title)))
         self.delete_button.setVisible(bool(self.kind.question))
-        self.keep_button.setVisible(asking)
+        self.cancel_button.setVisible(asking)
         if asking:
-            self.keep_button.setFocus()
+            self.cancel_button.setFocus()
 
     def _layout(self) -> None:
         words = QVBoxLayout(self)
@@ -85,20 +85,20 @@ class StorageRow(Live, QFrame):
         below = QHBoxLayout()
         below.setSpacing(SIZES.gap)
         below.addWidget(self.path, 1)
-        for made in (self.open_button, self.keep_button, self.delete_button):
+        for made in (self.open_button, self.cancel_button, self.delete_button):
             below.addWidget(made)
         words.addLayout(below)
 
 
 class StoragePage(Section):
-    """`asked` carries a kind's name and an Action."""
+    """Section of stored files; `action_requested` carries the name of a kind of files and an Action."""
 
-    asked = Signal(str, str)
+    action_requested = Signal(str, str)
 
-    def __init__(self, kinds: Iterable[Kind], parent: QWidget) -> None:
+    def __init__(self, kinds: Iterable[FileKind], parent: QWidget) -> None:
         super().__init__(parent)
         self.rows = {kind.name: StorageRow(kind, self) for kind in kinds}
-        self._said: Saying = ""
+        self._note_text: UiText = ""
         self.line, self.note = label("settingHelp", self), label("settingHelp", self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -108,26 +108,25 @@ class StoragePage(Section):
         for row in self.rows.values():
             layout.addWidget(row)
         layout.addWidget(self.note)
-        self.tell("")
+        self.show_note("")
         self.apply_look()
 
     def show_sizes(self, sizes: Mapping[str, tuple[int, int]]) -> None:
         for name, row in self.rows.items():
             row.show_size(*sizes.get(name, (0, 0)))
 
-    def tell(self, sentence: Saying) -> None:
-        self._said = sentence
-        self.note.setText(said(sentence))
+    def show_note(self, sentence: UiText) -> None:
+        self._note_text = sentence
+        self.note.setText(current_text(sentence))
         self.note.setVisible(bool(sentence))
 
     def search(self, words: str, section: str) -> bool:
-        """Show the rows that have all of `words`; is there one?"""
         wanted = words.casefold().split()
         for row in self.rows.values():
-            said = f"{section} {row.said}".casefold()
-            row.setVisible(all(word in said for word in wanted))
+            text = f"{section} {row.searched_text}".casefold()
+            row.setVisible(all(word in text for word in wanted))
         return any(not row.isHidden() for row in self.rows.values())
 
     def retranslate(self) -> None:
-        self.note.setText(said(self._said))
+        self.note.setText(current_text(self._note_text))
         self.line.setText(tr("Everything stays on this computer, in files that only you can read."))

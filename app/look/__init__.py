@@ -1,1 +1,1 @@
-"""What gives the window its looks: theme, icons, text size, order of Tab."""
+"""Define how the window looks: theme, icons, text size, order of Tab; may import services, words and below."""

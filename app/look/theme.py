@@ -16,9 +16,11 @@ from models.assets import asset
 
 @dataclass(slots=True)
 class Sizes:
-    """Pixels on a grid of 4; type sizes in pixels, line heights in percent. `scale` changes what holds text.
+    """Pixels on a grid of 4; font sizes in pixels, line heights in percent.
 
-    There is one, SIZES: its numbers are read when something is laid out, not kept."""
+    `scale` changes the sizes of text and of what contains text. There is one instance, SIZES: its values are read at
+    each layout and never copied.
+    """
 
     gap_s: int = 4
     gap: int = 8
@@ -64,7 +66,7 @@ class Sizes:
     percent: int = 100
 
     def scale(self, percent: int) -> None:
-        """Text of `percent` of its first size, and whatever holds text with it; gaps, lines and corners stay."""
+        """Scale text, and everything that contains text, to `percent`; gaps, lines and corners stay."""
         usual = Sizes()
         for name in SCALED:
             setattr(self, name, round(getattr(usual, name) * percent / 100))
@@ -99,7 +101,7 @@ class Theme:
     link: str
     danger: str
     selection: str
-    # the syntax of code
+    # colours of code
     keyword: str
     string: str
     comment: str
@@ -127,34 +129,34 @@ def system_theme() -> Theme:
     return DARK if dark else LIGHT
 
 
-def named(name: str) -> Theme:
-    """The theme of a setting's value: light, dark, or else as the system has it."""
+def theme_named(name: str) -> Theme:
+    """Return the theme for a setting's value: light, dark, or otherwise the system's."""
     return {"light": LIGHT, "dark": DARK}.get(name) or system_theme()
 
 
 _current = LIGHT
-_look = 0
+_look_number = 0
 
 
 def theme() -> Theme:
-    """The theme in use."""
+    """Return the theme in use."""
     return _current
 
 
-def look() -> int:
-    """A number that is another one after each change of theme or text size."""
-    return _look
+def look_number() -> int:
+    """Return a number that increases with each change of theme or text size."""
+    return _look_number
 
 
 def apply(application: QApplication, chosen: Theme) -> None:
-    """Paint the whole application in the theme."""
-    global _current, _look
+    """Apply the theme to the whole application."""
+    global _current, _look_number
     _current = chosen
     application.setPalette(palette(chosen))
     sheet = stylesheet(chosen)
-    if application.styleSheet() != sheet:  # Qt would read it again and paint everything anew
+    if application.styleSheet() != sheet:  # Qt would parse it again and repaint everything
         application.setStyleSheet(sheet)
-    _look += 1  # last: who measures for the new look does so when all of it is there
+    _look_number += 1  # last, so that widgets measure only once palette and sheet are complete
 
 
 def palette(chosen: Theme) -> QPalette:
@@ -176,7 +178,7 @@ def palette(chosen: Theme) -> QPalette:
 
 
 def stylesheet(chosen: Theme) -> str:
-    """assets/style.qss with the tokens put in."""
+    """Return assets/style.qss with the theme's and sizes' values filled in."""
     template = Template(asset("style.qss").read_text(encoding="utf-8"))
     return template.substitute(
         asdict(chosen) | asdict(SIZES) | {"control_half": SIZES.control // 2, "attach": SIZES.control - 10}
@@ -184,7 +186,7 @@ def stylesheet(chosen: Theme) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG 2 contrast ratio of two colours, 1 to 21."""
+    """Return the WCAG 2 contrast ratio of two colours, 1 to 21."""
     lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -226,7 +228,7 @@ def code_font() -> QFont:
 
 
 def icon(name: str, colour: str) -> QIcon:
-    """The icon `name` with `currentColor` replaced by `colour`."""
+    """Return the icon `name` with `currentColor` replaced by `colour`."""
     result = QIcon()
     for scale in (1.0, 2.0):
         result.addPixmap(_pixmap(f"icons/{name}.svg", colour, SIZES.icon, scale))
@@ -234,7 +236,7 @@ def icon(name: str, colour: str) -> QIcon:
 
 
 def bird(size: int, scale: float | None = None) -> QPixmap:
-    """The chickadee, `size` device-independent pixels wide and high."""
+    """Return the chickadee, `size` device-independent pixels wide and high."""
     return _pixmap("chickadee.svg", "", size, scale or QGuiApplication.primaryScreen().devicePixelRatio())
 
 

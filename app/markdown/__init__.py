@@ -1,1 +1,1 @@
-"""From an answer's markdown to what stands on the screen: blocks, tables, code, formulas, links. It is hostile text."""
+"""Turn an answer's untrusted markdown into widgets; may import notice, look, services, words and below."""

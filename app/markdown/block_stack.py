@@ -1,4 +1,4 @@
-"""A text as a stack of prose, tables and code. Finished blocks are laid out once, the open one anew."""
+"""Shows a text as a stack of prose, tables and code: finished blocks are laid out once, the open block repeatedly."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from shiboken6 import delete, isValid
 
 from app.look.live import Live
 from app.look.theme import SIZES
-from app.markdown.blocks import Block, BlockSplitter, Kind, joined, may_join, plain_pieces, runs, split_slowly, weight
+from app.markdown.blocks import (
+    Block,
+    BlockKind,
+    BlockSplitter,
+    join_neighbours,
+    join_prose,
+    layout_cost,
+    may_join,
+    plain_pieces,
+    split_in_steps,
+)
 from app.markdown.code_view import CodeView
-from app.markdown.grammar import prepare
+from app.markdown.grammar import import_in_background
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
 from app.services.frames import slices
@@ -24,11 +34,11 @@ class NotesView(ProseView):
 
 
 class PlainView(ProseView):
-    """A piece of what the user typed."""
+    """A piece of a user's message, shown without markdown."""
 
 
-Part = ProseView | CodeView | TableView
-KINDS: dict[Kind, type[Part]] = {
+BlockView = ProseView | CodeView | TableView
+VIEW_CLASSES: dict[BlockKind, type[BlockView]] = {
     "prose": ProseView,
     "code": CodeView,
     "table": TableView,
@@ -37,50 +47,53 @@ KINDS: dict[Kind, type[Part]] = {
 }
 FRAME_MS = 33
 END = Block("")
-SPLITTING = 2_000  # the `weight` of looking for a block
-MAKING: dict[Kind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # the `weight` of a part's widgets
-AT_ONCE = 4_000  # the `weight` that is laid out before anybody goes on: 5 ms
+SPLIT_COST = 2_000  # `layout_cost` of a step that found no block
+WIDGET_COST: dict[BlockKind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # added to a block's `layout_cost`
+IMMEDIATE_COST = 4_000  # `layout_cost` that is laid out at once, the rest in slices: 5 ms
 
 
 class BlockStack(Live, QWidget):
-    """`resized` says that the height for the present width has changed."""
+    """The blocks of one text as widgets. `height_changed`: the height for the present width is another one."""
 
-    resized = Signal()
+    height_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None, soft: bool = False) -> None:
         super().__init__(parent)
         self._soft = soft
-        self.parts: list[Part] = []
+        self.block_views: list[BlockView] = []
         self._splitter: BlockSplitter | None = None
-        self._shown = 0  # how many of the splitter's finished blocks are drawn for good
+        self._shown = 0  # number of the splitter's finished blocks that are shown
         self._throttle = Throttle(self._draw, FRAME_MS, self)
-        self._left: Iterator[Block | None] | None = None  # of a finished text, what is not laid out yet
-        self._placer = QTimer(self)
-        self._placer.setSingleShot(True)
-        self._placer.timeout.connect(self._placed_anew)
-        self._heights: dict[Part, tuple[int, int]] = {}  # for which width, how high
-        self._places: dict[Part, tuple[int, int, int]] = {}  # top, width and height
-        self._blocks: dict[Part, Block] = {}  # what each of them shows
-        prepare()
+        self._remaining: Iterator[Block | None] | None = None  # blocks of a finished text that are not laid out yet
+        self._place_timer = QTimer(self)
+        self._place_timer.setSingleShot(True)
+        self._place_timer.timeout.connect(self._place_and_report)
+        self._heights: dict[BlockView, tuple[int, int]] = {}  # (width, height at that width)
+        self._places: dict[BlockView, tuple[int, int, int]] = {}  # (top, width, height)
+        self._blocks: dict[BlockView, Block] = {}  # the block that each view shows
+        import_in_background()
         self.apply_look()
 
     @property
     def filled(self) -> bool:
-        """Is all of the text laid out, and in its place?"""
-        return self._left is None and self._growing is None and not self._placer.isActive()
+        """Whether all of the text is laid out and all views are in their places."""
+        return self._remaining is None and self._incomplete_table is None and not self._place_timer.isActive()
 
     def set_text(self, text: str, ahead: bool = False) -> None:
-        """Show a finished text; a long one, or one that is made `ahead` of its being seen, in slices."""
-        self._begin(runs(split_slowly(text)), ahead)
+        """Show a finished text.
+
+        A long text, or one that is made `ahead` of being seen, is laid out in slices.
+        """
+        self._begin(join_neighbours(split_in_steps(text)), ahead)
 
     def set_plain(self, text: str, ahead: bool = False) -> None:
-        """Show what the user typed, likewise."""
+        """Show a user's message without markdown, in slices like `set_text`."""
         self._begin(plain_pieces(text), ahead)
 
     def start(self, text: str) -> None:
-        """Show a text that `grow` will add to."""
+        """Show the beginning of a text that `grow` will extend."""
         self._splitter = BlockSplitter()
-        self._left = None
+        self._remaining = None
         self._shown = 0
         self._clear(0)
         self._splitter.feed(text)
@@ -92,44 +105,47 @@ class BlockStack(Live, QWidget):
             self._throttle.request()
 
     def finish(self) -> None:
-        """The text is complete: join its prose, so that Tab and a screen reader come to few long texts."""
+        """Complete the streamed text and join its prose, so that Tab and a screen reader pass few long texts."""
         if self._splitter is None:
             return
         self._throttle.cancel()
         self._splitter.close()
-        self._shown = 0  # an address that was named at the end may change any block
+        self._shown = 0  # a reference that was defined at the end may change any block
         self._draw()
         self._splitter = None
-        for part in self.parts:
-            if isinstance(part, ProseView):
-                part.set_caret(False)
-            elif isinstance(part, CodeView):
-                part.settle()
+        for view in self.block_views:
+            if isinstance(view, ProseView):
+                view.set_caret(False)
+            elif isinstance(view, CodeView):
+                view.finish()
         slices().add(self, self._join)
 
     def lay_out(self) -> None:
-        """The next block of a finished text, or more of a table, now and not in a slice of its own."""
+        """Lay out the next block of a finished text, or more of a table, now instead of in a later slice."""
         if not self.filled:
             self._fill()
 
-    def give_up(self) -> list[Part]:
-        """The parts, which are the caller's to delete now; nothing more is laid out."""
-        self._left = self._splitter = None
+    def release_views(self) -> list[BlockView]:
+        """Stop laying out and hand over all block views, which the caller has to delete."""
+        self._remaining = self._splitter = None
         self._throttle.cancel()
-        self._placer.stop()
-        tables = (part for part in self.parts if isinstance(part, TableView))
-        parts, self.parts = [*self.parts, *(piece for table in tables for piece in table.give_up())], []
+        self._place_timer.stop()
+        tables = (view for view in self.block_views if isinstance(view, TableView))
+        block_views, self.block_views = (
+            [*self.block_views, *(piece for table in tables for piece in table.release_pieces())],
+            [],
+        )
         for known in (self._heights, self._places, self._blocks):
             known.clear()
-        return parts
+        return block_views
 
     def restyle(self) -> None:
         self._heights.clear()
-        self.resized.emit()
+        self.height_changed.emit()
 
     def heightForWidth(self, width: int) -> int:
-        heights = [self._height(part, width - self._inset(part, width)) for part in self.parts]
-        return sum(heights) + sum(map(_gap_below, self.parts[:-1]))
+        heights = [self._height(view, width - self._inset(view, width)) for view in self.block_views]
+        return sum(heights) + sum(map(_gap_below, self.block_views[:-1]))
 
     def resizeEvent(self, _event: object) -> None:
         self._place()
@@ -137,80 +153,82 @@ class BlockStack(Live, QWidget):
     def _begin(self, blocks: Iterator[Block | None], ahead: bool) -> None:
         self._splitter = None
         self._clear(0)
-        self._left = blocks
-        done = 0
-        while self._left is not None and not ahead and done < AT_ONCE:
-            done += self._fill_one()
-        self._placed_anew()
+        self._remaining = blocks
+        cost = 0
+        while self._remaining is not None and not ahead and cost < IMMEDIATE_COST:
+            cost += self._lay_out_step()
+        self._place_and_report()
         if not self.filled:
             slices().add(self, self._fill)
 
     @property
-    def _growing(self) -> TableView | None:
-        """The first table that has rows to be laid out still."""
-        return next((part for part in self.parts if isinstance(part, TableView) and not part.filled), None)
+    def _incomplete_table(self) -> TableView | None:
+        """The first table whose rows are not all laid out yet, or None."""
+        return next((view for view in self.block_views if isinstance(view, TableView) and not view.filled), None)
 
     def _fill(self) -> bool:
-        """Lay out the next block, or more of the table above it; are there more?"""
-        count, table = len(self.parts), self._growing
-        self._fill_one()
-        if table or len(self.parts) != count or self._left is None:
-            self._placed_anew()
+        """Lay out the next block, or more of the table above it; return whether more is left."""
+        count, table = len(self.block_views), self._incomplete_table
+        self._lay_out_step()
+        if table or len(self.block_views) != count or self._remaining is None:
+            self._place_and_report()
         return not self.filled
 
-    def _fill_one(self) -> int:
-        """The next block, or a step towards it; how heavy that was. What follows a table comes when that is whole, for
-        it would move."""
-        table = self._growing
+    def _lay_out_step(self) -> int:
+        """Lay out the next block, or do a step towards it; return the cost of that step.
+
+        The block behind a table waits until the table is complete, because the block would move.
+        """
+        table = self._incomplete_table
         if table is not None:
             table.lay_out()
-            return MAKING["table"]
-        block = next(self._left, END) if self._left is not None else END
+            return WIDGET_COST["table"]
+        block = next(self._remaining, END) if self._remaining is not None else END
         if block is END:
-            self._left = None
+            self._remaining = None
         elif block is not None:
-            self._put(len(self.parts), block, whole=True)
-            return weight(block.text) + MAKING.get(block.kind, MAKING["prose"])
-        return SPLITTING
+            self._show_block(len(self.block_views), block, complete=True)
+            return layout_cost(block.text) + WIDGET_COST.get(block.kind, WIDGET_COST["prose"])
+        return SPLIT_COST
 
-    def _height(self, part: Part, width: int) -> int:
-        known = self._heights.get(part)
+    def _height(self, view: BlockView, width: int) -> int:
+        known = self._heights.get(view)
         if known is None or known[0] != width:
-            known = self._heights[part] = (width, part.heightForWidth(width))
+            known = self._heights[view] = (width, view.heightForWidth(width))
         return known[1]
 
     def _draw(self) -> None:
         assert self._splitter
         finished, tail = self._splitter.finished, self._splitter.tail
         if not finished and not tail:
-            tail = [Block("")]  # an empty line for the caret: the answer is on its way
+            tail = [Block("")]  # an empty line for the caret, because the answer is on its way
         for number, block in enumerate([*finished[self._shown :], *tail], self._shown):
-            self._put(number, block)
+            self._show_block(number, block)
         self._shown = len(finished)
         self._clear(self._shown + len(tail))
         self._move_caret()
-        self._placed_anew()
+        self._place_and_report()
 
     def _join(self) -> bool:
-        """Join the next group of neighbouring prose; may there be more?"""
+        """Join the next group of neighbouring prose; return whether there may be another group."""
         group = self._next_group()
         if not group:
             return False
-        first = self.parts.index(group[0])
-        block = joined([self._blocks[part] for part in group])
-        part = self._make(block)
-        self._fill_part(part, block)
-        self.parts[first : first + len(group)] = [part]
-        part.show()
+        first = self.block_views.index(group[0])
+        block = join_prose([self._blocks[view] for view in group])
+        view = self._make_view(block)
+        self._fill_view(view, block)
+        self.block_views[first : first + len(group)] = [view]
+        view.show()
         for each in group:
             self._discard(each)
-        self._placed_anew()
+        self._place_and_report()
         return True
 
     def _next_group(self) -> list[ProseView]:
         group: list[ProseView] = []
-        for part in [*self.parts, None]:
-            prose = part if type(part) is ProseView else None
+        for view in [*self.block_views, None]:
+            prose = view if type(view) is ProseView else None
             if prose and may_join([self._blocks[each] for each in [*group, prose]]):
                 group.append(prose)
                 continue
@@ -219,95 +237,98 @@ class BlockStack(Live, QWidget):
             group = [prose] if prose else []
         return []
 
-    def _put(self, number: int, block: Block, whole: bool = False) -> None:
-        part = self.parts[number] if number < len(self.parts) else None
-        if part is None or type(part) is not KINDS[block.kind]:
+    def _show_block(self, number: int, block: Block, complete: bool = False) -> None:
+        view = self.block_views[number] if number < len(self.block_views) else None
+        if view is None or type(view) is not VIEW_CLASSES[block.kind]:
             self._clear(number)
-            part = self._make(block)
-            self.parts.append(part)
-            part.show()
-        if self._blocks.get(part) != block:
-            self._fill_part(part, block, whole)
+            view = self._make_view(block)
+            self.block_views.append(view)
+            view.show()
+        if self._blocks.get(view) != block:
+            self._fill_view(view, block, complete)
 
-    def _fill_part(self, part: Part, block: Block, whole: bool = False) -> None:
-        self._blocks[part] = block
-        self._heights.pop(part, None)
-        if isinstance(part, CodeView):
-            part.set_code(block.text, block.language, whole)
-        elif isinstance(part, TableView):
-            part.set_table(block.text, block.links)
+    def _fill_view(self, view: BlockView, block: Block, complete: bool = False) -> None:
+        self._blocks[view] = block
+        self._heights.pop(view, None)
+        if isinstance(view, CodeView):
+            view.set_code(block.text, block.language, complete)
+        elif isinstance(view, TableView):
+            view.set_table(block.text, block.links)
         elif block.kind == "plain":
-            part.set_plain(block.text)
+            view.set_plain(block.text)
         else:
-            part.set_markdown(block.markdown)
+            view.set_markdown(block.markdown)
 
-    def _make(self, block: Block) -> Part:
-        kind = KINDS[block.kind]
-        part = kind(self, self._soft or kind is NotesView) if issubclass(kind, ProseView) else kind(self)
-        part.resized.connect(lambda: self._grown(part))
-        return part
+    def _make_view(self, block: Block) -> BlockView:
+        kind = VIEW_CLASSES[block.kind]
+        view = kind(self, self._soft or kind is NotesView) if issubclass(kind, ProseView) else kind(self)
+        view.height_changed.connect(lambda: self._view_resized(view))
+        return view
 
-    def _grown(self, part: Part) -> None:
-        """Many parts may grow in one turn of the event loop; they get their places once."""
-        self._heights.pop(part, None)
-        self._placer.start(0)
+    def _view_resized(self, view: BlockView) -> None:
+        """Schedule one placement for all views whose height changes in this turn of the event loop."""
+        self._heights.pop(view, None)
+        self._place_timer.start(0)
 
-    def _placed_anew(self) -> None:
-        self._placer.stop()
+    def _place_and_report(self) -> None:
+        self._place_timer.stop()
         self._place()
-        self.resized.emit()
+        self.height_changed.emit()
 
     def _clear(self, first: int) -> None:
-        for part in self.parts[first:]:
-            self._discard(part)
-        del self.parts[first:]
+        for view in self.block_views[first:]:
+            self._discard(view)
+        del self.block_views[first:]
 
-    def _discard(self, part: Part) -> None:
+    def _discard(self, view: BlockView) -> None:
         for known in (self._heights, self._places, self._blocks):
-            known.pop(part, None)
-        part.hide()
-        part.deleteLater()
+            known.pop(view, None)
+        view.hide()
+        view.deleteLater()
 
     def _move_caret(self) -> None:
-        for part in self.parts[-2:]:
-            if isinstance(part, ProseView):
-                part.set_caret(part is self.parts[-1])
+        for view in self.block_views[-2:]:
+            if isinstance(view, ProseView):
+                view.set_caret(view is self.block_views[-1])
 
     def _place(self) -> None:
         if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
-            return  # laid out for a width that nobody has asked for, it would be laid out twice
+            return  # the width is not set yet, and laying out for a provisional one would be wasted
         top, width = 0, self.width()
-        for part in self.parts:
-            left = self._inset(part, width)
-            height = self._height(part, width - left)
-            if self._places.get(part) != (top, width - left, height):  # hundreds may be where they belong
-                self._places[part] = (top, width - left, height)
-                part.setGeometry(left, top, width - left, height)
-            top += height + _gap_below(part)
+        for view in self.block_views:
+            left = self._inset(view, width)
+            height = self._height(view, width - left)
+            if self._places.get(view) != (top, width - left, height):  # hundreds may be in place already
+                self._places[view] = (top, width - left, height)
+                view.setGeometry(left, top, width - left, height)
+            top += height + _gap_below(view)
 
-    def _inset(self, part: Part, width: int) -> int:
-        """How far in a part begins: below the text of the list item that it belongs to."""
-        return min(self._blocks[part].depth * SIZES.indent, width // 3)
+    def _inset(self, view: BlockView, width: int) -> int:
+        """Return a view's left indentation in pixels: that of the text of the list item that holds the block."""
+        return min(self._blocks[view].depth * SIZES.indent, width // 3)
 
 
-def _gap_below(part: Part) -> int:
-    if isinstance(part, PlainView):
+def _gap_below(view: BlockView) -> int:
+    if isinstance(view, PlainView):
         return 0
-    # A line of prose has its leading below it, so what follows a box would stand closer than what comes before.
-    return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)
+    # A line of prose has its leading below the letters. Without the extra gap, a box would be closer to the prose below
+    # it than to the prose above it.
+    return SIZES.gap_m + (SIZES.gap if not isinstance(view, ProseView) else 0)
 
 
-def delete_slowly(widget: QWidget, stacks: Iterable[BlockStack]) -> None:
-    """Hide the widget now and delete it, the `stacks` in it part by part: hundreds of texts at once take longer than a
-    frame."""
+def delete_in_slices(widget: QWidget, stacks: Iterable[BlockStack]) -> None:
+    """Hide the widget now and delete it in slices, the views of its `stacks` one by one.
+
+    Deleting hundreds of texts at once takes longer than a frame.
+    """
     widget.hide()
-    parts = [part for stack in stacks for part in stack.give_up()]
+    block_views = [view for stack in stacks for view in stack.release_views()]
 
     def step() -> bool:
-        if parts and isValid(part := parts.pop()):
-            delete(part)
-        if not parts:
+        if block_views and isValid(view := block_views.pop()):
+            delete(view)
+        if not block_views:
             widget.deleteLater()
-        return bool(parts)
+        return bool(block_views)
 
     slices().add(widget, step)

@@ -1,4 +1,4 @@
-"""Colours code by Pygments in slices of a few milliseconds, so that a long block never holds up the window."""
+"""Colours code with Pygments in slices of a few milliseconds, so that a long block never holds up the window."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SLICE_SECONDS = 0.001
 PAUSE_MS = 150
 LEXER_MS = 20
 MAX_CHARACTERS = 200_000
-COLUMNS = 200  # of a line that are coloured: each span is painted even where it is not seen, 3 µs a frame
+COLUMNS = 200  # coloured columns of a line: Qt paints even invisible spans, which takes 3 µs each per frame
 Span = tuple[int, int, str]
-_asked: set[str] = set()  # languages whose lexers are being loaded, in a thread: the first takes 130 ms
-_known: dict[str, bool] = {}
+_requested: set[str] = set()  # languages whose lexers were requested; a thread loads them: the first takes 130 ms
+_available: dict[str, bool] = {}  # by language: whether Pygments has a lexer
 
 
 class CodeColours(QSyntaxHighlighter):
-    """Holds the spans (start, length, token's colour name) of each line; `refresh` starts to find them anew."""
+    """The spans (start, length, name of the colour) of each line; `refresh` starts to compute them."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
@@ -33,10 +33,10 @@ class CodeColours(QSyntaxHighlighter):
         self._lines: list[list[Span]] = []
         self._formats: dict[str, QTextCharFormat] = {}
         self._code = self._wanted = ""
-        self._work: Iterator[None] | None = None
+        self._steps: Iterator[None] | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._begin)
+        self._timer.timeout.connect(self._start)
         self.restyle()
 
     def set_language(self, language: str) -> None:
@@ -44,7 +44,7 @@ class CodeColours(QSyntaxHighlighter):
 
     def refresh(self, code: str) -> None:
         self._wanted = code
-        if self._language and self._work is None and not self._timer.isActive() and len(code) <= MAX_CHARACTERS:
+        if self._language and self._steps is None and not self._timer.isActive() and len(code) <= MAX_CHARACTERS:
             self._timer.start(PAUSE_MS if self._lines else 0)
 
     def restyle(self) -> None:
@@ -61,26 +61,26 @@ class CodeColours(QSyntaxHighlighter):
             for start, length, name in self._lines[number]:
                 self.setFormat(start, length, self._formats[name])
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if not _is_ready(self._language):
             self._timer.start(LEXER_MS)
         else:
-            self._work = self._colour(self._wanted)
+            self._steps = self._compute_spans(self._wanted)
             slices().add(self, self._slice)
 
     def _slice(self) -> bool:
-        assert self._work
+        assert self._steps
         until = time.perf_counter() + SLICE_SECONDS
         while time.perf_counter() < until:
-            if next(self._work, "done") == "done":
-                self._work = None
+            if next(self._steps, "done") == "done":
+                self._steps = None
                 if self._wanted != self._code:
                     self._timer.start(PAUSE_MS)
                 return False
         return True
 
-    def _colour(self, code: str) -> Iterator[None]:
-        """One step of work for each `next`."""
+    def _compute_spans(self, code: str) -> Iterator[None]:
+        """Compute the spans; each `next` does one step of work."""
         self._code = code
         lexer = _lexer_of(self._language)
         yield
@@ -128,27 +128,27 @@ def _colour_name(token: object) -> str:
 
 
 def _is_ready(language: str) -> bool:
-    """Is it known whether there is a lexer? The first call for a language starts to find out."""
-    if language not in _asked:
-        _asked.add(language)
-        threading.Thread(target=_load, args=(language,), name="lexers", daemon=True).start()
-    return language in _known
+    """Return whether it is known if a lexer for the language exists; the first call starts loading it in a thread."""
+    if language not in _requested:
+        _requested.add(language)
+        threading.Thread(target=_load_lexer, args=(language,), name="lexers", daemon=True).start()
+    return language in _available
 
 
 def _lexer_of(language: str) -> Any:
-    """A lexer of one's own, None if Pygments has none; takes no time once it is ready."""
-    return _make(language) if _known.get(language) else None
+    """Return a new lexer, or None if Pygments has none; takes no time once `_is_ready`."""
+    return _make_lexer(language) if _available.get(language) else None
 
 
-def _load(language: str) -> None:
+def _load_lexer(language: str) -> None:
     found = False
     try:
-        found = _make(language) is not None
+        found = _make_lexer(language) is not None
     finally:
-        _known[language] = found
+        _available[language] = found
 
 
-def _make(language: str) -> Any:
+def _make_lexer(language: str) -> Any:
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound
 

@@ -1,6 +1,6 @@
-"""A code block: language label, copy button, text in the fixed font, colours that follow when there is time.
+"""A code block: language label, copy button, text in the fixed font; colours follow when there is time.
 
-What is long and no longer written is folded after FOLDED lines; lines that do not fit can be wrapped.
+Complete code is folded after FOLDED lines; long lines can be wrapped.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidg
 from app.look.live import Live
 from app.look.theme import SIZES, code_font, icon, theme
 from app.markdown.code_colours import CodeColours
-from app.markdown.guard import plain_direction
+from app.markdown.guard import name_direction_marks
 from app.markdown.selection import SelectedWithOthers
 from app.services.frames import slices
 from app.words import tr
 
 COPIED_MS = 1500
-FOLDED = 40  # lines
-PIECE = 4_000  # characters that are put in at once
-LONG_LINE = 400  # characters; one of 20,000 would take 40 ms to lay out and 15 ms to paint, with each token
-BROKEN = 80  # characters of it in a row: what lies beside the view is painted with it, what lies below is not
+FOLDED = 40  # lines that folded code shows
+PIECE = 4_000  # characters that are inserted in one slice
+LONG_LINE = 400  # characters; with 20,000, each token would take 40 ms to lay out and 15 ms to paint
+BROKEN = 80  # characters in each row of a broken line: Qt paints text beside the view, but not below it
 
 
 class CodeView(Live, QFrame):
-    """`set_code` may be called again with a longer text: only what is new is appended. `settle`: it is whole now.
+    """A panel with code; `set_code` may be called again with a longer text and then only appends the new part.
 
-    `resized`: the height for the present width has changed."""
+    `height_changed`: the height for the present width is another one.
+    """
 
-    resized = Signal()
+    height_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,25 +40,25 @@ class CodeView(Live, QFrame):
         self.code = ""
         self.language = ""
         self.folded = False
-        self._settled = False
-        self._shown = self._wanted = ""
-        self._rows = 1
+        self._finished = False
+        self._inserted = self._visible_code = ""
+        self._row_count = 1
         self._lines = 1
         self._label = QLabel(self)
         self._label.setObjectName("codeLabel")
-        self._copy = self._button(self.copy)
-        self._wrap = self._button(self._toggle_wrap)
-        self._wrap.setCheckable(True)
-        self._wrap.hide()
+        self._copy_button = self._button(self.copy_code)
+        self._wrap_button = self._button(self._toggle_wrap)
+        self._wrap_button.setCheckable(True)
+        self._wrap_button.hide()
         self.text = CodeText(self)
         self.colours = CodeColours(self.text.document())
-        self._fold = self._button(self._toggle_fold)
-        self._fold.hide()
+        self._fold_button = self._button(self._toggle_folded)
+        self._fold_button.hide()
         self._longest = 0
         self.apply_look()
 
-    def set_code(self, code: str, language: str, whole: bool = False) -> None:
-        """`whole`: no more is coming, and nobody has watched it being written, so a long one is folded."""
+    def set_code(self, code: str, language: str, complete: bool = False) -> None:
+        """Show the code; `complete` code was never seen while it was written, so long code is folded."""
         if language != self.language:
             self.language = language
             self._label.setText(language[:40] or tr("code"))
@@ -65,102 +66,102 @@ class CodeView(Live, QFrame):
         if code != self.code:
             self.code = code
             self.text.source = code
-            rows = _rows(code)
+            rows = _display_rows(code)
             self._lines = len(rows)
-            self.folded = whole and self._lines > FOLDED
-            self._show(rows)
-        if whole:
-            self.settle()
+            self.folded = complete and self._lines > FOLDED
+            self._show_rows(rows)
+        if complete:
+            self.finish()
 
-    def settle(self) -> None:
-        """No more code is coming."""
-        self._settled = True
+    def finish(self) -> None:
+        """Offer to fold long code, because no more is coming."""
+        self._finished = True
         self._name_fold()
-        self._fold.setVisible(self._can_fold)
-        self._place()
+        self._fold_button.setVisible(self._can_fold)
+        self._place_parts()
         if self._can_fold:
-            self.resized.emit()
+            self.height_changed.emit()
 
-    def copy(self) -> None:
+    def copy_code(self) -> None:
         QGuiApplication.clipboard().setText(self.code)
-        self._copy.setText(tr("Copied"))
-        self._copy.setIcon(icon("done", theme().soft))
-        QTimer.singleShot(COPIED_MS, self, self._copy_again)
+        self._copy_button.setText(tr("Copied"))
+        self._copy_button.setIcon(icon("done", theme().soft))
+        QTimer.singleShot(COPIED_MS, self, self._reset_copy_button)
 
     def restyle(self) -> None:
-        self._copy_again()
+        self._reset_copy_button()
         self.colours.restyle()
-        self._place()
-        self.resized.emit()
+        self._place_parts()
+        self.height_changed.emit()
 
     def retranslate(self) -> None:
         self.text.setAccessibleName(tr("Code"))
-        self._copy.setAccessibleName(tr("Copy code"))
+        self._copy_button.setAccessibleName(tr("Copy code"))
         self._label.setText(self.language[:40] or tr("code"))
-        self._wrap.setText(tr("Wrap lines"))
-        self._wrap.setAccessibleName(tr("Wrap long lines of code"))
+        self._wrap_button.setText(tr("Wrap lines"))
+        self._wrap_button.setAccessibleName(tr("Wrap long lines of code"))
         self._name_fold()
-        self._copy_again()
+        self._reset_copy_button()
 
     def heightForWidth(self, width: int) -> int:
-        self._wrap.setVisible(self._is_wide(width))
-        text = self.text.height_of_all(width - 2 * SIZES.gap_m, self._rows)
+        self._wrap_button.setVisible(self._is_wide(width))
+        text = self.text.height_of_all(width - 2 * SIZES.gap_m, self._row_count)
         fold = SIZES.row if self._can_fold else SIZES.gap_s
         return SIZES.row + text + SIZES.gap_m + fold + self._bar_height(width)
 
     def resizeEvent(self, _event: object) -> None:
-        self._place()
+        self._place_parts()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
     @property
     def _can_fold(self) -> bool:
-        return self._settled and self._lines > FOLDED
+        return self._finished and self._lines > FOLDED
 
-    def _show(self, rows: list[str]) -> None:
-        """Put what is to be seen of the code's rows into the text, a long one in slices."""
+    def _show_rows(self, rows: list[str]) -> None:
+        """Put the visible rows into the text; many rows follow in slices."""
         rows = rows[:FOLDED] if self.folded else rows
-        wanted = self._wanted = "\n".join(rows)
-        if not wanted.startswith(self._shown):
+        visible_code = self._visible_code = "\n".join(rows)
+        if not visible_code.startswith(self._inserted):
             self.text.clear()
-            self._shown = ""
-        if self._insert():
-            slices().add(self, self._insert)
-        # Counted rather than asked of the layout, which knows a line's width only after it was drawn.
-        self._rows, self._longest = len(rows), max(len(row.expandtabs(4)) for row in rows)
-        self.colours.refresh(wanted)
+            self._inserted = ""
+        if self._insert_piece():
+            slices().add(self, self._insert_piece)
+        # The rows are counted because the layout knows a line's width only after drawing it.
+        self._row_count, self._longest = len(rows), max(len(row.expandtabs(4)) for row in rows)
+        self.colours.refresh(visible_code)
 
-    def _insert(self) -> bool:
-        """The next piece of what is to be seen; are there more?"""
-        piece = self._wanted[len(self._shown) : len(self._shown) + PIECE]
+    def _insert_piece(self) -> bool:
+        """Insert the next piece of the visible rows; return whether more is left."""
+        piece = self._visible_code[len(self._inserted) : len(self._inserted) + PIECE]
         cursor = QTextCursor(self.text.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.insertText(piece)
-        self._shown += piece
+        self._inserted += piece
         if self.text.wrapped and piece:
-            self.resized.emit()
-        return len(self._shown) < len(self._wanted)
+            self.height_changed.emit()
+        return len(self._inserted) < len(self._visible_code)
 
     def _set_folded(self, folded: bool) -> None:
         if folded != self.folded:
             self.folded = folded
-            self._show(_rows(self.code))
+            self._show_rows(_display_rows(self.code))
         self._name_fold()
-        self._fold.setVisible(self._can_fold)
-        self._place()
-        self.resized.emit()
+        self._fold_button.setVisible(self._can_fold)
+        self._place_parts()
+        self.height_changed.emit()
 
-    def _toggle_fold(self) -> None:
+    def _toggle_folded(self) -> None:
         self._set_folded(not self.folded)
 
     def _name_fold(self) -> None:
         text = tr("Show all {lines} lines", lines=f"{self._lines:,}") if self.folded else tr("Show less")
-        self._fold.setText(text)
-        self._fold.setAccessibleName(text)
+        self._fold_button.setText(text)
+        self._fold_button.setAccessibleName(text)
 
     def _toggle_wrap(self) -> None:
-        self.text.set_wrapped(self._wrap.isChecked())
-        self.resized.emit()
+        self.text.set_wrapped(self._wrap_button.isChecked())
+        self.height_changed.emit()
 
     def _is_wide(self, width: int) -> bool:
         character = QFontMetricsF(code_font()).horizontalAdvance("0")
@@ -176,26 +177,26 @@ class CodeView(Live, QFrame):
         button.clicked.connect(lambda: work())
         return button
 
-    def _place(self) -> None:
+    def _place_parts(self) -> None:
         width, height = self.width(), self.height()
         self._label.setGeometry(SIZES.gap_m, 0, width // 2, SIZES.row)
         right = width - 6
-        for button in (self._copy, self._wrap):
+        for button in (self._copy_button, self._wrap_button):
             size = button.sizeHint()
             right -= size.width()
             button.setGeometry(right, (SIZES.row - size.height()) // 2, size.width(), size.height())
         below = SIZES.row if self._can_fold else SIZES.gap
-        size = self._fold.sizeHint()
-        self._fold.setGeometry(6, height - (SIZES.row + size.height()) // 2, size.width(), size.height())
+        size = self._fold_button.sizeHint()
+        self._fold_button.setGeometry(6, height - (SIZES.row + size.height()) // 2, size.width(), size.height())
         self.text.setGeometry(SIZES.gap_m, SIZES.row, width - 2 * SIZES.gap_m, height - SIZES.row - below)
 
-    def _copy_again(self) -> None:
-        self._copy.setText(tr("Copy"))
-        self._copy.setIcon(icon("copy", theme().soft))
+    def _reset_copy_button(self) -> None:
+        self._copy_button.setText(tr("Copy"))
+        self._copy_button.setIcon(icon("copy", theme().soft))
 
 
 class CodeText(Live, SelectedWithOthers, QPlainTextEdit):
-    """Lines stay whole until `set_wrapped`. `source` is copied where all is selected: what is shown may be folded."""
+    """The text of a code block; `source` is copied when all is selected, because shown code may be folded."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -227,11 +228,11 @@ class CodeText(Live, SelectedWithOthers, QPlainTextEdit):
         self.setWordWrapMode(option.WrapAtWordBoundaryOrAnywhere if wrapped else option.NoWrap)
 
     def height_of_all(self, width: int, rows: int) -> int:
-        """Of all `rows` of the text in a view of this width, in pixels, whether all are put in already or not."""
+        """Return the height in pixels of all `rows` in a view of this width, even of rows that are not inserted yet."""
         document = self.document()
         layout = document.documentLayout()
         if not self.wrapped:
-            # Asked of the layout: it rounds a line's height up where font metrics do not.
+            # The layout's height, because it rounds a line's height up; font metrics do not.
             return round(rows * layout.blockBoundingRect(document.begin()).height())
         self.resize(width, self.height())
         total = 0.0
@@ -257,10 +258,10 @@ class CodeText(Live, SelectedWithOthers, QPlainTextEdit):
             event.ignore()
 
 
-def _rows(code: str) -> list[str]:
-    """The code's lines, very long ones broken, with every sign that turns the direction named."""
+def _display_rows(code: str) -> list[str]:
+    """Return the code's lines; very long lines are broken, and characters that change the text direction are named."""
     rows = []
-    for line in plain_direction(code).split("\n"):
+    for line in name_direction_marks(code).split("\n"):
         long = len(line) > LONG_LINE
         rows += [line[at : at + BROKEN] for at in range(0, len(line), BROKEN)] if long else [line]
     return rows

@@ -1,7 +1,7 @@
 """Turns markdown into a formatted QTextDocument. The text is hostile: no HTML, no image, nothing is ever fetched.
 
-Formulas and images are taken out before Qt reads the markdown, one character standing for each, and put in afterwards.
-The boxes of task lists are drawn by us: Qt's touch the text, lie over numbers, and are crossed instead of ticked.
+Formulas and images are replaced by one character each before Qt reads the markdown, and inserted afterwards. We draw
+the boxes of task lists: Qt's boxes touch the text, cover numbers, and are crossed instead of ticked.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from PySide6.QtGui import (
 
 from app.look import theme as look
 from app.look.theme import SIZES, Theme, body_font, code_font
-from app.markdown.guard import IMAGE, plain_direction, without_images
+from app.markdown.guard import IMAGE, name_direction_marks, replace_images
 from app.markdown.math_object import CHARACTER, DISPLAY, OBJECT, MathObject, show_formula
-from app.markdown.math_text import Formula, put_back, take_formulas
+from app.markdown.math_text import Formula, extract_formulas, restore_sources
 from app.words import tr
 
 FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
-TASK = QTextFormat.Property.UserProperty.value + 20  # of a block's format: is the task done?
-TASKS = "tasks"  # of a document: has it any?
+TASK = QTextFormat.Property.UserProperty.value + 20  # property of a task's block format: whether the task is done
+TASKS = "tasks"  # property of a document: whether it contains tasks
 _BOX = re.compile(r"\[[ xX]\][ \t]")
-_TICK = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))  # in a box of the size 1
+_TICK = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))  # corners of the tick, in a box of size 1
 _BULLETS = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
 
 
 class MarkdownDocument(QTextDocument):
-    """A document that loads nothing. QTextDocument by itself would read local files that an answer names."""
+    """A document that loads nothing; a plain QTextDocument would read local files that an answer names."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -59,21 +59,21 @@ class MarkdownDocument(QTextDocument):
 
 
 def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
-    """Fill the document with `markdown` in the theme's formats; are there formulas that are not drawn yet?"""
+    """Fill the document with `markdown` in the theme's formats; return whether formulas are still to be drawn."""
     document.setDocumentMargin(0)
     document.setDefaultFont(body_font())
-    markdown, formulas = take_formulas(plain_direction(markdown))
-    document.setMarkdown(without_images(markdown), FEATURES)
+    markdown, formulas = extract_formulas(name_direction_marks(markdown))
+    document.setMarkdown(replace_images(markdown), FEATURES)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
-    take_tasks(document, markdown)
+    replace_task_markers(document, markdown)
     lists = _lists(document)
     for each in lists:
         _format_list(each)
     document.setIndentWidth(SIZES.indent + SIZES.digit * _digits_above_two(lists))
     tables = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
     for table in tables:
-        _mend_header(table)
+        _repair_header(table)
     spans = [(table.firstPosition(), table.lastPosition()) for table in tables]
     block = document.begin()
     while block.isValid():
@@ -92,7 +92,7 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
 
 
 def _name_images(document: QTextDocument, theme: Theme) -> None:
-    """Say what an image is called; it is neither loaded nor linked to."""
+    """Replace each image by its name; the image is neither loaded nor linked to."""
     cursor = document.find(IMAGE)
     while not cursor.isNull():
         code = cursor.charFormat().fontFixedPitch()
@@ -107,7 +107,7 @@ def _name_images(document: QTextDocument, theme: Theme) -> None:
 
 
 def _anchor_behind(cursor: QTextCursor) -> str:
-    """The text of the link behind the selected sign, which is then selected with it; "" if there is none."""
+    """Return the text of the link behind the selected sign and select it too; "" if no link follows."""
     end = cursor.selectionEnd()
     probe = QTextCursor(cursor.document())
     probe.setPosition(end)
@@ -125,12 +125,13 @@ def _anchor_behind(cursor: QTextCursor) -> str:
 
 
 def _show_formulas(document: QTextDocument, formulas: dict[str, Formula]) -> bool:
+    """Replace the stand-in characters by their formulas; return whether some are not drawn yet."""
     pending = False
     cursor = QTextCursor(document)
     for standin, formula in formulas.items():
         found = document.find(standin, cursor)
         if found.isNull():
-            found = document.find(standin)  # markdown put it elsewhere, or, in an address, nowhere
+            found = document.find(standin)  # markdown moved it, or it is in an address and not in the text
         if not found.isNull():
             pending = show_formula(found, formula) or pending
             cursor = found
@@ -138,10 +139,10 @@ def _show_formulas(document: QTextDocument, formulas: dict[str, Formula]) -> boo
 
 
 def format_formulas(document: QTextDocument) -> None:
-    """Lines with formulas get the same space between them as others; one that is alone stands in the middle."""
+    """Give lines with formulas the same spacing as other lines, and centre a formula that stands alone."""
     line = QFontMetricsF(body_font()).height() / 100
     edit = QTextCursor(document)
-    edit.beginEditBlock()  # laid out once
+    edit.beginEditBlock()  # all changes are laid out once
     cursor = document.find(CHARACTER)
     while not cursor.isNull():
         block = cursor.block()
@@ -158,8 +159,8 @@ def format_formulas(document: QTextDocument) -> None:
     edit.endEditBlock()
 
 
-def take_tasks(document: QTextDocument, markdown: str) -> None:
-    """What Qt has read as tasks gets a box of ours, in place of the bullet; behind a number it is a letter."""
+def replace_task_markers(document: QTextDocument, markdown: str) -> None:
+    """Replace the markers of Qt's task items by our own boxes; in a numbered list the box becomes a letter."""
     document.setProperty(TASKS, False)
     if not _BOX.search(markdown):
         return
@@ -167,7 +168,7 @@ def take_tasks(document: QTextDocument, markdown: str) -> None:
     while block.isValid():
         marker = block.blockFormat().marker()
         if marker != QTextBlockFormat.MarkerType.NoMarker:
-            _take(block, marker == QTextBlockFormat.MarkerType.Checked)
+            _replace_marker(block, marker == QTextBlockFormat.MarkerType.Checked)
             document.setProperty(TASKS, True)
         block = block.next()
 
@@ -177,38 +178,38 @@ def is_task(block: QTextBlock) -> bool:
 
 
 def draw_tasks(document: QTextDocument, painter: QPainter) -> None:
-    """All boxes, in the document's coordinates."""
+    """Draw the boxes of all tasks, in the document's coordinates."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     block = document.begin()
     while block.isValid():
         if is_task(block) and block.layout().lineCount():
-            _draw(painter, _place(block), block.blockFormat().boolProperty(TASK))
+            _draw_task(painter, _task_box(block), block.blockFormat().boolProperty(TASK))
         block = block.next()
 
 
-def _take(block: QTextBlock, done: bool) -> None:
+def _replace_marker(block: QTextBlock, done: bool) -> None:
     format = QTextBlockFormat()
     format.setMarker(QTextBlockFormat.MarkerType.NoMarker)
     cursor = QTextCursor(block)
-    if block.blockFormat().objectIndex() >= 0:  # Qt marks paragraphs behind a list of tasks too
+    if block.blockFormat().objectIndex() >= 0:  # Qt also marks paragraphs behind a list of tasks, which are no tasks
         items = block.textList()
         if items.format().style() in _BULLETS:
-            items.remove(block)  # it stays indented
+            items.remove(block)  # the block stays indented
             format.setProperty(TASK, done)
         else:
             cursor.insertText("☑ " if done else "☐ ")
     cursor.mergeBlockFormat(format)
 
 
-def _place(block: QTextBlock) -> QRectF:
-    """Before the text's first line, beside the middle of its capitals."""
+def _task_box(block: QTextBlock) -> QRectF:
+    """Return the rectangle of a task's box: left of the first line, centred on the height of its capitals."""
     line = block.layout().lineAt(0)
     left = block.layout().position().x() + line.naturalTextRect().left()
     middle = block.layout().position().y() + line.y() + line.ascent() - QFontMetricsF(body_font()).capHeight() / 2
     return QRectF(round(left - SIZES.gap - SIZES.body), round(middle - SIZES.body / 2), SIZES.body, SIZES.body)
 
 
-def _draw(painter: QPainter, box: QRectF, done: bool) -> None:
+def _draw_task(painter: QPainter, box: QRectF, done: bool) -> None:
     colour = QColor(look.theme().accent if done else look.theme().soft)
     painter.setPen(colour)
     painter.setBrush(colour if done else Qt.BrushStyle.NoBrush)
@@ -220,7 +221,8 @@ def _draw(painter: QPainter, box: QRectF, done: bool) -> None:
 
 
 def _in_list(block: QTextBlock) -> bool:
-    # Not textList(), and for tables not currentTable(): PySide 6.12 drops a reference to None when there is none.
+    # Without textList(), and for tables without currentTable(): where there is none, PySide 6.12 drops a reference too
+    # many to None.
     return block.blockFormat().objectIndex() >= 0
 
 
@@ -239,7 +241,7 @@ def _lists(document: QTextDocument) -> list[QTextList]:
 
 
 def _format_list(each: QTextList) -> None:
-    """One kind of bullet: Qt draws another one for each of the signs *, - and +, which mean the same."""
+    """Use one kind of bullet: Qt draws different ones for *, - and +, which mean the same."""
     format = each.format()
     if format.style() in (QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare):
         format.setStyle(QTextListFormat.Style.ListDisc)
@@ -247,7 +249,10 @@ def _format_list(each: QTextList) -> None:
 
 
 def _digits_above_two(lists: list[QTextList]) -> int:
-    """The indentation has room for two; Qt would cut off what is left of it."""
+    """Return how many digits the longest list number has beyond two.
+
+    The usual indentation has room for two digits; Qt would cut off the others.
+    """
     last = max((each.format().start() + each.count() for each in lists if each.format().start() >= 0), default=0)
     return max(0, len(str(last)) - 2)
 
@@ -281,7 +286,7 @@ def _gap_below(block: QTextBlock, in_list: bool, in_table: bool) -> int:
 
 
 def _is_filler(block: QTextBlock) -> bool:
-    """Is it one of the empty lines that Qt puts behind tables and before rules?"""
+    """Return whether this is one of the empty lines that Qt puts behind tables and before rules."""
     alone = block.document().blockCount() == 1
     return not (block.text() or alone or _in_list(block) or block.blockFormat().hasProperty(RULE))
 
@@ -294,14 +299,14 @@ def _format_fragments(block: QTextBlock, level: int, theme: Theme, formulas: dic
         spans.append((fragment.position(), fragment.length(), fragment.charFormat()))
         at += 1
     quoted = bool(block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel.value))
-    for position, length, old in reversed(spans):  # from the end: replacing an image moves what follows
+    for position, length, old in reversed(spans):  # replacing an image moves all positions behind it
         format = _char_format(old, level, quoted, theme)
         if formulas and old.isAnchor():
-            format.setAnchorHref(put_back(old.anchorHref(), formulas))
+            format.setAnchorHref(restore_sources(old.anchorHref(), formulas))
         cursor = QTextCursor(block.document())
         cursor.setPosition(position)
         cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-        if old.isImageFormat():  # Qt found one where `without_images` did not
+        if old.isImageFormat():  # an image that Qt found and `replace_images` did not
             cursor.insertText(f"[{tr('image')}]" * length, format)
         elif format.propertyCount():
             cursor.mergeCharFormat(format)
@@ -328,8 +333,11 @@ def _char_format(old: QTextCharFormat, level: int, quoted: bool, theme: Theme) -
     return format
 
 
-def _mend_header(table: QTextTable) -> None:
-    """Behind a quotation Qt puts an empty line into the first cell and forgets to make its text bold."""
+def _repair_header(table: QTextTable) -> None:
+    """Repair a table's header row behind a quotation.
+
+    There Qt puts an empty line into the first cell and leaves the cell's text without bold type.
+    """
     cursor = table.cellAt(0, 0).firstCursorPosition()
     if not cursor.block().text() and cursor.block().next().position() <= table.cellAt(0, 0).lastPosition():
         cursor.deleteChar()
@@ -356,9 +364,9 @@ def _format_table(table: QTextTable, theme: Theme) -> None:
             _format_cell(table.cellAt(row, column), row == 0, theme)
 
 
-def _format_cell(cell: QTextTableCell, head: bool, theme: Theme) -> None:
+def _format_cell(cell: QTextTableCell, is_head: bool, theme: Theme) -> None:
     format = cell.format().toTableCellFormat()
-    format.setBottomPadding(SIZES.gap_s / 2)  # below its last line a paragraph has room of its own
-    if head:
+    format.setBottomPadding(SIZES.gap_s / 2)  # a paragraph has space of its own below its last line
+    if is_head:
         format.setBackground(QColor(theme.code))
     cell.setFormat(format)

@@ -1,4 +1,4 @@
-"""Draws formulas inside a text: one character each, standing on the line, in the text's colour and size."""
+"""Draws formulas inside a text: each is one character on the baseline, in the text's colour and size."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from app.services.math_worker import Drawing, Task
 OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
 _PROPERTY = QTextFormat.Property.UserProperty.value
 SOURCE, TEX, DISPLAY, WIDTH, ASCENT, DESCENT, EM, PENDING = range(_PROPERTY + 1, _PROPERTY + 9)
-SOFT = "soft"  # a document's property: its text is in the quieter colour
+SOFT = "soft"  # property of a document: whether its text has the quieter colour
 CHARACTER = "\ufffc"
 LARGEST_PIXELS = 16 << 20
-_numbers = count(1)  # keeps two formulas side by side apart
+_pending_numbers = count(1)  # unlike numbers keep two neighbouring formulas in separate runs
 
 
 class MathObject(QPyTextObject):
-    """Handles the characters that `formula_format` makes; what is wider than the text is drawn smaller."""
+    """The painter of the characters that `formula_format` formats; a formula wider than the text is scaled down."""
 
     def intrinsicSize(self, document: QTextDocument, _position: int, format: QTextFormat) -> QSizeF:
         em = format.doubleProperty(EM)
@@ -51,7 +51,7 @@ class MathObject(QPyTextObject):
         self, painter: QPainter, rect: QRectF | QRect, document: QTextDocument, _position: int, format: QTextFormat
     ) -> None:
         ratio = painter.device().devicePixelRatio()
-        colour = format.foreground().color() if format.hasProperty(_FOREGROUND) else QColor(_ink(document))
+        colour = format.foreground().color() if format.hasProperty(_FOREGROUND) else QColor(_text_colour(document))
         wanted = QSizeF(rect.size()) * ratio
         if not 0 < wanted.width() * wanted.height() < LARGEST_PIXELS:
             return
@@ -61,13 +61,13 @@ class MathObject(QPyTextObject):
         if not QPixmapCache.find(key, pixmap):
             drawing = math_service().drawing(task)
             if drawing is None or not drawing.svg:
-                return  # forgotten meanwhile; it is being drawn again
+                return  # the drawing was dropped from the cache and is being made again
             pixmap = _pixmap(drawing, wanted, _descent(format) / max(format.doubleProperty(EM), 1), colour)
             QPixmapCache.insert(key, pixmap)
         painter.drawPixmap(QRectF(rect), pixmap, QRectF(pixmap.rect()))
 
 
-def _ink(document: QTextDocument) -> str:
+def _text_colour(document: QTextDocument) -> str:
     return theme().soft if document.property(SOFT) else theme().ink
 
 
@@ -75,7 +75,7 @@ _FOREGROUND = QTextFormat.Property.ForegroundBrush.value
 
 
 def _pixmap(drawing: Drawing, size: QSizeF, descent: float, colour: QColor) -> QPixmap:
-    """The drawing with room below for a `descent` in font sizes, which is rounded up to whole pixels."""
+    """Draw the formula; `descent` is the room below the baseline in font sizes, rounded up to whole pixels."""
     pixmap = QPixmap(max(1, round(size.width())), max(1, round(size.height())))
     pixmap.fill(Qt.GlobalColor.transparent)
     svg = drawing.svg.replace('"black"', f'"{colour.name()}"')
@@ -88,13 +88,16 @@ def _pixmap(drawing: Drawing, size: QSizeF, descent: float, colour: QColor) -> Q
 
 
 def _descent(format: QTextFormat) -> int:
-    """Whole pixels below the line, as the layout will have it."""
+    """Return the whole pixels below the baseline, as the layout reserves them."""
     return max(0, ceil(format.doubleProperty(DESCENT) * format.doubleProperty(EM)))
 
 
 @cache
 def _size_for_descent(family: str, descent: int) -> int:
-    """Qt puts an object as far below the line as its font's descent says, so the font is chosen for that."""
+    """Return the smallest font size, in pixels, whose descent is at least `descent`.
+
+    Qt places an object below the baseline by its font's descent, so the formula's font is chosen by that.
+    """
     font = body_font()
     font.setFamily(family)
     for pixels in range(1, 1_000):
@@ -104,19 +107,19 @@ def _size_for_descent(family: str, descent: int) -> int:
     return 1_000
 
 
-def formula_format(formula: Formula, drawing: Drawing, around: QTextCharFormat) -> QTextCharFormat:
-    """The format of the character that shows the formula in a text whose format is `around`."""
+def formula_format(formula: Formula, drawing: Drawing, text_format: QTextCharFormat) -> QTextCharFormat:
+    """Return the format of the character that shows the formula, in a text with the format `text_format`."""
     format = QTextCharFormat()
     format.setObjectType(OBJECT)
     format.setProperty(SOURCE, formula.source)
     format.setProperty(TEX, formula.tex)
     format.setProperty(DISPLAY, formula.display)
-    pixels = around.intProperty(QTextFormat.Property.FontPixelSize.value) or body_font().pixelSize()
+    pixels = text_format.intProperty(QTextFormat.Property.FontPixelSize.value) or body_font().pixelSize()
     numbers = (WIDTH, drawing.width), (ASCENT, drawing.ascent), (DESCENT, drawing.descent), (EM, float(pixels))
     for name, number in numbers:
         format.setProperty(name, number)
-    if around.hasProperty(_FOREGROUND):
-        format.setForeground(around.foreground())
+    if text_format.hasProperty(_FOREGROUND):
+        format.setForeground(text_format.foreground())
     family = body_font().family()
     format.setFontFamilies([family])
     format.setProperty(QTextFormat.Property.FontPixelSize.value, _size_for_descent(family, _descent(format)))
@@ -124,18 +127,18 @@ def formula_format(formula: Formula, drawing: Drawing, around: QTextCharFormat) 
     return format
 
 
-def pending_format(formula: Formula, around: QTextCharFormat) -> QTextCharFormat:
-    """The format of a formula's source while it is not drawn; `redraw` finds it by this."""
-    format = QTextCharFormat(around)
+def pending_format(formula: Formula, text_format: QTextCharFormat) -> QTextCharFormat:
+    """Return the format of a formula's source while the formula is not drawn; `show_drawn_formulas` finds it."""
+    format = QTextCharFormat(text_format)
     format.setProperty(SOURCE, formula.source)
     format.setProperty(TEX, formula.tex)
     format.setProperty(DISPLAY, formula.display)
-    format.setProperty(PENDING, next(_numbers))
+    format.setProperty(PENDING, next(_pending_numbers))
     return format
 
 
-def spans(document: QTextDocument, first: int = 0, last: int = -1) -> Iterator[tuple[int, int, QTextCharFormat]]:
-    """Position, length and format of each run of one format between two positions."""
+def format_spans(document: QTextDocument, first: int = 0, last: int = -1) -> Iterator[tuple[int, int, QTextCharFormat]]:
+    """Yield position, length and format of each run of one format between two positions."""
     block = document.findBlock(first)
     while block.isValid() and (last < 0 or block.position() < last):
         at = block.begin()
@@ -147,20 +150,23 @@ def spans(document: QTextDocument, first: int = 0, last: int = -1) -> Iterator[t
 
 
 def show_formula(cursor: QTextCursor, formula: Formula) -> bool:
-    """Replace what the cursor has selected by the formula, or by its source if it is not drawn (yet: then True)."""
-    around = cursor.charFormat()
-    around.clearProperty(PENDING)
-    if around.fontFixedPitch():  # markdown took it for code
-        cursor.insertText(formula.source, around)
+    """Replace the cursor's selection by the formula, or by its source; return True if the formula is not drawn yet.
+
+    The source stays if the formula cannot be drawn, or if markdown took it for code.
+    """
+    text_format = cursor.charFormat()
+    text_format.clearProperty(PENDING)
+    if text_format.fontFixedPitch():  # the formula is inside code
+        cursor.insertText(formula.source, text_format)
         return False
     drawing = math_service().drawing(Task(formula.tex, formula.display))
     if drawing is None:
-        cursor.insertText(_in_one_paragraph(formula.source), pending_format(formula, around))
+        cursor.insertText(_in_one_paragraph(formula.source), pending_format(formula, text_format))
         return True
     if drawing.svg:
-        cursor.insertText(CHARACTER, formula_format(formula, drawing, around))
+        cursor.insertText(CHARACTER, formula_format(formula, drawing, text_format))
     else:
-        cursor.insertText(_in_one_paragraph(formula.source), around)
+        cursor.insertText(_in_one_paragraph(formula.source), text_format)
     return False
 
 
@@ -168,11 +174,14 @@ def _in_one_paragraph(source: str) -> str:
     return source.replace("\n", "\u2028")
 
 
-def show_ready(document: QTextDocument) -> tuple[bool, bool]:
-    """Show the formulas that were drawn meanwhile; were there some, are there still some that are not?"""
+def show_drawn_formulas(document: QTextDocument) -> tuple[bool, bool]:
+    """Replace the sources of formulas that have been drawn by now.
+
+    Return whether there were such formulas, and whether others are still to be drawn.
+    """
     shown = pending = False
     cursor = QTextCursor(document)
-    waiting = [span for span in spans(document) if span[2].hasProperty(PENDING)]
+    waiting = [span for span in format_spans(document) if span[2].hasProperty(PENDING)]
     cursor.beginEditBlock()
     for position, length, format in reversed(waiting):
         formula = Formula(str(format.property(SOURCE)), str(format.property(TEX)), bool(format.property(DISPLAY)))
@@ -187,17 +196,17 @@ def show_ready(document: QTextDocument) -> tuple[bool, bool]:
     return shown, pending
 
 
-def with_sources(cursor: QTextCursor) -> str:
-    """The selected text with the LaTeX of the formulas in it."""
+def text_with_sources(cursor: QTextCursor) -> str:
+    """Return the selected text with each formula as LaTeX."""
     text = cursor.selectedText().replace("\u2029", "\n").replace("\u2028", "\n").replace("\u00a0", " ")
     first, last = cursor.selectionStart(), cursor.selectionEnd()
     sources = [
         str(format.property(SOURCE))
-        for position, length, format in spans(cursor.document(), first, last)
+        for position, length, format in format_spans(cursor.document(), first, last)
         for _ in range(max(0, min(position + length, last) - max(position, first)))
         if format.objectType() == OBJECT
     ]
     parts = text.split(CHARACTER)
-    if len(parts) != len(sources) + 1:  # the text has such characters of its own
+    if len(parts) != len(sources) + 1:  # the text itself contains CHARACTER
         return text
     return "".join(part + source for part, source in zip(parts, [*sources, ""], strict=True))

@@ -1,8 +1,8 @@
-"""Finds the LaTeX in a piece of markdown and takes it out before markdown can mangle it. Knows no Qt.
+"""Finds the LaTeX in a piece of markdown and takes it out before markdown can mangle it. No Qt.
 
 `$x$` is a formula by pandoc's rules: no space inside next to the dollars, no digit behind the closing one; and, as on
 GitHub, no letter or digit before the opening one. So "$5 and $10" stays money, and so does "$20 or 30$", which begins
-with a number and has words but nothing mathematical in it. Nothing is taken out of code.
+with a number and contains words but nothing mathematical. Nothing inside code is a formula.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-INLINE_LIMIT = 1_000  # characters: what is longer was not meant as a formula in a line, and looking on costs time
+INLINE_LIMIT = 1_000  # characters: longer text is not an inline formula, and searching on takes time
 DISPLAY_LIMIT = 4_000
-STANDINS = range(0xE100, 0xF700)  # private use, apart from the engine's two and the icons of common fonts
+STANDINS = range(0xE100, 0xF700)  # private-use characters, without the engine's two and the icons of common fonts
 
 _SIGN = re.compile(r"\\[\\`]|\\[(\[$]|`+|\$\$?")
 _CLOSING_DOLLAR = re.compile(r"(?<![\s\\])\$(?!\d)")
@@ -27,7 +27,7 @@ _LINE_TAIL = re.compile(r"[ \t]*(?=\n|$)")
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """`source` as the text has it, dollars included; `tex` what is between them; `display`: on a line of its own."""
+    """A formula: `source` as in the text, with its dollars; `tex` without; `display`: meant for a line of its own."""
 
     source: str
     tex: str
@@ -41,8 +41,8 @@ class _Found:
     formula: Formula
 
 
-def take_formulas(markdown: str) -> tuple[str, dict[str, Formula]]:
-    """The markdown with one private-use character in each formula's place, and what each of these stands for."""
+def extract_formulas(markdown: str) -> tuple[str, dict[str, Formula]]:
+    """Replace each formula by one private-use character; return the markdown and each character's formula."""
     if "$" not in markdown and "\\(" not in markdown and "\\[" not in markdown:
         return markdown, {}
     free = (chr(code) for code in STANDINS if chr(code) not in markdown)
@@ -60,8 +60,8 @@ def take_formulas(markdown: str) -> tuple[str, dict[str, Formula]]:
     return "".join([*pieces, markdown[at:]]), formulas
 
 
-def put_back(text: str, formulas: dict[str, Formula]) -> str:
-    """The text with the formulas' sources in place of what stands for them."""
+def restore_sources(text: str, formulas: dict[str, Formula]) -> str:
+    """Replace the stand-in characters by the formulas' sources."""
     for standin, formula in formulas.items():
         text = text.replace(standin, formula.source)
     return text
@@ -89,7 +89,7 @@ def _find(text: str) -> Iterator[_Found]:
 
 
 def _behind_code(text: str, at: int, ticks: str) -> int:
-    """Behind the code span that `ticks` open, or behind the ticks if nothing closes it."""
+    """Return the position behind the code span that `ticks` open, or behind the ticks if nothing closes the span."""
     closing = re.compile(rf"(?<!`){ticks}(?!`)").search(text, at)
     return closing.end() if closing else at
 
@@ -111,7 +111,10 @@ def _dollars(text: str, sign: re.Match[str]) -> _Found | None:
 
 
 def _brackets(text: str, sign: re.Match[str]) -> _Found | None:
-    """`\\[` is also how markdown escapes a bracket, so within a line only what looks mathematical is a formula."""
+    r"""Return the formula between `\[` and `\]`, or None.
+
+    Markdown also escapes a bracket as `\[`, so within a line the text between must look mathematical.
+    """
     found = _until(text, sign, "\\]", True)
     if found and not _MATHEMATICAL.search(found.formula.tex) and not _alone(text, found):
         return None
@@ -126,7 +129,7 @@ def _found(text: str, start: int, inside: int, end: int, behind: int, display: b
 
 
 def _alone(text: str, found: _Found) -> str | None:
-    """What stands before the formula in its line if it has that line for itself."""
+    """Return the text before the formula in its line if nothing else stands on that line, else None."""
     line = text.rfind("\n", 0, found.start) + 1
     head = _LINE_HEAD.match(text, line, found.start)
     if head is None or head.end() != found.start or not _LINE_TAIL.match(text, found.end):
@@ -135,7 +138,7 @@ def _alone(text: str, found: _Found) -> str | None:
 
 
 def _set_apart(text: str, found: _Found, standin: str) -> str:
-    """A formula with a line for itself becomes a paragraph, in the list or quotation that it stands in."""
+    """Return the replacement text; a formula alone on its line becomes a paragraph of its list or quotation."""
     if not found.formula.display or (head := _alone(text, found)) is None:
         return standin
     between = head.rstrip() if ">" in head else ""

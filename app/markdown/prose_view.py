@@ -17,17 +17,17 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.markdown.document import TASKS, MarkdownDocument, draw_tasks, format_formulas, render
-from app.markdown.guard import shown
-from app.markdown.math_object import CHARACTER, SOFT, show_ready, with_sources
+from app.markdown.guard import displayable_address
+from app.markdown.math_object import CHARACTER, SOFT, show_drawn_formulas, text_with_sources
 from app.markdown.selection import SelectedWithOthers, scope_of
 from app.services.math_service import math_service
 from app.words import as_written, mark, tr
 
 
 class ProseView(Live, SelectedWithOthers, QTextBrowser):
-    """`resized`: the height is another one now."""
+    """A text without scroll bars. `height_changed`: the text needs another height at the present width."""
 
-    resized = Signal()
+    height_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None, soft: bool = False, name: str = "") -> None:
         super().__init__(parent)
@@ -40,11 +40,11 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.setOpenLinks(False)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message's menu has more
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message's own menu offers more
         self.setUndoRedoEnabled(False)
         self.viewport().setAutoFillBackground(False)
-        self.anchorClicked.connect(self._follow)
-        self.highlighted.connect(self._hover)
+        self.anchorClicked.connect(self._link_clicked)
+        self.highlighted.connect(self._show_address)
         self.markdown = ""
         self._plain = ""
         self._pending = self._tasks = False
@@ -58,7 +58,7 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
             self._render()
 
     def set_plain(self, text: str) -> None:
-        """Show `text` as it is, without markdown: what the user typed."""
+        """Show a user's message as it is, without markdown."""
         self._plain = text
         self._name = mark("Your message")
         self.retranslate()
@@ -75,13 +75,13 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
             self._render()
         elif self._plain:
             self.set_plain(self._plain)
-        self.resized.emit()
+        self.height_changed.emit()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr(self._name))
 
     def set_caret(self, shown: bool) -> None:
-        """A soft mark behind the last character: the answer goes on."""
+        """Show or hide a dot behind the last character, which says that the answer goes on."""
         if shown != self._caret:
             self._caret = shown
             self.viewport().update()
@@ -93,51 +93,51 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         return int(document.size().height() + 0.999)
 
     def natural_width(self) -> int:
-        """How wide the text would be without a limit."""
+        """Return the width of the text in pixels if no line is wrapped."""
         self.document().setTextWidth(-1)
         return int(self.document().idealWidth()) + 2
 
     def createMimeDataFromSelection(self) -> QMimeData:
-        """What is copied has the LaTeX of its formulas."""
+        """Return the selected text, with each formula as LaTeX."""
         if CHARACTER not in self.textCursor().selectedText():
             return super().createMimeDataFromSelection()
         data = QMimeData()
-        data.setText(with_sources(self.textCursor()))
+        data.setText(text_with_sources(self.textCursor()))
         return data
 
     def _render(self) -> None:
-        self._await_formulas(render(self.document(), self.markdown, theme()))
+        self._watch_formulas(render(self.document(), self.markdown, theme()))
         self._tasks = bool(self.document().property(TASKS))
-        self.rendered()
+        self.after_render()
         self._describe()
 
     def _describe(self) -> None:
-        """A screen reader gets the formulas' LaTeX; the text itself has but a character for each."""
+        """Give screen readers the formulas as LaTeX; the text itself has one character for each formula."""
         if not QAccessible.isActive():
             return
         cursor = QTextCursor(self.document())
         cursor.select(QTextCursor.SelectionType.Document)
         has_formulas = CHARACTER in cursor.selectedText()
-        self.setAccessibleDescription(with_sources(cursor) if has_formulas else "")
+        self.setAccessibleDescription(text_with_sources(cursor) if has_formulas else "")
 
-    def rendered(self) -> None:
-        """The document is filled: a place for what a subclass adds."""
+    def after_render(self) -> None:
+        """Change the filled document in a subclass; the base class changes nothing."""
 
-    def _await_formulas(self, pending: bool) -> None:
+    def _watch_formulas(self, pending: bool) -> None:
         if pending != self._pending:
             self._pending = pending
             if pending:
-                math_service().ready.connect(self._formulas_ready)
+                math_service().ready.connect(self._formulas_drawn)
             else:
-                math_service().ready.disconnect(self._formulas_ready)
+                math_service().ready.disconnect(self._formulas_drawn)
 
-    def _formulas_ready(self) -> None:
-        shown, pending = show_ready(self.document())
-        self._await_formulas(pending)
+    def _formulas_drawn(self) -> None:
+        shown, pending = show_drawn_formulas(self.document())
+        self._watch_formulas(pending)
         if shown:
             format_formulas(self.document())
             self._describe()
-            self.resized.emit()
+            self.height_changed.emit()
 
     def loadResource(self, _kind: int, _name: QUrl | str) -> object:
         return None
@@ -160,10 +160,10 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
             painter.setBrush(QColor(theme().accent))
             painter.drawEllipse(QRectF(at.right() + 5, at.center().y() - size / 2, size, size))
 
-    def _follow(self, url: QUrl) -> None:
+    def _link_clicked(self, url: QUrl) -> None:
         scope = scope_of(self)
         if scope is not None:
-            scope.link.emit(url.toString())
+            scope.link_clicked.emit(url.toString())
 
-    def _hover(self, url: QUrl) -> None:
-        self.setToolTip(as_written(shown(url.toString())))
+    def _show_address(self, url: QUrl) -> None:
+        self.setToolTip(as_written(displayable_address(url.toString())))

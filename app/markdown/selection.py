@@ -1,6 +1,6 @@
-"""A selection that runs over many texts: from a paragraph over code and tables, into the next message.
+"""A selection that runs over several texts: from a paragraph over code and tables into the next message.
 
-Qt selects within one text. A text that is dragged out of has the others around it select what lies between.
+Qt selects within one text. When the mouse is dragged out of a text, the texts around it select what lies between.
 """
 
 from __future__ import annotations
@@ -11,36 +11,39 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QClipboard, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QPlainTextEdit, QTextEdit, QWidget
 
-Text = QTextEdit | QPlainTextEdit
-if TYPE_CHECKING:  # at run time Qt's own class stands behind it, and two of them do not go together
+SelectableText = QTextEdit | QPlainTextEdit
+if TYPE_CHECKING:  # at run time the mixin has no Qt base: a class cannot inherit from two Qt classes
     _AnyText = QAbstractScrollArea
 else:
     _AnyText = object
 
 
 class SelectionScope(QWidget):
-    """The texts below this widget are selected from together. `dragged`: the pointer, with a selection, is there on
-    the screen, None: it was let go. `link` carries an address that was clicked in one of them, as it is written."""
+    """The widget whose texts can be selected together.
+
+    `dragged` carries the pointer's position on the screen during a selection, and None when the button is released.
+    `link_clicked` carries the address of a clicked link, as written in the text.
+    """
 
     dragged = Signal(object)
-    link = Signal(str)
+    link_clicked = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._from: Text | None = None  # where the mouse was pressed
+        self._start: SelectableText | None = None  # the text in which the mouse was pressed
 
-    def texts(self, inside: QWidget | None = None) -> list[Text]:
-        """What one can select from, in the order in which it is read; those `inside` a part only."""
+    def texts(self, inside: QWidget | None = None) -> list[SelectableText]:
+        """Return the visible read-only texts in reading order; with `inside`, only those in that widget."""
         part = inside or self
-        found: list[Text] = [*part.findChildren(QTextEdit), *part.findChildren(QPlainTextEdit)]
+        found: list[SelectableText] = [*part.findChildren(QTextEdit), *part.findChildren(QPlainTextEdit)]
         seen = [text for text in found if text.isReadOnly() and text.isVisible()]
         return sorted(seen, key=lambda text: (self._top(text), text.mapTo(self, QPoint()).x()))
 
-    def selected(self) -> list[Text]:
+    def selected(self) -> list[SelectableText]:
         return [text for text in self.texts() if text.textCursor().hasSelection()]
 
     def selected_text(self) -> str:
-        """What is selected, as it is copied: parts are a blank line apart, the pieces of one table are not."""
+        """Return the selected text as it is copied: a blank line between texts, none between pieces of a table."""
         whole, before = "", None
         for text in self.selected():
             parent = text.parentWidget()
@@ -50,13 +53,13 @@ class SelectionScope(QWidget):
             before = table
         return whole
 
-    def clear(self, but: Text | None = None) -> None:
+    def clear(self, except_text: SelectableText | None = None) -> None:
         for text in self.selected():
-            if text is not but:
+            if text is not except_text:
                 _select(text, 0, 0)
 
     def select_all(self, part: QWidget) -> None:
-        """Everything `part` has to read."""
+        """Select all texts in `part`, and nothing outside of it."""
         texts = self.texts(part)
         for text in self.selected():
             if text not in texts:
@@ -64,14 +67,15 @@ class SelectionScope(QWidget):
         for text in texts:
             _select(text, 0, _end(text))
 
-    def begin(self, text: Text) -> None:
-        """The mouse was pressed in `text`: a new selection begins, so the others end."""
-        self.clear(but=text)
-        self._from = None if text.textCursor().hasSelection() else text  # what is selected can be dragged away
+    def begin(self, text: SelectableText) -> None:
+        """Begin a selection where the mouse was pressed, in `text`, and clear the selection of the other texts."""
+        self.clear(except_text=text)
+        # A click on selected text begins to drag that text, not to select.
+        self._start = None if text.textCursor().hasSelection() else text
 
     def extend(self, point: QPoint) -> None:
-        """The selection runs to `point` on the screen."""
-        texts, text = self.texts(), self._from
+        """Extend the selection to `point`, a position on the screen."""
+        texts, text = self.texts(), self._start
         if text is None or text not in texts:
             return
         start, end = texts.index(text), self._nearest(texts, self.mapFromGlobal(point).y(), text)
@@ -83,18 +87,18 @@ class SelectionScope(QWidget):
                 self._select_part(each, at, start, end, point)
         self.dragged.emit(point)
 
-    def _select_part(self, each: Text, at: int, start: int, end: int, point: QPoint) -> None:
+    def _select_part(self, each: SelectableText, at: int, start: int, end: int, point: QPoint) -> None:
         down = end > start
         if at == start:
             _select(each, each.textCursor().anchor(), _end(each) if down else 0)
         elif at == end:
-            there = each.cursorForPosition(each.viewport().mapFromGlobal(point)).position()
-            _select(each, 0 if down else _end(each), there)
+            position = each.cursorForPosition(each.viewport().mapFromGlobal(point)).position()
+            _select(each, 0 if down else _end(each), position)
         else:
             _select(each, 0, _end(each))
 
-    def _nearest(self, texts: list[Text], y: int, start: Text) -> int:
-        """The text at this height, or else the last one that is passed on the way there."""
+    def _nearest(self, texts: list[SelectableText], y: int, start: SelectableText) -> int:
+        """Return the index of the text at height `y`, or of the last text between `start` and that height."""
         top = self._top(start)
         if top <= y < top + start.height():
             return texts.index(start)
@@ -102,7 +106,7 @@ class SelectionScope(QWidget):
             return max(at for at, each in enumerate(texts) if self._top(each) <= y)
         return min(at for at, each in enumerate(texts) if self._top(each) + each.height() > y)
 
-    def _top(self, text: Text) -> int:
+    def _top(self, text: SelectableText) -> int:
         return text.mapTo(self, QPoint()).y()
 
 
@@ -114,7 +118,7 @@ def scope_of(widget: QWidget) -> SelectionScope | None:
 
 
 class SelectedWithOthers(_AnyText):
-    """To be inherited before Qt's class: what makes a text one of those of its scope."""
+    """A mixin, placed before Qt's class, that lets a text take part in the selection of its scope."""
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)
@@ -129,7 +133,7 @@ class SelectedWithOthers(_AnyText):
             scope.extend(event.globalPosition().toPoint())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Where the system has a clipboard for what is selected, it gets all of it."""
+        """End the drag and put the whole selection on the system's clipboard for selections, where there is one."""
         super().mouseReleaseEvent(event)
         scope = scope_of(self)
         if scope is None:
@@ -140,7 +144,7 @@ class SelectedWithOthers(_AnyText):
             clipboard.setText(scope.selected_text(), QClipboard.Mode.Selection)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Ctrl+A selects all of the message, Ctrl+C copies a selection over several texts."""
+        """Select the whole message with Ctrl+A; copy a selection over several texts with Ctrl+C."""
         scope = scope_of(self)
         if scope is not None and event.matches(QKeySequence.StandardKey.SelectAll):
             scope.select_all(_child_of(scope, self))
@@ -150,23 +154,23 @@ class SelectedWithOthers(_AnyText):
             super().keyPressEvent(event)
 
     @property
-    def _text(self) -> Text:
-        return cast("Text", self)
+    def _text(self) -> SelectableText:
+        return cast("SelectableText", self)
 
 
 def _child_of(scope: SelectionScope, widget: QWidget) -> QWidget:
-    """What of the scope's own children holds the widget: a message."""
+    """Return the scope's own child that holds the widget: a message."""
     while (parent := widget.parentWidget()) is not None and parent is not scope:
         widget = parent
     return widget
 
 
-def _select(text: Text, anchor: int, position: int) -> None:
+def _select(text: SelectableText, anchor: int, position: int) -> None:
     cursor = QTextCursor(text.document())
     cursor.setPosition(anchor)
     cursor.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
     text.setTextCursor(cursor)
 
 
-def _end(text: Text) -> int:
+def _end(text: SelectableText) -> int:
     return text.document().characterCount() - 1

@@ -1,1 +1,1 @@
-"""The right of the window: what the engine decides, in numbers and curves."""
+"""The engine monitor at the right of the window: numbers and curves; may import state, sidebar and below."""

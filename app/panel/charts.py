@@ -1,4 +1,4 @@
-"""What the engine's panel draws: bars of parts, and curves by pyqtgraph, which is imported when the first is wanted."""
+"""Charts of the engine monitor: stacked bars, and curves by pyqtgraph, which is imported with the first curve."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.look.live import Live
 from app.look.theme import SIZES, body_font, theme
 
-COLOURS = ("accent", "number", "keyword", "string")  # of lines, in their order
+COLOURS = ("accent", "number", "keyword", "string")  # of the lines, in their order
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """`amount` in any unit; `text` says it in words; `colour` is the name of one of the theme's colours."""
+class BarSegment:
+    """Segment of a stacked bar.
+
+    `amount` may be in any unit and is worded by `text`; `colour` is the name of one of the theme's colours.
+    """
 
     name: str
     amount: float
@@ -26,34 +29,36 @@ class Part:
     colour: str
 
 
-class Strip(Live, QWidget):
-    """A bar of coloured parts with a legend below: how something whole is divided. Parts without an amount are left out
-    of both."""
+class StackedBar(Live, QWidget):
+    """Stacked bar that shows how a whole is divided, with a legend below it.
+
+    Segments without an amount are left out of both.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that a screen reader comes by
-        self.parts: list[Part] = []
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that a screen reader finds it
+        self.segments: list[BarSegment] = []
         self.apply_look()
 
     def restyle(self) -> None:
-        self.fit()
+        self.fit_height()
 
-    def show_parts(self, title: str, parts: Sequence[Part]) -> None:
-        shown = [part for part in parts if part.amount > 0]
-        if shown == self.parts and self.accessibleName() == title:
+    def show_segments(self, title: str, segments: Sequence[BarSegment]) -> None:
+        shown = [segment for segment in segments if segment.amount > 0]
+        if shown == self.segments and self.accessibleName() == title:
             return
-        lines = len(shown) != len(self.parts)
-        self.parts = shown
+        lines = len(shown) != len(self.segments)
+        self.segments = shown
         self.setAccessibleName(title)
-        self.setAccessibleDescription(", ".join(f"{part.name} {part.text}" for part in shown))
+        self.setAccessibleDescription(", ".join(f"{segment.name} {segment.text}" for segment in shown))
         if lines:
-            self.fit()
+            self.fit_height()
         self.update()
 
-    def fit(self) -> None:
-        """The sizes, or the number of lines, have changed."""
-        self.setFixedHeight(SIZES.strip + SIZES.gap + len(self.parts) * self._line())
+    def fit_height(self) -> None:
+        """Set the height for the number of legend lines and the size of the text."""
+        self.setFixedHeight(SIZES.strip + SIZES.gap + len(self.segments) * self._line())
 
     def _line(self) -> int:
         return round(SIZES.small * SIZES.line_height / 100)
@@ -75,10 +80,10 @@ class Strip(Live, QWidget):
         painter.save()
         painter.setClipPath(outline)
         painter.fillRect(ground, QColor(theme().hover))
-        whole, left = sum(part.amount for part in self.parts), 0.0
-        for part in self.parts:
-            width = self.width() * part.amount / whole
-            painter.fillRect(QRectF(left, 0, max(1.0, width), SIZES.strip), QColor(getattr(theme(), part.colour)))
+        whole, left = sum(segment.amount for segment in self.segments), 0.0
+        for segment in self.segments:
+            width = self.width() * segment.amount / whole
+            painter.fillRect(QRectF(left, 0, max(1.0, width), SIZES.strip), QColor(getattr(theme(), segment.colour)))
             left += width
         painter.restore()
 
@@ -87,27 +92,29 @@ class Strip(Live, QWidget):
         font.setPixelSize(SIZES.small)
         painter.setFont(font)
         top, line, mark = SIZES.strip + SIZES.gap, self._line(), SIZES.gap
-        for number, part in enumerate(self.parts):
+        for number, segment in enumerate(self.segments):
             row = QRectF(0, top + number * line, self.width(), line)
-            painter.fillRect(QRectF(0, row.center().y() - mark / 2, mark, mark), QColor(getattr(theme(), part.colour)))
+            painter.fillRect(
+                QRectF(0, row.center().y() - mark / 2, mark, mark), QColor(getattr(theme(), segment.colour))
+            )
             painter.setPen(QColor(theme().ink))
             words = row.adjusted(mark + SIZES.gap, 0, 0, 0)
-            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, part.name)
+            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, segment.name)
             painter.setPen(QColor(theme().soft))
-            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, part.text)
+            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, segment.text)
 
 
 class Plot(Live, QWidget):
-    """One set of axes with named lines. Cannot be zoomed or dragged: it follows what it shows."""
+    """Plot with named lines in one pair of axes; the user cannot zoom or drag it, because it follows the data."""
 
-    LEGEND = (-1, 1)  # from the right edge
-    ROOM = 1.8  # times the highest value: the legend stands above the lines
+    LEGEND = (-1, 1)  # offset from the right edge
+    HEADROOM = 1.8  # times the highest value, so that the legend has room above the lines
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        import pyqtgraph  # 0.2 s that only those wait for who open the panel
+        import pyqtgraph  # takes 0.2 s, spent only when the panel is opened
 
-        self._qt = pyqtgraph
+        self._pyqtgraph = pyqtgraph
         self.plot: Any = pyqtgraph.PlotWidget(self)
         self.plot.setMouseEnabled(x=False, y=False)
         self.plot.setMenuEnabled(False)
@@ -125,7 +132,7 @@ class Plot(Live, QWidget):
         self.apply_look()
 
     def show_lines(self, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
-        """`lines`: x and y by name, drawn in their order; nothing where nothing has changed."""
+        """Draw `lines`, x and y values by name, in their order; do nothing if they are unchanged."""
         if lines == self._shown:
             return
         self._shown, known = dict(lines), set(self._lines)
@@ -137,16 +144,16 @@ class Plot(Live, QWidget):
             self._lines[name].setData(list(x), list(y))
         self._fit(max((max(y, default=0.0) for _, y in lines.values()), default=0.0))
         if known != set(self._lines):
-            self._colour()
+            self._colour_lines()
 
     def _fit(self, highest: float) -> None:
-        top = max(1.0, highest) * self.ROOM
+        top = max(1.0, highest) * self.HEADROOM
         if top != self._top:
             self._top = top
             self.plot.setYRange(0, top, padding=0)
 
-    def keep_range(self, first: float, last: float) -> None:
-        """Show this part of the x axis, whatever there is in it."""
+    def show_x_range(self, first: float, last: float) -> None:
+        """Fix the range of the x axis, whatever the data."""
         self.plot.setXRange(first, last, padding=0)
 
     def show_axes(self, bottom: str, left: str) -> None:
@@ -173,19 +180,22 @@ class Plot(Live, QWidget):
         self._legend.setLabelTextColor(theme().ink)
         self._legend.setLabelTextSize(f"{SIZES.small * 3 // 4}pt")
         for _sample, label in self._legend.items:
-            label.setText(label.text)  # only then in the new colour
-        self._colour()
+            label.setText(label.text)  # pyqtgraph applies the new colour only with the text
+        self._colour_lines()
 
-    def _colour(self) -> None:
+    def _colour_lines(self) -> None:
         for number, line in enumerate(self._lines.values()):
-            line.setPen(self._qt.mkPen(getattr(theme(), COLOURS[number % len(COLOURS)]), width=2))
+            line.setPen(self._pyqtgraph.mkPen(getattr(theme(), COLOURS[number % len(COLOURS)]), width=2))
 
 
 class CostPlot(Plot):
-    """What passes of several tokens cost, with the last pass marked, and the line above which they gain nothing."""
+    """Plot of what a pass over several tokens costs, with the last pass marked.
 
-    LEGEND = (1, 1)  # costs rise: there is room at the left
-    ROOM = 1.05
+    A second line shows the cost above which such a pass gains nothing.
+    """
+
+    LEGEND = (1, 1)  # offset from the left edge, because the costs rise to the right
+    HEADROOM = 1.05
     _point: Any = None
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -195,14 +205,17 @@ class CostPlot(Plot):
         self.apply_look()
 
     def show_costs(self, names: tuple[str, str], costs: Sequence[tuple[int, float]], batch: int) -> None:
-        """`costs`: (tokens, c); `names`: of the curve, and of the line where nothing is gained."""
+        """Draw `costs`, pairs (tokens, cost), and mark the pass over `batch` tokens.
+
+        `names` are those of the curve and of the line without a gain.
+        """
         ks, cs = [k for k, _ in costs], [c for _, c in costs]
         self.show_lines({names[0]: (ks, cs), names[1]: (ks, ks)} if costs else {})
         if (ks, cs, batch) == self._marked:
             return
         self._marked = ks, cs, batch
-        at = [c for k, c in costs if k >= batch][:1] if batch else []
-        self._point.setData([batch] if at else [], at)
+        marked = [c for k, c in costs if k >= batch][:1] if batch else []
+        self._point.setData([batch] if marked else [], marked)
 
     def restyle(self) -> None:
         super().restyle()

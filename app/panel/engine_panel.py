@@ -1,10 +1,11 @@
-"""The panel at the right: what the engine decides, in numbers and curves. Thin: all of it comes from `readings`."""
+"""The engine monitor's panel: what the engine decides, in numbers and curves. All data comes from `MonitorSamples`."""
 
 from __future__ import annotations
 
 import importlib
 import threading
 import time
+from itertools import cycle
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
@@ -12,8 +13,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolBut
 from app.commands.commands import CommandSet, with_keys
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
-from app.panel.charts import CostPlot, Part, Plot, Strip
-from app.panel.readings import CacheMap, EngineReadings, MemoryParts
+from app.panel.charts import BarSegment, CostPlot, Plot, StackedBar
+from app.panel.monitor_samples import CacheMap, MemoryParts, MonitorSamples
 from app.settings.schema import choice_words
 from app.words import in_bytes, mark, tr
 from engine.protocol import HeadGroup
@@ -25,25 +26,28 @@ DRAFTERS = {
     "model": mark("Draft model"),
     "midlayer": mark("Early layers"),
 }
-TOOK = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
-GROUPS = ("accent", "number", "keyword")  # colours
-AGO = 60.0  # seconds of the past that the curve shows
+ACCEPTED = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
+GROUP_COLOURS = ("accent", "number", "keyword")  # names of the theme's colours
+CURVE_SECONDS = 60.0  # seconds of the past that the curve shows
 
 
 class EnginePanel(Live, QFrame):
-    """Call `show_numbers` and `show_curves` when something is new, the latter less
-    often: to draw them costs more. Hidden they do nothing."""
+    """Panel of the engine monitor.
 
-    def __init__(self, readings: EngineReadings, commands: CommandSet, parent: QWidget | None = None) -> None:
+    Call `show_numbers` and `show_curves` when there is new data, the latter less often because curves cost more to
+    draw. Both do nothing while the panel is hidden.
+    """
+
+    def __init__(self, samples: MonitorSamples, commands: CommandSet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("enginePanel")
-        self._readings = readings
+        self._samples = samples
         self._dropped, self._saved = 0, 0.0
         self.title = QLabel(self)
         self.close_button = QToolButton(self)
         self.close_button.clicked.connect(commands.actions["engine"].trigger)
         self._headings = [QLabel(self) for _ in range(5)]
-        self.planned, self.now, self.cache, self.groups = Strip(), Strip(), Strip(), Strip()
+        self.planned, self.now, self.cache, self.groups = StackedBar(), StackedBar(), StackedBar(), StackedBar()
         self.speed, self.drafts, self.saved = QLabel(), QLabel(), QLabel()
         self.steps: Plot | None = None
         self.costs: CostPlot | None = None
@@ -52,19 +56,19 @@ class EnginePanel(Live, QFrame):
         self.apply_look()
 
     def show_chat(self, dropped: int, saved_seconds: float) -> None:
-        """Of the open chat: tokens that are left out, and time that was saved in it."""
+        """Show the open chat's tokens that are left out of the context, and the seconds saved in the chat."""
         self._dropped, self._saved = dropped, saved_seconds
         self.show_numbers()
 
-    def show_readings(self) -> None:
+    def show_all(self) -> None:
         self.show_numbers()
         self.show_curves()
 
     def show_numbers(self) -> None:
         if self.isHidden():
             return
-        self._show_memory(self._readings.memory())
-        self._show_cache(self._readings.cache(self._dropped))
+        self._show_memory(self._samples.memory())
+        self._show_cache(self._samples.cache(self._dropped))
         self._show_groups()
         self._show_speed()
 
@@ -72,41 +76,41 @@ class EnginePanel(Live, QFrame):
 
     def _show_memory(self, parts: MemoryParts | None) -> None:
         planned = [
-            Part(tr("Weights"), parts.weights, in_bytes(parts.weights), "accent"),
-            Part(tr("KV cache"), parts.kv, in_bytes(parts.kv), "number"),
-            Part(tr("Other"), parts.buffers, in_bytes(parts.buffers), "keyword"),
+            BarSegment(tr("Weights"), parts.weights, in_bytes(parts.weights), "accent"),
+            BarSegment(tr("KV cache"), parts.kv, in_bytes(parts.kv), "number"),
+            BarSegment(tr("Other"), parts.buffers, in_bytes(parts.buffers), "keyword"),
         ] if parts else []  # fmt: skip
         now = [
-            Part(tr("Engine"), parts.engine, in_bytes(parts.engine), "accent"),
-            Part(tr("Other programs"), parts.others, in_bytes(parts.others), "soft"),
-            Part(tr("Free"), parts.free, in_bytes(parts.free), "chosen"),
+            BarSegment(tr("Engine"), parts.engine, in_bytes(parts.engine), "accent"),
+            BarSegment(tr("Other programs"), parts.others, in_bytes(parts.others), "soft"),
+            BarSegment(tr("Free"), parts.free, in_bytes(parts.free), "chosen"),
         ] if parts else []  # fmt: skip
-        self.planned.show_parts(tr("Planned memory"), planned)
-        self.now.show_parts(tr("Current memory"), now)
+        self.planned.show_segments(tr("Planned memory"), planned)
+        self.now.show_segments(tr("Current memory"), now)
 
     def _show_cache(self, cache: CacheMap | None) -> None:
         parts = [
-            Part(tr("Left out"), cache.dropped, f"{cache.dropped:,}", "danger"),
-            Part(tr("Kept, saved to disk"), cache.saved, f"{cache.saved:,}", "accent"),
-            Part(tr("Kept, in memory only"), cache.unsaved, f"{cache.unsaved:,}", "string"),
-            Part(tr("Pending"), cache.pending, f"{cache.pending:,}", "number"),
-            Part(tr("Free"), cache.room, f"{cache.room:,}", "chosen"),
-            Part(tr("Room to grow"), cache.growth, f"{cache.growth:,}", "hover"),
+            BarSegment(tr("Left out"), cache.dropped, f"{cache.dropped:,}", "danger"),
+            BarSegment(tr("Kept, saved to disk"), cache.saved, f"{cache.saved:,}", "accent"),
+            BarSegment(tr("Kept, in memory only"), cache.unsaved, f"{cache.unsaved:,}", "string"),
+            BarSegment(tr("Pending"), cache.pending, f"{cache.pending:,}", "number"),
+            BarSegment(tr("Free"), cache.room, f"{cache.room:,}", "chosen"),
+            BarSegment(tr("Room to grow"), cache.growth, f"{cache.growth:,}", "hover"),
         ] if cache else []  # fmt: skip
-        self.cache.show_parts(tr("Cached tokens of this chat"), parts)
+        self.cache.show_segments(tr("Cached tokens of this chat"), parts)
 
     def _show_groups(self) -> None:
-        """Heads that keep every token, and those that keep less: only where there are such."""
-        groups = self._readings.pulse.head_groups if self._readings.pulse else ()
+        """Show the memory of each group of heads; hide the chart if all heads keep every token."""
+        groups = self._samples.pulse.head_groups if self._samples.pulse else ()
         self._groups_label.setVisible(bool(groups))
         self.groups.setVisible(bool(groups))
-        self.groups.show_parts(tr("Memory by head group"), [
-            Part(choice_words("kv_mode", group.mode), group.bytes, group_words(group), GROUPS[number % len(GROUPS)])
-            for number, group in enumerate(groups)
+        self.groups.show_segments(tr("Memory by head group"), [
+            BarSegment(choice_words("kv_mode", group.mode), group.bytes, group_words(group), colour)
+            for colour, group in zip(cycle(GROUP_COLOURS), groups, strict=False)
         ])  # fmt: skip
 
     def _show_speed(self) -> None:
-        pulse = self._readings.pulse
+        pulse = self._samples.pulse
         lines = []
         if pulse and pulse.prompt_rate:
             lines.append(tr("Reading: {rate} tok/s", rate=f"{pulse.prompt_rate:,.0f}"))
@@ -118,13 +122,14 @@ class EnginePanel(Live, QFrame):
             lines.append(
                 tr("{steps}, ×{gain} from speculative decoding", steps=per_step, gain=f"{pulse.estimated_speedup:.2f}")
             )
-        _say(self.speed, "\n".join(lines) or tr("No answers yet"))
+        _set_text(self.speed, "\n".join(lines) or tr("No answers yet"))
         drafters = [each for each in pulse.drafters if each.drafted] if pulse else []
-        said = [
-            tr(TOOK, name=drafter_words(each.name), accepted=each.accepted, drafted=each.drafted) for each in drafters
+        lines = [
+            tr(ACCEPTED, name=drafter_words(each.name), accepted=each.accepted, drafted=each.drafted)
+            for each in drafters
         ]
-        _say(self.drafts, "\n".join(said) or tr("No drafted tokens yet"))
-        _say(self.saved, tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
+        _set_text(self.drafts, "\n".join(lines) or tr("No drafted tokens yet"))
+        _set_text(self.saved, tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
 
     def show_curves(self) -> None:
         if self.isHidden():
@@ -133,18 +138,18 @@ class EnginePanel(Live, QFrame):
             self._import_plots()
             return
         now = time.monotonic()
-        moments = [moment for moment in self._readings.moments if moment.at > now - AGO]
-        x = [moment.at - now for moment in moments]
-        lines = {tr("tokens"): (x, [moment.tokens_per_step for moment in moments])}
-        for name in dict.fromkeys(name for moment in moments for name in moment.accepted):
-            lines[drafter_words(name)] = (x, [moment.accepted.get(name, 0.0) for moment in moments])
-        self.steps.show_lines(lines if moments else {})
-        pulse = self._readings.pulse
+        history = [sample for sample in self._samples.history if sample.at > now - CURVE_SECONDS]
+        x = [sample.at - now for sample in history]
+        lines = {tr("tokens"): (x, [sample.tokens_per_step for sample in history])}
+        for name in dict.fromkeys(name for sample in history for name in sample.accepted):
+            lines[drafter_words(name)] = (x, [sample.accepted.get(name, 0.0) for sample in history])
+        self.steps.show_lines(lines if history else {})
+        pulse = self._samples.pulse
         names = tr("measured"), tr("no gain")
         self.costs.show_costs(names, pulse.costs if pulse else (), pulse.batch if pulse else 0)
 
     def _import_plots(self) -> None:
-        """In another thread: it takes longer than a frame."""
+        """Import pyqtgraph in a thread, because that takes longer than a frame, then create the plots."""
         if self._importing is None:
             self._importing = threading.Thread(target=importlib.import_module, args=("pyqtgraph",), daemon=True)
             self._importing.start()
@@ -153,7 +158,7 @@ class EnginePanel(Live, QFrame):
             return
         if self.steps is None:
             self.steps, self.costs = Plot(), CostPlot()
-            self.steps.keep_range(-AGO, 0)
+            self.steps.show_x_range(-CURVE_SECONDS, 0)
             for plot, place in ((self.steps, self._steps_place), (self.costs, self._costs_place)):
                 place.addWidget(plot)
             self.retranslate()
@@ -235,21 +240,21 @@ class EnginePanel(Live, QFrame):
             self.costs.show_axes(tr("tokens in the step"), tr("cost"))
             self.steps.setAccessibleName(tr("Tokens per step over the last minute"))
             self.costs.setAccessibleName(tr("Cost of steps with several tokens"))
-        self.show_readings()
+        self.show_all()
 
 
-def _say(line: QLabel, text: str) -> None:
-    """A label lays the whole panel out again, also for the text it has."""
+def _set_text(line: QLabel, text: str) -> None:
+    """Set the label's text if it differs, because setting even the same text lays out the whole panel again."""
     if line.text() != text:
         line.setText(text)
 
 
 def drafter_words(name: str) -> str:
-    """What the settings call a drafter; one that only a newer engine has, as that calls it."""
+    """Return the drafter's name in the user's language; an unknown drafter, of a newer engine, keeps its own name."""
     return tr(DRAFTERS[name]) if name in DRAFTERS else choice_words("draft", name)
 
 
 def group_words(group: HeadGroup) -> str:
-    """'67 heads, 81 of 512 entries, 1.2 MB'."""
+    """Return the size of a group of heads, such as '67 heads, 81 of 512 entries, 1.2 MB'."""
     held, room, size = f"{group.entries:,}", f"{group.capacity:,}", in_bytes(group.bytes)
     return tr("{heads} heads, {held} of {room} entries, {size}", heads=group.heads, held=held, room=room, size=size)

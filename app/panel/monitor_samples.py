@@ -1,4 +1,4 @@
-"""What the engine told of its work: the latest, and how it went over the last minutes. Knows no Qt."""
+"""The engine's latest pulse and samples of the last minutes, for the engine monitor. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.events import Event
-from app.state.answer_facts import unpacked
+from app.state.answer_facts import statistics_from_json
 from engine.protocol import ModelInfo, Pulse, Statistics
 
 KEPT_SECONDS = 180.0
-MOST_MOMENTS = 1000  # four a second for a little longer than that
-# The plan's parts, by what a person tells apart.
+MAX_SAMPLES = 1000  # four a second for KEPT_SECONDS, and some more
+# Parts of the engine's memory plan that the panel adds up under one name.
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "vocabulary")
 KV = ("kv", "kv_compressed")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """Between two pulses of one answer, the later one at monotonic second `at`: tokens for each pass, tokens per
-    second, and accepted tokens for each pass by drafter."""
+class Sample:
+    """Speed between two pulses of one answer; `at` is the later pulse's time in monotonic seconds.
+
+    Tokens per step, tokens per second, and accepted tokens per step by drafter.
+    """
 
     at: float
     tokens_per_step: float
@@ -31,7 +33,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
-    """Bytes. Planned for a full context: `weights`, `kv`, `buffers`. As it is: the `engine`, `others`, `free`."""
+    """Memory in bytes: `weights`, `kv` and `buffers` are planned for a full context; the rest is the present use."""
 
     weights: int
     kv: int
@@ -43,8 +45,12 @@ class MemoryParts:
 
 @dataclass(frozen=True, slots=True)
 class CacheMap:
-    """Tokens, in the order of the cache: `dropped` ones of the chat are left out before all, `saved` and `unsaved` are
-    cached, `pending` are not yet; `room` is what the cache holds beyond, `growth` what it may still grow by."""
+    """Numbers of tokens in the KV cache, for the chat that is open.
+
+    `dropped` tokens of the chat are left out of the context. `saved` and `unsaved` ones are cached, with and without a
+    copy on disk; `pending` ones are not cached yet. `room` is the free part of the cache, `growth` what the cache may
+    still grow by.
+    """
 
     saved: int
     unsaved: int
@@ -54,39 +60,42 @@ class CacheMap:
     dropped: int = 0
 
 
-class EngineReadings:
-    """`changed` tells of every pulse. `clock` gives monotonic seconds."""
+class MonitorSamples:
+    """The engine's latest pulse and the samples of the last KEPT_SECONDS.
+
+    The event `changed` follows every pulse. `clock` returns monotonic seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.pulse: Pulse | None = None
         self.model: ModelInfo | None = None
-        self.moments: deque[Moment] = deque(maxlen=MOST_MOMENTS)
+        self.history: deque[Sample] = deque(maxlen=MAX_SAMPLES)
         self.changed: Event[()] = Event()
         self._clock = clock
 
-    def take(self, pulse: Pulse) -> None:
+    def add_pulse(self, pulse: Pulse) -> None:
         before, self.pulse = self.pulse, pulse
         if before is not None:
-            self._add(before, pulse)
-        while self.moments and self.moments[0].at < self._clock() - KEPT_SECONDS:
-            self.moments.popleft()
-        self._tell()
+            self._append_sample(before, pulse)
+        while self.history and self.history[0].at < self._clock() - KEPT_SECONDS:
+            self.history.popleft()
+        self.changed.emit()
 
     def use_model(self, model: ModelInfo | None) -> None:
-        """What was told of another model says nothing of this one."""
+        """Discard what is known of another model."""
         if model != self.model:
             self.model, self.pulse = model, None
-            self.moments.clear()
-            self._tell()
+            self.history.clear()
+            self.changed.emit()
 
-    def _add(self, before: Pulse, now: Pulse) -> None:
+    def _append_sample(self, before: Pulse, now: Pulse) -> None:
         steps, seconds = now.steps - before.steps, now.decode_seconds - before.decode_seconds
         tokens = now.tokens - before.tokens
         if steps <= 0 or seconds <= 0 or tokens < 0:
-            return  # nothing new, or another answer
+            return  # no new step, or the first pulse of another answer
         old = {each.name: each.accepted for each in before.drafters}
         accepted = {each.name: (each.accepted - old.get(each.name, 0)) / steps for each in now.drafters}
-        self.moments.append(Moment(self._clock(), tokens / steps, tokens / seconds, accepted))
+        self.history.append(Sample(self._clock(), tokens / steps, tokens / seconds, accepted))
 
     def memory(self) -> MemoryParts | None:
         if self.pulse is None:
@@ -95,7 +104,7 @@ class EngineReadings:
         weights = sum(size for name, size in plan.items() if name.removeprefix("draft_") in WEIGHTS)
         kv = sum(size for name, size in plan.items() if name.removeprefix("draft_") in KV)
         engine, free = self.pulse.rss_bytes, self.pulse.free_bytes
-        # Mapped weights are resident in the engine and free for others at once: counted as the engine's.
+        # The system counts mapped weights both as the engine's and as free; here they are the engine's only.
         others = max(0, self.pulse.total_bytes - free - engine)
         free = self.pulse.total_bytes - engine - others
         return MemoryParts(weights, kv, sum(plan.values()) - weights - kv, engine, others, max(0, free))
@@ -114,16 +123,16 @@ class EngineReadings:
             dropped=dropped,
         )
 
-    def _tell(self) -> None:
-        self.changed.emit()
-
 
 def seconds_saved(stored: Iterable[str]) -> float:
-    """By answers' stored statistics: reading that the cache spared, and what drafting won by the cost model."""
-    return sum(map(_saved, filter(None, map(unpacked, stored))))
+    """Return the seconds saved in all answers whose stored statistics are given.
+
+    They are the time that the cache spared in reading, and what drafting won according to the cost model.
+    """
+    return sum(map(_seconds_saved_in, filter(None, map(statistics_from_json, stored))))
 
 
-def _saved(numbers: Statistics) -> float:
+def _seconds_saved_in(numbers: Statistics) -> float:
     read = numbers.prompt_tokens - numbers.reused_tokens
     spared = numbers.reused_tokens * numbers.prompt_seconds / read if read > 0 else 0.0
     return spared + numbers.decode_seconds * (numbers.estimated_speedup - 1)

@@ -1,7 +1,7 @@
-"""Work that takes longer than a frame: each operation in a thread of its own, then success or failure in the window's.
+"""Work that takes longer than a frame: each operation runs in its own thread, its callback in the window's thread.
 
-An operation touches no widget and no state of the window. An exception that is no Failure is a bug: it is logged, and
-told as one.
+An operation must not touch widgets or the window's state. An exception that is not a Failure is a bug: it is logged and
+reported as one.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ T = TypeVar("T")
 
 
 def ignore(_: object) -> None:
-    """For what nobody waits for."""
+    """Do nothing: the default callback for outcomes that nobody waits for."""
 
 
 class Background(QObject):
-    """`run` any number of operations. After `close` nothing that they end with is heard any more."""
+    """A group of background operations; after `close` none of their callbacks is called any more."""
 
-    _ended = Signal(object)  # a function that says how; delivered in the thread this object lives in
+    _ended = Signal(object)  # a callback, delivered in the thread of this object
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._threads: set[threading.Thread] = set()
         self._closed = False
-        self._ended.connect(self._hear)
+        self._ended.connect(self._call)
 
     @property
     def running(self) -> bool:
-        """Is anything under way whose end was not told yet?"""
+        """Whether an operation is under way whose callback was not called yet."""
         return bool(self._threads)
 
     @property
     def closed(self) -> bool:
-        """Operations that take long ask this between their steps."""
+        """Whether the group was closed; long operations check this between their steps."""
         return self._closed
 
     def run(
@@ -52,22 +52,23 @@ class Background(QObject):
         success: Callable[[T], object],
         failure: Callable[[Failure], object] = ignore,
     ) -> None:
+        """Run `operation` in a thread; then call `success` with its result, or `failure`, in the window's thread."""
         thread = threading.Thread(target=self._work, args=(operation, success, failure), daemon=True)
         self._threads.add(thread)
         thread.start()
 
-    def tell(self, work: Callable[[], object]) -> None:
-        """From an operation: do `work` in the window's thread."""
-        with contextlib.suppress(RuntimeError):  # the window is gone
+    def call_in_window(self, work: Callable[[], object]) -> None:
+        """Call `work` in the window's thread; operations use this while they run."""
+        with contextlib.suppress(RuntimeError):  # the window was destroyed
             if not self._closed:
                 self._ended.emit(work)
 
     def close(self) -> None:
-        """Does not wait: a server that does not answer must not keep the window open."""
+        """Drop all later callbacks without waiting: a server that does not answer must not keep the window open."""
         self._closed = True
 
     def wait(self) -> None:
-        """Close, and return when the last operation has ended: what they use may go then."""
+        """Close the group and wait until the last operation has ended, so that its resources can be released."""
         self.close()
         for thread in tuple(self._threads):
             thread.join()
@@ -91,9 +92,9 @@ class Background(QObject):
             self._threads.discard(thread)
             end()
 
-        self.tell(ended)
+        self.call_in_window(ended)
 
-    def _hear(self, work: Callable[[], object]) -> None:
+    def _call(self, work: Callable[[], object]) -> None:
         if not self._closed:
             work()
 

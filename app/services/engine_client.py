@@ -15,10 +15,10 @@ from PySide6.QtCore import QObject, Signal
 from app.services.frames import slices
 from app.services.json_line_process import JsonLineProcess
 from app.services.process_end import EngineEnd, ProcessEnd
-from common.planning import engine_command
+from common.engine_program import engine_command
 from common.sentences import Sentence
 from engine import protocol
-from models.reach import reach
+from models.readable_files import readable_files
 
 log = logging.getLogger(__name__)
 stderr_log = logging.getLogger("engine.stderr")
@@ -28,13 +28,13 @@ ENDS = {protocol.type_name(end) for end in protocol.ENDS}
 
 
 class Line(msgspec.Struct):
-    """What every message has."""
+    """The field that every message has."""
 
     type: str
 
 
 class EngineClient(QObject):
-    """`received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
+    """The engine's process; `received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
 
     received = Signal(object)
     ended = Signal(object)
@@ -42,7 +42,7 @@ class EngineClient(QObject):
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._command = list(command or engine_command("serve"))
-        self._process = JsonLineProcess(self, self._heard, self._end, errors=stderr_log)
+        self._process = JsonLineProcess(self, self._receive, self._end, errors=stderr_log)
         self._unread: deque[bytes] = deque()
 
     @property
@@ -54,37 +54,40 @@ class EngineClient(QObject):
         return self._process.pid
 
     def start(self, files: Iterable[str | Path | None] = ()) -> None:
-        """`files` are those that it will be asked to load."""
+        """Start the engine; `files` are those that it will be asked to load, outside of the model folders too."""
         self._unread.clear()
-        self._process.start([*self._command, *reach(files).arguments])
+        self._process.start([*self._command, *readable_files(files).arguments])
 
     def send(self, request: protocol.Request) -> None:
-        """Without an engine it is dropped."""
+        """Send a request; without an engine it is dropped."""
         self._process.write(protocol.encode(request))
 
     def kill(self) -> None:
-        """End an engine that does not react; `ended` follows."""
+        """Kill an engine that does not react; `ended` follows."""
         self._process.kill()
 
     def close(self) -> None:
-        """End the engine: close its stdin, which it takes as a request to end, then terminate, then kill."""
+        """End the engine: close its stdin as a request to end, then terminate it, then kill it."""
         self._unread.clear()
         if not self._process.close(GRACE_MS, terminate=True):
             log.warning("the engine did not end by itself")
 
-    def _heard(self, lines: list[bytes]) -> None:
+    def _receive(self, lines: list[bytes]) -> None:
         self._unread += lines
-        if self._tell_next():
-            slices().add(self, self._tell_next)
+        if self._emit_some():
+            slices().add(self, self._emit_some)
 
-    def _tell_next(self) -> bool:
-        """Of what was read, as much as a slice has time for: hundreds of tokens may come at once. Is there more?"""
+    def _emit_some(self) -> bool:
+        """Emit unread events for SLICE_SECONDS at most; return whether more are left.
+
+        Hundreds of events may arrive at once.
+        """
         until = time.perf_counter() + SLICE_SECONDS
         while self._unread and time.perf_counter() < until:
-            self._tell(self._unread.popleft())
+            self._emit_event(self._unread.popleft())
         return bool(self._unread)
 
-    def _tell(self, line: bytes) -> None:
+    def _emit_event(self, line: bytes) -> None:
         try:
             event = protocol.decode_event(line)
         except protocol.ProtocolError as error:
@@ -95,13 +98,13 @@ class EngineClient(QObject):
             self.received.emit(event)
 
     def _end(self, end: ProcessEnd) -> None:
-        while self._tell_next():
+        while self._emit_some():
             continue
-        told = EngineEnd(**asdict(end))
-        log.warning("engine: %s", told)
-        self.ended.emit(told)
+        engine_end = EngineEnd(**asdict(end))
+        log.warning("engine: %s", engine_end)
+        self.ended.emit(engine_end)
 
 
 def _ends_a_request(line: bytes) -> bool:
-    """Does whoever asked wait for this line, whatever else is in it?"""
-    return msgspec.json.decode(line, type=Line).type in ENDS  # sound JSON, or it would have no id
+    """Return whether this line ends a request that someone waits for, even if the rest of the line is unknown."""
+    return msgspec.json.decode(line, type=Line).type in ENDS  # valid JSON, because its id was read

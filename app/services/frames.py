@@ -1,4 +1,4 @@
-"""The window's frames: work in slices that fit into one, Python's collector between them, the moment of the first."""
+"""The window's frames: work in slices that fit into one, garbage collection between them, the first one's time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from shiboken6 import isValid
 from common.files import write_atomically
 
 log = logging.getLogger(__name__)
-BUDGET_SECONDS = 0.004  # of a turn; painting has its share of the frame too
+BUDGET_SECONDS = 0.004  # per turn of the event loop; painting needs the rest of the frame
 Step = Callable[[], bool]
 
 
 class Slices(QObject):
-    """Runs the steps that were added, in turn; one that gives back True has more to do. A step takes 3 ms at most.
+    """A queue of steps that are run in turn; a step that returns True is run again. A step should take 3 ms at most.
 
-    One queue for all: ten parts that take four milliseconds each, in timers of their own, would make one turn of forty.
+    All parts of the window share one queue: ten parts of 4 ms with timers of their own would make one event-loop turn
+    of 40 ms.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -34,7 +35,7 @@ class Slices(QObject):
         self._timer.timeout.connect(self._turn)
 
     def add(self, owner: QObject, step: Step) -> None:
-        """Go on with `step` until it has nothing more to do or its owner is gone; adding it twice is adding it once."""
+        """Run `step` in slices until it returns False or its owner is destroyed; adding a step twice has no effect."""
         self._steps.setdefault(step, owner)
         if not self._timer.isActive():
             self._timer.start(0)
@@ -49,7 +50,7 @@ class Slices(QObject):
                 step = next(iter(self._steps))
                 owner = self._steps.pop(step)
                 if isValid(owner) and step():
-                    self._steps[step] = owner  # behind the others
+                    self._steps[step] = owner  # at the end of the queue
         finally:
             if self._steps:
                 self._timer.start(0)
@@ -59,7 +60,7 @@ _slices: Slices | None = None
 
 
 def slices() -> Slices:
-    """The one of this process."""
+    """Return the process-wide queue of slices."""
     global _slices
     if _slices is None:
         _slices = Slices()
@@ -69,36 +70,37 @@ def slices() -> Slices:
 # --- the collector ----------------------------------------------------------------------------------------------------
 
 LOOK_MS = 1_000
-QUIET_SECONDS = 0.02  # of processor time since the last look: nobody types or scrolls, no answer comes in
-DUE = 10  # collections of young objects since the last full one: where Python would begin to think of another
-MUST = 200  # so many more of them that it cannot wait for a quiet moment: some hundred megabytes at most
-SHARE = 0.01  # of the time at most
+QUIET_SECONDS = 0.02  # processor time since the last look; less means that nothing is typed, scrolled or answered
+DUE = 10  # collections of young objects since the last full one, after which Python itself would consider another
+MUST = 200  # collections after which a full one cannot wait: garbage of some hundred megabytes at most
+SHARE = 0.01  # of the time that full collections may take
 NEVER = 2**31 - 1
 
 
 class Collector(QObject):
-    """From `start` to `close` full collections happen only here. `clock` gives the seconds its own thread computed.
+    """Garbage collection for the window: from `start` to `close` full collections happen only here.
 
-    Left alone, Python looks through every object there is whenever enough new ones have gathered, in the middle of
-    whatever is being done: 20 ms in a step of scrolling. Here what the program itself consists of is never looked
-    through again, and the rest when the window has nothing else to do. Young objects, some thousands at most, stay with
-    Python's own rule."""
+    Python on its own looks through all objects whenever enough new ones were allocated, in the middle of other work: 20
+    ms in a step of scrolling. Here the objects that exist at the start are never looked through again, and the rest
+    only when the window is idle. Young objects, a few thousand at most, stay with Python's own rule. `clock` gives the
+    processor seconds of its thread.
+    """
 
     def __init__(self, parent: QObject | None = None, clock: Callable[[], float] = time.thread_time) -> None:
         super().__init__(parent)
         self._clock = clock
         self._thresholds = gc.get_threshold()
-        self._worked = 0.0
-        self._rest = 0.0  # the monotonic second before which there is no other one
+        self._thread_seconds = 0.0
+        self._not_before = 0.0  # monotonic second before which no full collection starts
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self.look)
+        self._timer.timeout.connect(self.collect_if_due)
 
     def start(self) -> None:
-        """What there is now stays until `close`: garbage that is among it too, which is little."""
+        """Exclude all present objects from collection until `close`; the little garbage among them is kept too."""
         self._thresholds = gc.get_threshold()
         gc.set_threshold(*self._thresholds[:2], NEVER)
         gc.freeze()
-        self._worked = self._clock()
+        self._thread_seconds = self._clock()
         self._timer.start(LOOK_MS)
 
     def close(self) -> None:
@@ -107,19 +109,19 @@ class Collector(QObject):
             gc.set_threshold(*self._thresholds)
             gc.unfreeze()
 
-    def look(self) -> None:
-        """Collect if it is time to, and nothing else is going on."""
-        worked = self._clock()
-        quiet, self._worked = worked - self._worked < QUIET_SECONDS, worked
+    def collect_if_due(self) -> None:
+        """Run a full collection if it is due and the window is idle, or if it cannot wait any longer."""
+        seconds = self._clock()
+        quiet, self._thread_seconds = seconds - self._thread_seconds < QUIET_SECONDS, seconds
         young = gc.get_count()[2]
-        if young >= MUST or (quiet and young >= DUE and time.monotonic() >= self._rest):
+        if young >= MUST or (quiet and young >= DUE and time.monotonic() >= self._not_before):
             self._collect()
 
     def _collect(self) -> None:
         started = time.monotonic()
         gc.collect()
         ended = time.monotonic()
-        self._rest = ended + (ended - started) / SHARE
+        self._not_before = ended + (ended - started) / SHARE
 
 
 # --- the first frame --------------------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ REPORT_VARIABLE = "CHICKADEE_FIRST_FRAME"  # a file to write the Unix time to
 
 
 class FirstFrame(QObject):
-    """Watches `window` until its first paint has reached the screen."""
+    """Watcher of the first paint of `window`; it logs, and reports on request, when that has reached the screen."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -138,10 +140,10 @@ class FirstFrame(QObject):
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:
             self._window.removeEventFilter(self)
-            QTimer.singleShot(0, self._tell)  # by then the children are painted, and the frame is flushed
+            QTimer.singleShot(0, self._report)  # runs after the children are painted and the frame is flushed
         return False
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         log.info("the window is visible")
         report = os.environ.get(REPORT_VARIABLE)
         if report:

@@ -1,4 +1,4 @@
-"""A child process that is one of Chickadee's own programs and speaks lines of JSON: begun, written to, heard, ended."""
+"""A child process that is one of Chickadee's own programs and exchanges lines of JSON with the window."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from PySide6.QtCore import QObject, QProcess
 from app.services.process_end import ProcessEnd
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-KILLED_MS = 30_000  # a killed process is gone at once, unless the machine has no time for it
-REMEMBERED_LINES = 20  # of what it said, for its end
+KILLED_MS = 30_000  # a killed process ends at once, except on a very busy machine
+REMEMBERED_LINES = 20  # last lines of stderr that become the end's `output`
 Errors = Literal["drop", "forward"] | logging.Logger
 
 
 class JsonLineProcess(QObject):
-    """`heard` gets the lines that it has written, as many as there are at once; `ended` how it ended, once.
+    """A child process with lines of JSON on stdin and stdout, which may be started again after its end.
 
-    `errors`: what happens to its stderr; a logger gets each line, and the last ones are the end's `output`. What was
-    closed is not heard any more, and may be started again."""
+    `heard` is called with the lines that have arrived, as many as there are at once; `ended` is called once with the
+    end. `errors` says what happens to stderr: a logger gets each line, and the last ones become the end's `output`.
+    After `close` neither is called any more.
+    """
 
     def __init__(
         self,
@@ -39,22 +41,22 @@ class JsonLineProcess(QObject):
 
     @property
     def running(self) -> bool:
-        """Is there one whose end was not told yet?"""
+        """Whether a process was started whose end was not reported yet."""
         return self._process is not None
 
     @property
     def pid(self) -> int:
-        """0 without a process."""
+        """Process id; 0 without a process."""
         return self._process.processId() if self._process else 0
 
     def start(self, command: Sequence[str]) -> None:
-        """`ended` follows if it cannot be: before this returns, or later."""
+        """Start the process; if that fails, `ended` is called before this returns or later."""
         assert self._process is None, "it is started already"
         self._lines, self._error_lines = LineBuffer(), LineBuffer()
-        self._said = deque[str](maxlen=REMEMBERED_LINES)
+        self._last_lines = deque[str](maxlen=REMEMBERED_LINES)
         self._killed = False
         process = self._process = QProcess(self)
-        # In a packaged app the program itself carries the modules; else they are in the checkout.
+        # A packaged program contains the modules; otherwise they are imported from the checkout.
         if not getattr(sys, "frozen", False):
             process.setWorkingDirectory(str(CHECKOUT))
         if self._errors == "drop":
@@ -69,7 +71,10 @@ class JsonLineProcess(QObject):
         process.start(command[0], list(command[1:]))
 
     def write(self, line: bytes) -> None:
-        """A line with its break; QProcess keeps it until the child reads. Without a child it is dropped."""
+        """Write a line that ends with a newline; QProcess buffers it until the child reads.
+
+        Without a child the line is dropped.
+        """
         if self._process is not None and self._process.state() != QProcess.ProcessState.NotRunning:
             self._process.write(line)
 
@@ -77,15 +82,17 @@ class JsonLineProcess(QObject):
         self.write(msgspec.json.encode(message) + b"\n")
 
     def kill(self) -> None:
-        """For one that does not react; `ended` follows."""
+        """Kill a process that does not react; `ended` follows."""
         if self._process is not None:
             self._killed = True
             self._process.kill()
 
     def close(self, grace_ms: int = 0, terminate: bool = False) -> bool:
-        """Close its stdin, which it takes as a request to end, and kill it if it goes on for `grace_ms`.
+        """Close the child's stdin as a request to end; kill the child if it still runs after `grace_ms`.
 
-        `terminate`: it is asked by a signal and given as long again before it is killed. Did it end by itself?"""
+        With `terminate`, the child first gets a signal and another `grace_ms`. Returns whether it ended without signal
+        or kill.
+        """
         process, self._process = self._process, None
         return process is None or _end(process, grace_ms, terminate)
 
@@ -100,21 +107,21 @@ class JsonLineProcess(QObject):
             return
         for line in self._error_lines.feed(bytes(self._process.readAllStandardError().data())):
             text = line.decode("utf-8", "replace")
-            self._said.append(text)
+            self._last_lines.append(text)
             self._errors.info("%s", text)
 
     def _finished(self, code: int, status: QProcess.ExitStatus) -> None:
         process = self._process
         self._read()
         self._read_errors()
-        if process is not self._process:  # what it said last has had it closed
+        if process is not self._process:  # a callback for its last lines has closed it
             return
-        said = "\n".join(self._said)
+        output = "\n".join(self._last_lines)
         if status == QProcess.ExitStatus.CrashExit and sys.platform != "win32":
             # On Unix QProcess gives the number of the signal that ended the process as its exit code.
-            self._end(ProcessEnd(signal_number=code, killed=self._killed, output=said))
+            self._end(ProcessEnd(signal_number=code, killed=self._killed, output=output))
         else:
-            self._end(ProcessEnd(exit_code=code, killed=self._killed, output=said))
+            self._end(ProcessEnd(exit_code=code, killed=self._killed, output=output))
 
     def _failed(self, error: QProcess.ProcessError) -> None:
         if error == QProcess.ProcessError.FailedToStart and self._process is not None:  # nothing else follows
@@ -128,15 +135,16 @@ class JsonLineProcess(QObject):
 
 
 class LineBuffer:
-    """Cuts a stream of bytes into lines, whatever pieces it arrives in: keeps the unfinished line.
+    """A buffer that cuts a stream of bytes into lines, whatever pieces it arrives in.
 
-    `feed` returns the lines that a piece has completed, without their breaks."""
+    `feed` returns the lines that a piece has completed, without line breaks and without blank ones.
+    """
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, piece: bytes) -> list[bytes]:
-        # Only the new piece is searched: a long line in small pieces must not cost a scan for each.
+        # Only the new piece is searched, so that a long line in small pieces is not scanned again for each piece.
         if b"\n" not in piece:
             self._rest += piece
             return []
@@ -147,18 +155,21 @@ class LineBuffer:
 
 
 def _end(process: QProcess, grace_ms: int, terminate: bool) -> bool:
-    """Qt complains of a process that still runs when its QProcess is destroyed. Its signals are heard no more."""
+    """End the process and return whether it ended by itself within `grace_ms`.
+
+    Its signals are blocked. Qt warns if a QProcess is destroyed while its process runs, so this waits for the end.
+    """
     process.blockSignals(True)
     process.closeWriteChannel()
-    willing = _has_ended(process, grace_ms)
-    if not willing and terminate:
+    ended_by_itself = _has_ended(process, grace_ms)
+    if not ended_by_itself and terminate:
         process.terminate()
         _has_ended(process, grace_ms)
     if not _has_ended(process, 0):
         process.kill()
         _has_ended(process, KILLED_MS)
     process.deleteLater()
-    return willing
+    return ended_by_itself
 
 
 def _has_ended(process: QProcess, within_ms: int) -> bool:

@@ -23,7 +23,7 @@ LEVELS = {
 
 
 class PrivateFile(RotatingFileHandler):
-    """A rotating log file that only the user can read. Where it cannot be written, nobody suffers: it is but a log."""
+    """A rotating log file that only the user can read; failures to write it are ignored."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
@@ -34,12 +34,15 @@ class PrivateFile(RotatingFileHandler):
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk or a folder that is gone is told where the user's own words are concerned; a bug, by Python."""
+        """Ignore OSError, such as that of a full disk; let Python print a bug.
+
+        A full disk is reported where the user's own text cannot be stored.
+        """
         if not isinstance(sys.exception(), OSError):
             super().handleError(record)
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):  # what could not be written before cannot be now
+        with contextlib.suppress(OSError):  # a flush that failed before fails again
             super().close()
 
 
@@ -55,7 +58,7 @@ def start_logging(folder: Path) -> None:
 
 
 def stop_logging() -> None:
-    """Close the files `start_logging` opened."""
+    """Close the files that `start_logging` opened."""
     qInstallMessageHandler(None)
     for logger in (logging.getLogger(), logging.getLogger("engine.stderr")):
         for handler in [handler for handler in logger.handlers if isinstance(handler, PrivateFile)]:

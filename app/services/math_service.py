@@ -1,4 +1,4 @@
-"""Has formulas drawn by the worker process and remembers the drawings. Never waits: `ready` says there are more."""
+"""Has formulas drawn by the worker process and caches the drawings. Never blocks: `ready` announces new drawings."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ from app.services.timers import Debounce
 log = logging.getLogger(__name__)
 REMEMBERED_BYTES = 8 << 20
 PATIENCE_MS = 2_000  # of processor time; an ordinary formula takes 2 to 40 ms
-BUSY = 10  # times as much may pass by the clock: what other programs take is not the formula's fault
-START_MS = 15_000  # the first one waits for Python and the fonts: 0.3 s, on a busy or slow machine more
+BUSY = 10  # times PATIENCE_MS may pass by the clock, because other programs may use the processor
+START_MS = 15_000  # starting Python and loading fonts takes 0.3 s, more on a slow or busy machine
 IDLE_MS = 60_000
 BATCH_MS = 50
-FAILURES = 3  # of the process to start; then formulas stay as they are written
+FAILURES = 3  # failed starts of the process, after which formulas are shown as source
 GRACE_MS = 50
 
 
 def worker_command() -> list[str]:
-    """Program and arguments that start the worker: from the checkout, or the packaged app itself."""
+    """Return the command that starts the worker: from the checkout, or by the packaged app itself."""
     if getattr(sys, "frozen", False):
         return [sys.executable, "--draw-formulas"]
     return [sys.executable, "-m", "app.services.math_worker"]
 
 
 class MathService(QObject):
-    """`drawing` gives what is known; what is not is drawn, and `ready` comes once for each batch of drawings."""
+    """The cache of drawings and the worker that fills it.
+
+    `drawing` returns what is cached and has the rest drawn; `ready` is emitted once for each batch of new drawings.
+    """
 
     ready = Signal()
 
@@ -45,22 +48,22 @@ class MathService(QObject):
         self._known: OrderedDict[Task, Drawing] = OrderedDict()
         self._bytes = 0
         self._waiting: deque[Task] = deque()
-        self._process = JsonLineProcess(self, self._heard, self._ended)
-        self._warm = False
+        self._process = JsonLineProcess(self, self._receive, self._ended)
+        self._loaded = False
         self._failures = 0
-        self._computed = 0.0  # seconds of the process, when it began with the oldest task
-        self._looks = 0  # of the watch, since then
-        self._watch = Debounce(self._too_slow, self._patience, self)
+        self._computed = 0.0  # processor seconds of the process when it began the oldest task
+        self._checks = 0  # how often the watch has checked since then
+        self._watch = Debounce(self._check_time, self._patience, self)
         self._idle = Debounce(self.close, IDLE_MS, self)
-        self._tell = Debounce(self.ready.emit, BATCH_MS, self, restarts=False)
+        self._ready_soon = Debounce(self.ready.emit, BATCH_MS, self, restarts=False)
 
     @property
     def busy(self) -> bool:
-        """Is anything still to be drawn?"""
+        """Whether formulas are still to be drawn."""
         return bool(self._waiting)
 
     def drawing(self, task: Task) -> Drawing | None:
-        """The drawing (with an empty `svg` if there can be none), or None if it is not known yet and is being made."""
+        """Return the drawing; its `svg` is "" if the formula cannot be drawn. None if it is being drawn."""
         drawing = self._known.get(task)
         if drawing is not None:
             self._known.move_to_end(task)
@@ -83,7 +86,7 @@ class MathService(QObject):
         self._idle.cancel()
         if self._process.running:
             return
-        self._warm = False
+        self._loaded = False
         self._process.start(self._command)
         for task in list(self._waiting)[:-1]:
             self._send(task)
@@ -92,38 +95,38 @@ class MathService(QObject):
         if self._process.running:
             self._process.send(task)
             if not self._watch.waiting:
-                self._begin(self._patience if self._warm else START_MS)
+                self._begin_task(self._patience if self._loaded else START_MS)
 
-    def _heard(self, lines: list[bytes]) -> None:
+    def _receive(self, lines: list[bytes]) -> None:
         for line in lines:
             try:
                 drawing = msgspec.json.decode(line, type=Drawing)
             except msgspec.MsgspecError as error:
                 drawing = Drawing(problem=str(error))
-            if self._warm:
+            if self._loaded:
                 self._remember(drawing)
-            self._warm, self._failures = True, 0  # the first line only says that all is loaded
+            self._loaded, self._failures = True, 0  # the first line only reports that everything is loaded
         self._watch.cancel()
         if self._waiting:
-            self._begin(self._patience)
+            self._begin_task(self._patience)
         else:
             self._idle.request()
 
-    def _begin(self, patience: int) -> None:
-        """The process is at the oldest task from now on."""
-        self._computed, self._looks = self._processor_seconds(), 0
+    def _begin_task(self, patience: int) -> None:
+        """Start the clock for the oldest task, which the process works on now."""
+        self._computed, self._checks = self._processor_seconds(), 0
         self._watch.request_in(patience)
 
     def _processor_seconds(self) -> float:
-        """What the process has computed so far; 0 where that cannot be told."""
+        """Return the processor time of the process so far, in seconds; 0 if it cannot be read."""
         try:
             times = psutil.Process(self._process.pid).cpu_times() if self._process.pid else None
-        except (psutil.Error, ValueError):  # it has ended, or has not begun
+        except (psutil.Error, ValueError):  # the process has ended or not begun
             return 0.0
         return times.user + times.system if times else 0.0
 
     def _remember(self, drawing: Drawing) -> None:
-        """The oldest task that waits has this drawing."""
+        """Cache the drawing of the oldest waiting task."""
         if not self._waiting:
             return
         if drawing.problem:
@@ -132,15 +135,15 @@ class MathService(QObject):
         self._bytes += len(drawing.svg)
         while self._bytes > REMEMBERED_BYTES and len(self._known) > 1:
             self._bytes -= len(self._known.popitem(last=False)[1].svg)
-        self._tell.request()
+        self._ready_soon.request()
 
-    def _too_slow(self) -> None:
-        """Whatever the process is at, it is the oldest task; without that one it starts anew."""
+    def _check_time(self) -> None:
+        """Give up the oldest task if the process has used up its processor time for it; else check again later."""
         if not self._process.running or not self._waiting:
             return
-        self._looks += 1
+        self._checks += 1
         computed = self._processor_seconds() - self._computed
-        if self._warm and computed < 0.9 * self._patience / 1000 and self._looks < BUSY:
+        if self._loaded and computed < 0.9 * self._patience / 1000 and self._checks < BUSY:
             self._watch.request()
         else:
             self._give_up("too slow")
@@ -151,21 +154,21 @@ class MathService(QObject):
         self._give_up(f"the process {end}")
 
     def _give_up(self, reason: str) -> None:
-        if not self._warm:
+        if not self._loaded:
             self._failures += 1
         self._remember(Drawing(problem=reason))
         waiting, self._waiting = list(self._waiting), deque()
         self.close()
         for task in waiting:
             if self.drawing(task) is not None:
-                self._tell.request_in(0)
+                self._ready_soon.request_in(0)
 
 
 _service: MathService | None = None
 
 
 def math_service() -> MathService:
-    """The one of this process; it ends with the application."""
+    """Return the process-wide service, which ends with the application."""
     global _service
     if _service is None:
         _service = MathService()

@@ -1,8 +1,8 @@
 """Turns LaTeX into SVG in a process of its own, line by line: `python -m app.services.math_worker`. Knows no Qt.
 
-A formula can be written so that laying it out takes for ever or all memory; the window ends this process then, and
-the system refuses it more than MEMORY. Nothing but outlines, and letters that have none, leaves it, so an SVG can
-neither load nor run anything.
+A formula can be written so that its layout takes for ever or all memory. The window then ends this process, and the
+system grants it no more than MEMORY. Only outlines, and letters that the font lacks, get into the SVG, so that an SVG
+can neither load nor run anything.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Drawing(msgspec.Struct, frozen=True):
-    """`svg` with all lengths in hundredths of the font's size, black where no colour was asked for; "" if it failed.
+    """The drawing of one formula; `svg` is "" if it failed, and `problem` says why.
 
-    `ascent` and `descent` are above and below the line the text stands on, in font sizes, like `width`.
+    Lengths in `svg` are hundredths of the font's size; shapes are black unless the formula names a colour. `ascent` and
+    `descent` are the heights above and below the baseline in font sizes, like `width`.
     """
 
     svg: str = ""
@@ -50,7 +51,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
 
 def draw(task: Task) -> Drawing:
-    """The task's drawing, with the reason in `problem` if there can be none."""
+    """Draw the formula; a failure is returned as a Drawing with a `problem`."""
     try:
         return _drawing(_svg(task))
     except Exception as error:  # noqa: BLE001  # hostile input to libraries that raise anything
@@ -60,10 +61,10 @@ def draw(task: Task) -> Drawing:
 def _svg(task: Task) -> str:
     import latex2mathml.converter
 
-    ziamath: Any = importlib.import_module("ziamath")  # its types do not name what it exports
+    ziamath: Any = importlib.import_module("ziamath")  # its type stubs lack the names used here
     if len(task.tex) > LONGEST_TEX:
         raise ValueError("too long")
-    # What it does not know it would print as it is; then rather the whole source than half of it.
+    # The library prints unknown commands literally; showing the whole source is better than half of it.
     if _UNKNOWN.search(latex2mathml.converter.convert(task.tex)):
         raise ValueError("an unknown command")
     ziamath.config.svg2, ziamath.config.precision = False, 2
@@ -76,7 +77,7 @@ def _svg(task: Task) -> str:
 
 
 def _outlines(svg: str) -> str:
-    """The drawing as it came, if there is nothing else in it."""
+    """Return the SVG unchanged; raise ValueError if it is too large or contains anything but outlines."""
     if len(svg) > LONGEST_SVG:
         raise ValueError("too large")
     if not set(_TAGS.findall(svg)) <= _ALLOWED:
@@ -94,12 +95,12 @@ def _drawing(svg: str) -> Drawing:
     return Drawing(svg, width, -top, top + height)
 
 
-# --- letters that the font for formulas does not have, Chinese ones above all: boxes in the layout --------------------
-# A box of the letters' width takes part in the layout, in a colour of its own; in the drawing it is found by that and
-# becomes the letters, which the window then draws with the system's fonts.
+# --- letters that the font for formulas lacks, mostly Chinese ones: boxes in the layout ------------------------------
+# A box of the letters' width takes part in the layout. Its colour identifies the box in the drawing, where it is
+# replaced by the letters, which the window then draws with the system's fonts.
 
 WIDE = r"[\u2E80-\uD7FF\uF900-\U0001D3FF\U0001D800-\U0010FFFF]"
-ABOVE, BELOW = 0.88, 0.12  # of such a letter, in font sizes, over and under the line it stands on
+ABOVE, BELOW = 0.88, 0.12  # heights of such a letter above and below the baseline, in font sizes
 UNIT = 0.75  # em of the library to the font's size
 MOST = 256
 _RUN = re.compile(f"({WIDE}+)")
@@ -114,7 +115,10 @@ def has_letters(tex: str) -> bool:
 
 
 def with_boxes(mathml: str) -> tuple[str, list[str]]:
-    """The MathML with a box for each run of such letters, and the runs. Raises ValueError where there are too many."""
+    """Replace each run of letters that the font lacks by a box in the MathML; return the MathML and the runs.
+
+    Raises ValueError if there are too many runs.
+    """
     letters: list[str] = []
 
     def boxed(run: str) -> str:
@@ -131,7 +135,7 @@ def with_boxes(mathml: str) -> tuple[str, list[str]]:
         return "<mrow>" + "".join(part(name, attributes, each) for each in _PARTS.split(text) if each) + "</mrow>"
 
     def part(name: str, attributes: str, text: str) -> str:
-        if text == _SPACE:  # of its own: behind a box, the library would paint that black
+        if text == _SPACE:  # an own element: behind a box the library would paint the space black
             return f'<mspace width="{UNIT / 4}em"/>'
         return boxed(text) if _RUN.match(text) else f"<{name}{attributes}>{text}</{name}>"
 
@@ -139,7 +143,7 @@ def with_boxes(mathml: str) -> tuple[str, list[str]]:
 
 
 def with_letters(svg: str, letters: list[str]) -> str:
-    """The drawing with the letters in place of their boxes. Raises ValueError if a box is missing."""
+    """Replace the boxes in the SVG by their letters; raise ValueError if a box is missing."""
 
     def text(found: re.Match[str]) -> str:
         left, top, size = (float(number) for number in found.groups()[:3])
@@ -158,7 +162,7 @@ def with_letters(svg: str, letters: list[str]) -> str:
 
 
 def serve(tasks: BinaryIO, drawings: BinaryIO) -> None:
-    """An empty drawing once all is loaded, then one line of JSON for each that comes in, until there are no more."""
+    """Write an empty drawing when everything is loaded, then one line of JSON for each task until the input ends."""
     draw(Task("x", False))
     drawings.write(msgspec.json.encode(Drawing()) + b"\n")
     drawings.flush()
@@ -172,8 +176,10 @@ def serve(tasks: BinaryIO, drawings: BinaryIO) -> None:
 
 
 def restrain() -> None:
-    """Behind the engine, which needs the processor more, and with a limit to the memory, where the system has that.
-    It reads its own program, writes no file, starts nothing and has no network."""
+    """Limit this process: lower priority than the engine, MEMORY at most, no files to write, no processes, no network.
+
+    The process can read only its own program. A limit that the system does not have is skipped.
+    """
     confine(Rights(processes=False, memory=MEMORY))
     with suppress(AttributeError, OSError):
         os.nice(5)
@@ -186,7 +192,7 @@ def restrain() -> None:
 def main() -> None:
     restrain()
     drawings = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # so that what a library prints is not read as an answer
     serve(sys.stdin.buffer, drawings)
 
 

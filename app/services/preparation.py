@@ -1,4 +1,4 @@
-"""What `make run` did not wait for: the rest of set-up, by which llama.cpp is compiled while the window is open."""
+"""The rest of set-up that `make run` did not wait for: llama.cpp is compiled while the window is open."""
 
 from __future__ import annotations
 
@@ -21,68 +21,71 @@ from common.sentences import Sentence
 
 log = logging.getLogger(__name__)
 UNFINISHED = Path(sys.prefix) / "unfinished"  # packaging/prepare.py writes it; a packaged app has none
-SAYS = "setup: "
-STEP = re.compile(SAYS + r"compiling .* (\d+)/(\d+), (\d+) s")
+PREFIX = "setup: "
+STEP = re.compile(PREFIX + r"compiling .* (\d+)/(\d+), (\d+) s")
 NO_COMPILER = 3  # set-up's exit code
-GRACE_MS = 3_000  # for compilers to stop and clear up
-REMEMBERED_LINES = 40  # a failed compile shows 30
+GRACE_MS = 3_000  # for compilers to stop and delete partial files
+REMEMBERED_LINES = 40  # a failed compilation prints 30
 
 
-class Left(msgspec.Struct):
-    """What set-up has left to do."""
+class RemainingSetup(msgspec.Struct):
+    """The command that does the rest of set-up, as packaging/prepare.py stores it."""
 
     command: list[str]
 
 
-def command_left() -> list[str]:
-    """The command that does the rest of set-up; nothing where there is no rest."""
+def remaining_command() -> list[str]:
+    """Return the command that does the rest of set-up; empty if nothing is left to do."""
     try:
-        return msgspec.json.decode(UNFINISHED.read_bytes(), type=Left).command
+        return msgspec.json.decode(UNFINISHED.read_bytes(), type=RemainingSetup).command
     except (OSError, msgspec.MsgspecError):
         return []
 
 
 class Preparation(QObject):
-    """`progressed` carries how many of how many files are compiled, and in how many seconds; `ended` None, or a
-    Sentence that says what went wrong, and what set-up said last."""
+    """The process that does the rest of set-up.
+
+    `progressed` carries the number of compiled files, of all files, and the seconds so far. `ended` carries None or a
+    Sentence about what went wrong, and the last lines of set-up's output.
+    """
 
     progressed = Signal(int, int, int)
     ended = Signal(object, str)
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._process = JsonLineProcess(self, self._heard, self._end)
-        self._said = deque[str](maxlen=REMEMBERED_LINES)
+        self._process = JsonLineProcess(self, self._receive, self._end)
+        self._last_lines = deque[str](maxlen=REMEMBERED_LINES)
 
     def start(self, command: Sequence[str]) -> None:
-        self._said.clear()
+        self._last_lines.clear()
         self._process.start(command)
 
     def close(self) -> None:
-        """What is compiled so far is kept: the next window goes on."""
-        group = self._process.pid  # set-up leads one, with all that it starts
+        """End set-up; the files compiled so far are kept, and the next window continues."""
+        group = self._process.pid  # set-up leads a process group with all processes it starts
         if not self._process.close(GRACE_MS) and hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):  # on a busy computer it may get no turn to end them itself
+            with contextlib.suppress(ProcessLookupError):  # on a busy computer set-up may not end them in time
                 os.killpg(group, signal.SIGKILL)
 
-    def _heard(self, lines: list[bytes]) -> None:
+    def _receive(self, lines: list[bytes]) -> None:
         for line in lines:
             text = line.decode("utf-8", "replace").rstrip()
             if step := STEP.fullmatch(text):
                 self.progressed.emit(*map(int, step.groups()))
             else:
                 log.info("%s", text)
-                self._said.append(text)
+                self._last_lines.append(text)
 
     def _end(self, end: ProcessEnd) -> None:
         log.info("set-up: %s", end)
-        self.ended.emit(self._problem(end), "\n".join(self._said))
+        self.ended.emit(self._problem(end), "\n".join(self._last_lines))
 
     def _problem(self, end: ProcessEnd) -> Sentence | None:
         if end.exit_code == 0:
             return None
         if end.exit_code == NO_COMPILER:
             return Sentence.of("preparation.no_compiler")
-        reasons = [line.removeprefix(SAYS) for line in self._said if line.startswith(SAYS)]
+        reasons = [line.removeprefix(PREFIX) for line in self._last_lines if line.startswith(PREFIX)]
         reason = reasons[-1] if end.exit_code and reasons else str(end)
         return Sentence.of("preparation.failed", reason=reason.rstrip(".: "))

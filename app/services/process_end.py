@@ -1,4 +1,4 @@
-"""How a child process ended: as it is logged, and for the engine as the user reads it. Knows no Qt."""
+"""The end of a child process, as it is logged, and for the engine as the user reads it. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ SIGNALS = {
     "SIGSEGV": "engine_end.crashed",
     "SIGABRT": "engine_end.bug",
 }
+CRASHES = ("SIGSEGV", "SIGABRT", "SIGILL", "SIGBUS", "SIGFPE")
+WINDOWS_CRASH = 0xC0000000  # and above: codes of processes that an exception ended
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """One end. `signal_number` is set when a signal ended it, else `exit_code`; `output` is what it said last.
+    """The end of a child process: `signal_number` if a signal ended it, else `exit_code`.
 
-    `killed`: we ended it, because it did not react."""
+    `output` has the last lines of its stderr. `killed` is whether we killed it because it did not react.
+    """
 
     exit_code: int | None = None
     signal_number: int | None = None
@@ -39,19 +42,25 @@ class ProcessEnd:
 
     @property
     def signal_name(self) -> str:
-        """Like "SIGSEGV"; empty where there was none, or none that is known."""
+        """Name of the signal, like "SIGSEGV"; "" if there was none or it is unknown."""
         try:
             return signal.Signals(self.signal_number).name if self.signal_number and sys.platform != "win32" else ""
         except ValueError:
             return ""
 
+    @property
+    def crashed(self) -> bool:
+        """Whether code of the process ended it, as a library does that fails an assertion."""
+        code = self.exit_code or 0
+        return self.signal_name in CRASHES or (sys.platform == "win32" and code & 0xFFFFFFFF >= WINDOWS_CRASH)
+
 
 class EngineEnd(ProcessEnd):
-    """`str()` is in English what the user reads."""
+    """The engine's end; `str()` is what the user reads, in English."""
 
     @property
     def sentence(self) -> Sentence:
-        """Why it ended."""
+        """The reason for the engine's end, as a sentence for the user."""
         if self.not_started:
             return Sentence.of("engine_end.not_started", reason=self.not_started)
         if self.killed:

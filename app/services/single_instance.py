@@ -1,4 +1,4 @@
-"""One window per data folder: a second start hands its wish to the first and ends."""
+"""One window per data folder: a second start passes its request to the first and ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from common.failures import Failure
 
 log = logging.getLogger(__name__)
 WAIT_MS = 200
-PATIENCE_SECONDS = 20.0  # the first one may just be starting, beside busy programs
+PATIENCE_SECONDS = 20.0  # the first program may just be starting on a busy computer
 LONGEST_LINE = 65_536
 
 
@@ -26,15 +26,15 @@ if sys.platform == "win32":
     from PySide6.QtCore import QLockFile
 
     class ProcessLock:
-        """QLockFile keeps its file open for itself alone there, so that only a dead owner's can be deleted."""
+        """A QLockFile, which keeps its file open exclusively on Windows, so that only a dead owner's can be deleted."""
 
         def __init__(self, path: Path) -> None:
             self._path = path
             self._file = QLockFile(str(path))
             self._file.setStaleLockTime(0)
 
-        def take(self) -> bool:
-            """Is it ours now? Raises OSError where the file cannot be made."""
+        def acquire(self) -> bool:
+            """Try to take the lock; return whether we hold it. Raises OSError if the file cannot be made."""
             if self._file.tryLock(0):
                 return True
             if self._file.error() != QLockFile.LockError.LockFailedError:
@@ -48,15 +48,18 @@ else:
     import fcntl
 
     class ProcessLock:
-        """The kernel's own lock on a file that stays. QLockFile deletes its file, and a dead owner's: of several that
-        find one at the same time, two could each delete what they took for it, and both were first."""
+        """The kernel's own lock on a file that stays.
+
+        QLockFile deletes its own file and that of a dead owner. If several programs find a dead owner's file at the
+        same time, two of them could each delete a file, and both would be first.
+        """
 
         def __init__(self, path: Path) -> None:
             self._path = path
             self._file: int | None = None
 
-        def take(self) -> bool:
-            """Is it ours now? Raises OSError where the file cannot be made."""
+        def acquire(self) -> bool:
+            """Try to take the lock; return whether we hold it. Raises OSError if the file cannot be made."""
             if self._file is not None:
                 return True
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -65,16 +68,16 @@ else:
             except BlockingIOError:
                 os.close(file)
                 return False
-            except OSError as error:  # a file system without locks: better two windows than none
+            except OSError as error:  # a file system without locks: two windows are better than none
                 log.warning("%s cannot be locked: %s", self._path, error)
-            if not self._is_there(file):  # deleted between both: others lock another file of that name
+            if not self._is_there(file):  # deleted meanwhile: others lock another file of that name
                 os.close(file)
                 return False
             self._file = file
             return True
 
         def release(self) -> None:
-            """Somebody else's now; the file stays, for what is deleted could be locked once more."""
+            """Release the lock; the file stays, because a deleted file could be locked once more."""
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
@@ -87,9 +90,10 @@ else:
 
 
 class SingleInstance(QObject):
-    """The lock says who is first (the system releases it, however its owner ends), the socket carries the wishes.
+    """The first program on a data folder, found by a lock, or a second one, which sends it a request through a socket.
 
-    `raised` carries the path of the model a second start asked for, or "".
+    The system releases the lock however its owner ends. `raised` carries the path of the model that a second start
+    asked for, or "".
     """
 
     raised = Signal(str)
@@ -105,11 +109,14 @@ class SingleInstance(QObject):
         self._server.newConnection.connect(self._accept)
 
     def claim(self, model: str = "") -> bool:
-        """True: this is the first. False: another one is, and has been told. Raises Failure when it does not answer."""
-        wish = Wish(self._name, model)
+        """Return True if this program is the first, and False if another one is and has accepted the request.
+
+        Raises Failure if the first one does not answer within PATIENCE_SECONDS.
+        """
+        request = StartRequest(self._name, model)
         until = time.monotonic() + PATIENCE_SECONDS
-        while not self._take():
-            if wish.granted():
+        while not self._acquire():
+            if request.is_accepted():
                 return False
             if time.monotonic() > until:
                 raise Failure("already_running.hung")
@@ -122,20 +129,20 @@ class SingleInstance(QObject):
         self._server.close()
         self._lock.release()
 
-    def _take(self) -> bool:
+    def _acquire(self) -> bool:
         try:
-            return self._lock.take()
+            return self._lock.acquire()
         except OSError as error:
             raise Failure("data_folder.locked", str(error), folder=self._folder) from error
 
     def _accept(self) -> None:
         socket = self._server.nextPendingConnection()
         if socket is not None:
-            socket.readyRead.connect(lambda: self._hear(socket))
+            socket.readyRead.connect(lambda: self._read_request(socket))
             # The server owns the socket. deleteLater() on `disconnected` crashed in QLocalSocket's destructor.
-            self._hear(socket)
+            self._read_request(socket)
 
-    def _hear(self, socket: QLocalSocket) -> None:
+    def _read_request(self, socket: QLocalSocket) -> None:
         if not socket.canReadLine():
             if socket.bytesAvailable() > LONGEST_LINE:
                 socket.abort()
@@ -151,22 +158,28 @@ class SingleInstance(QObject):
         self.raised.emit(str(model))
 
 
-class Wish:
-    """What a second start asks of the first: once, on one connection, however long that takes to answer."""
+class StartRequest:
+    """The request of a second start to the first program, sent once, on one connection.
+
+    The answer may take long, while the first program is busy.
+    """
 
     def __init__(self, name: str, model: str) -> None:
         self._name = name
         self._line = json.dumps({"model": model}).encode() + b"\n"
         self._socket = QLocalSocket()
 
-    def granted(self) -> bool:
-        """Wait a little. A first one that is only starting does not listen yet, one that is ending no longer does."""
+    def is_accepted(self) -> bool:
+        """Wait up to WAIT_MS and return whether the first program has accepted the request.
+
+        A program that is only starting does not listen yet, and one that is ending no longer does.
+        """
         socket = self._socket
         if socket.state() != QLocalSocket.LocalSocketState.ConnectedState:
             socket.abort()
             socket.connectToServer(self._name)
             if not socket.waitForConnected(WAIT_MS):
-                time.sleep(WAIT_MS / 4000)  # refused at once
+                time.sleep(WAIT_MS / 4000)  # a refused connection returns at once
                 return False
             socket.write(self._line)
         socket.waitForReadyRead(WAIT_MS)

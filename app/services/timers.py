@@ -1,4 +1,4 @@
-"""When something runs: `Debounce` waits until it is no longer asked for, `Throttle` limits how often."""
+"""Timers that decide when work runs: `Debounce` waits until requests stop, `Throttle` limits how often work runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, QTimer
 
 
 class Debounce(QObject):
-    """`request` runs `work` when it was not asked for again for `pause_ms`: once, however often it was.
+    """A timer that runs `work` once when no request came for `pause_ms`, however many came before.
 
-    With `restarts` False a pause that has begun is not begun anew: the work is at most that late, without a break too.
+    With `restarts` False a request does not restart a running pause, so that the work is at most `pause_ms` late.
     """
 
     def __init__(self, work: Callable[[], object], pause_ms: int, parent: QObject, restarts: bool = True) -> None:
@@ -23,19 +23,19 @@ class Debounce(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Was it asked for, and has not run yet?"""
+        """Whether the work was requested and has not run yet."""
         return self._timer.isActive()
 
     def request(self) -> None:
         self.request_in(self._pause)
 
     def request_in(self, pause_ms: int) -> None:
-        """After another pause than usual."""
+        """Request the work with another pause than usual."""
         if self._restarts or not self.waiting:
             self._timer.start(pause_ms)
 
     def flush(self) -> None:
-        """Run what is still waited for, now."""
+        """Run requested work now."""
         if self.waiting:
             self._timer.stop()
             self._work()
@@ -45,7 +45,7 @@ class Debounce(QObject):
 
 
 class Throttle(QObject):
-    """`request` runs `work` now or when the interval is over, the last request never lost.
+    """A timer that runs `work` now or when the interval is over; the last request is never lost.
 
     The interval is at least `factor` times what the last run took, so that slow work never fills the event loop.
     """
@@ -65,7 +65,7 @@ class Throttle(QObject):
             self._run()
 
     def flush(self) -> None:
-        """Run what is still wanted, now."""
+        """Run requested work now."""
         if self._wanted:
             self._run()
 

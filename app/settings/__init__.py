@@ -1,1 +1,1 @@
-"""The user's settings: which there are, the file they are kept in, and the requests that come of them. Knows no Qt."""
+"""The user's settings, their file, and the requests made from them; imports `events`, `words` and no Qt."""

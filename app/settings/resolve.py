@@ -1,6 +1,7 @@
-"""What the engine is told of the settings: requests that lack only what changes with each.
+"""Requests made from the settings: they lack only what changes with each request.
 
-And what one chat has other than the settings: instructions, sampling, length of answers, and the persona's name."""
+Also the options of one chat: instructions, sampling, length of answers, and the persona's name.
+"""
 
 from __future__ import annotations
 
@@ -23,52 +24,60 @@ NOTHING: Values = {}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`load` has no path and `generate` no messages; `system_prompt` goes before a chat's messages if there is one."""
+    """Requests and instructions made from the settings.
+
+    `load` has no path and `generate` no messages yet; `system_prompt` is put before a chat's messages unless empty.
+    """
 
     load: Load = field(default_factory=lambda: Load(0, ""))
     generate: Generate = field(default_factory=lambda: Generate(0, ()))
     system_prompt: str = ""
 
 
-def resolve(everywhere: Values, model: Values = NOTHING, chat: Values = NOTHING) -> Options:
-    """What holds of the values for everything, of those of one model and of those of one chat: the last that is there.
+def resolve(global_values: Values, model: Values = NOTHING, chat: Values = NOTHING) -> Options:
+    """Merge the values into requests: a chat's value wins over the model's, and the model's over the global one.
 
-    AUTO leaves the choice to the engine."""
-    values = {**everywhere, **model, **chat}
+    A setting has a value for a chat or for a model, never for both: `Setting.scope` says for which. If the winning
+    value is AUTO or missing, the request keeps its default and the engine decides.
+    """
+    values = {**global_values, **model, **chat}
     fields: dict[str, object] = {}
     for setting in SETTINGS.values():
         value = _as_the_request_has_it(setting, values.get(setting.name, AUTO))
         if setting.fills and value is not None:
             fields[setting.fills] = value
-    return _with_a_drafter_that_is_there(filled(Options(), _within_a_pass(fields)))
+    return _with_available_drafter(filled(Options(), _within_a_pass(fields)))
 
 
 def _as_the_request_has_it(setting: Setting, value: Value) -> Value | None:
-    """None: as the request has it by itself."""
+    """Return the value in the form the request takes; None leaves the field at the request's default."""
     if value == AUTO:
         return None
-    if setting.kind == "file":  # one that was deleted since must not be in the way
+    if setting.kind == "file":  # a file that was deleted since must not make loading fail
         file = path_of(str(value))
         return path_text(file) if is_file(file) else None
     return str(value).strip() if setting.kind == "text" else value
 
 
 def _within_a_pass(fields: dict[str, object]) -> dict[str, object]:
-    """Prompt lookup tries only so many places as the tokens of each leave room for."""
+    """Limit the matches of prompt lookup, so that all of them together draft at most MOST_LOOKUP tokens."""
     match fields:
         case {"generate.lookup.n": int(n), "generate.lookup.m": int(m)}:
             return fields | {"generate.lookup.m": min(m, MOST_LOOKUP // n)}
     return fields
 
 
-def _with_a_drafter_that_is_there(options: Options) -> Options:
-    """The way to draft is a setting of all models, and not every model can do all."""
+def _with_available_drafter(options: Options) -> Options:
+    """Replace a way to draft that this model or library lacks by 'auto'.
+
+    `engine.draft` may be a global value, and not every model can draft in every way.
+    """
     draft, load = options.generate.draft, options.load
     if draft.startswith("model") and not load.draft_model:
         return replace(options, generate=replace(options.generate, draft="auto"))
     if not draft.startswith("midlayer"):
         return options
-    # A layer can draft only where the own graph computes, which is taken unless a library is named.
+    # An early layer can draft only in the built-in engine (own graph), which is chosen unless a library is named.
     if load.backend in (None, "auto", "graph"):
         return replace(options, load=replace(load, backend="graph"))
     return replace(options, generate=replace(options.generate, draft="auto"))
@@ -79,27 +88,27 @@ def _with_a_drafter_that_is_there(options: Options) -> Options:
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """`values` by the settings' names, only those that the chat has of its own."""
+    """The options of one chat: the persona's name and the chat's own values by the settings' names."""
 
     persona: str = ""
     values: Values = field(default_factory=dict)
 
-    def packed(self) -> str:
-        """JSON, empty where there is nothing to remember."""
+    def to_json(self) -> str:
+        """Return the options as JSON, "" if the chat has none."""
         if not self.persona and not self.values:
             return ""
         return msgspec.json.encode({"persona": self.persona, "values": dict(self.values)}).decode()
 
     def changed(self, name: str, value: Value | None) -> ChatOptions:
-        """With another value; None: what the settings say."""
-        values = {key: kept for key, kept in self.values.items() if key != name}
+        """Return a copy with another value for setting `name`; None removes the chat's own value."""
+        values = {key: own for key, own in self.values.items() if key != name}
         return replace(self, values=values if value is None else values | {name: value})
 
 
-def unpacked(packed: str) -> ChatOptions:
-    """What `packed` says, without values that are not allowed (any more)."""
+def chat_options_from_json(text: str) -> ChatOptions:
+    """Read what `ChatOptions.to_json` wrote; drop values that are not allowed or no longer allowed."""
     try:
-        raw = msgspec.json.decode(packed, type=dict[str, object]) if packed else {}
+        raw = msgspec.json.decode(text, type=dict[str, object]) if text else {}
     except msgspec.DecodeError:  # from a damaged file
         raw = {}
     persona, values = raw.get("persona", ""), raw.get("values", {})
@@ -110,5 +119,5 @@ def unpacked(packed: str) -> ChatOptions:
             try:
                 checked[setting.name] = check(setting, values[setting.name])
             except ValueError:
-                continue  # the settings' own value is as good
+                continue  # the global value applies instead
     return ChatOptions(persona if isinstance(persona, str) else "", checked)

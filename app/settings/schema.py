@@ -1,4 +1,4 @@
-"""The settings there are: those of requests, and the window's own; and how they read for one model or one chat."""
+"""The table of all settings: those of requests and the window's own; and their forms for one model or one chat."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SECTIONS = {
     "models": mark("Models"),
 }
 ADVANCED = "advanced"
-GROUPS = SECTIONS | {ADVANCED: mark("Advanced")}  # as the window shows them
-SAME = "settings"  # of one model: the value that stands for that of all models
+GROUPS = SECTIONS | {ADVANCED: mark("Advanced")}  # headings in the window's order
+SAME = "settings"  # the value of a model's choice that stands for the global value
 SAME_SHOWN = mark("Global setting")
 
 WINDOW = (
@@ -44,35 +44,36 @@ WINDOW = (
         choices=((ALLOWED, mark("When I ask for it")), ("forbidden", mark("Never"))),
     ),
 )  # fmt: skip
-# Both tables as one, by the settings' names. Not a copy: nothing may keep a list of its own of what is declared.
+# Both tables as one, by the settings' names. A view, not a copy, so that a setting added to a table appears here.
 SETTINGS: Mapping[str, Setting] = ChainMap(OF_REQUESTS, {setting.name: setting for setting in WINDOW})
 
 
 def for_all() -> list[Setting]:
-    """The settings that have a value for all chats and models, in the order the window shows them."""
+    """Return the settings that have a global value, in the order in which the window shows them."""
     shared = [setting for setting in SETTINGS.values() if setting.shared]
     return sorted(shared, key=lambda setting: list(GROUPS).index(group_of(setting)))
 
 
 def for_chat() -> list[Setting]:
-    """Those that one chat may have a value of its own for."""
+    """Return the settings that one chat may have a value of its own for."""
     return [_own(setting) for setting in SETTINGS.values() if setting.scope == "chat"]
 
 
 def for_model(files: Iterable[tuple[str, str]] = ()) -> list[Setting]:
-    """Those that one model may have a value of its own for; the default stands for that of all models.
+    """Return the settings that one model may have a value of its own for; their default stands for the global value.
 
-    `files` may be chosen where the value is a file, each with the words shown for it."""
+    `files` are offered where the value is a file: paths with the words shown for them.
+    """
     return [_of_model(setting, tuple(files)) for setting in SETTINGS.values() if setting.scope == "model"]
 
 
 def group_of(setting: Setting) -> str:
-    """The heading it stands under."""
+    """Return the key of the heading under which the window shows the setting."""
     return ADVANCED if setting.advanced else setting.section
 
 
 def choice_words(key: str, value: str) -> str:
-    """What a choice of an engine's setting is called; one that only a newer engine knows, as that calls it."""
+    """Return the words for a choice of an engine setting; one that only a newer engine knows is returned as it is."""
     words = dict(SETTINGS[f"engine.{key}"].choices).get(value)
     return value if words is None else tr(words)
 

@@ -1,4 +1,4 @@
-"""The user's settings: defaults, what settings.toml says for all models and for single ones, and what is wrong."""
+"""The user's settings in use: defaults, the values in settings.toml for all models and single ones, and mistakes."""
 
 from __future__ import annotations
 
@@ -12,85 +12,91 @@ from app.settings.resolve import NOTHING, Options, Values, resolve
 from app.settings.schema import SECTIONS, SETTINGS, for_all, for_model
 from app.settings.settings_file import Contents, SettingsFile
 from app.settings.values import Wrong, WrongValue, check, stored, wrong
-from app.words import Saying, mark, tr
+from app.words import UiText, mark, tr
 from engine.protocol.settings import Setting, Value
 
 log = logging.getLogger(__name__)
 NOT_USED = mark("In {file}, {error}. The default is used.")
-MODELS = "models"  # the section that single models have a section in, by the names of their files
+MODELS = "models"  # the section that holds a section for each model with own values, named after the file
 
 
 class Settings:
-    """`values` has every setting by its name; `problems` say what of the file is not used.
+    """The settings in use: `values` has the global value of every setting by name.
 
-    `changed` tells when either has, or a value of a model."""
+    `problems` say which values of the file are not used. `changed` is emitted when values, problems or a model's values
+    have changed.
+    """
 
     def __init__(self, path: Path, fixed: Values = NOTHING) -> None:
-        """`fixed` go above what the file says, and are shown and stored nowhere."""
+        """Read the file at `path`; `fixed` values override its global values and are never shown or stored."""
         self.path = path
         self.values: Values = {}
         self.problems: tuple[Wrong, ...] = ()
         self.changed: Event[()] = Event()
         self._file, self._fixed = SettingsFile(path), fixed
-        self._models: dict[str, dict[str, Any]] = {}  # as the file has them
-        self._own: dict[str, dict[str, Value]] = {}  # those that were asked for, checked
+        self._models: dict[str, dict[str, Any]] = {}  # the models' sections as they are in the file
+        self._own: dict[str, dict[str, Value]] = {}  # checked values of the models that were asked for
         self._invalid: set[str] = set()
         self.refresh()
 
     def options(self, model: Path | None = None, chat: Values = NOTHING) -> Options:
-        """What to load a model with and to answer a chat with that has these values of its own."""
+        """Return the options for loading `model` and answering a chat that has the values `chat` of its own."""
         return resolve({**self.values, **self._fixed}, self.of_model(model) if model else NOTHING, chat)
 
     def differs(self, name: str) -> bool:
-        """Is there anything that a reset of this setting would change?"""
+        """Return whether a reset of this setting would change anything."""
         return name in self._invalid or self.values[name] != SETTINGS[name].default
 
     def refresh(self) -> None:
-        """Take over what was changed in the file by hand."""
+        """Read the file again, because the user may have changed it by hand."""
         before = self.values, self.problems, self._models
-        self._take(self._file.read())
+        self._use(self._file.read())
         if before != (self.values, self.problems, self._models):
             self.changed.emit()
 
-    def change(self, values: Values) -> Saying:
-        """Store the values, each checked; returns a sentence if there is something to know about the file.
+    def change(self, values: Values) -> UiText:
+        """Check and store the values; return a sentence if the user should know something about the file, else "".
 
-        Raises ValueError for a value that is not allowed and Failure where the file cannot be written."""
+        Raises ValueError for a value that is not allowed and Failure if the file cannot be written.
+        """
         changes: dict[tuple[str, ...], object] = {}
         for name, value in values.items():
             setting = SETTINGS[name]
             changes[setting.section, setting.key] = stored(setting, check(setting, value))
         return self._write(changes)
 
-    def reset(self, names: Iterable[str] | None = None) -> Saying:
-        """Take the settings out of the file, all of them or these, so that they are what the machine suggests."""
+    def reset(self, names: Iterable[str] | None = None) -> UiText:
+        """Remove these settings, or all of them, from the file, so that their defaults apply."""
         settings = for_all() if names is None else [SETTINGS[name] for name in names]
         return self._write({(setting.section, setting.key): None for setting in settings})
 
-    def make_file(self) -> Saying:
-        """Write the file if there is none, so that it can be opened."""
+    def make_file(self) -> UiText:
+        """Write the file if there is none, so that the user can open it."""
         return "" if self.path.exists() else self._write({})
 
-    # --- of one model, under [models."its file's name"] -------------------------------------------------------------
+    # --- values of one model, under [models."its file's name"] --------------------------------------------------------
 
     def of_model(self, model: Path) -> Values:
-        """The values that the model has of its own, by the settings' names."""
+        """Return the model's own values by the settings' names."""
         name = _name(model)
         if name not in self._own:
             self._own[name] = self._checked(name)
         return self._own[name]
 
     def change_model(self, model: Path, setting: Setting, value: Value) -> None:
-        """Store it; the setting's default, as it is for a model, is taken out of the file. Raises Failure."""
+        """Store one model's value; the default of `setting`, as `for_model` has it, removes the entry.
+
+        Raises Failure if the file cannot be written.
+        """
         self._write({(MODELS, _name(model), setting.key): None if value == setting.default else stored(setting, value)})
 
     def reset_model(self, model: Path) -> None:
-        """Everything as for all models. Raises Failure."""
+        """Remove all values of one model's own, so that the global ones apply. Raises Failure."""
         self._write({(MODELS, _name(model), key): None for key in self._models.get(_name(model), {})})
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _write(self, changes: Mapping[tuple[str, ...], object]) -> Saying:
+    def _write(self, changes: Mapping[tuple[str, ...], object]) -> UiText:
         aside = self._file.write(changes)
         self.refresh()
         if not aside:
@@ -98,7 +104,7 @@ class Settings:
         kept = aside.name
         return lambda: tr("The old {file} was not valid TOML and was kept as {kept}.", file=self.path.name, kept=kept)
 
-    def _take(self, contents: Contents) -> None:
+    def _use(self, contents: Contents) -> None:
         settings = for_all()
         values = {setting.name: setting.default for setting in settings}
         problems = [contents.problem] if contents.problem else []
@@ -106,8 +112,8 @@ class Settings:
         tables = {section: contents.tables.get(section, {}) for section in SECTIONS}
         for section, table in tables.items():
             if not isinstance(table, dict):
-                said = mark("In {file}, {section} must be a section, [{section}]. Its defaults are used.")
-                problems.append(wrong(said, file=self.path.name, section=section))
+                text = mark("In {file}, {section} must be a section, [{section}]. Its defaults are used.")
+                problems.append(wrong(text, file=self.path.name, section=section))
                 tables[section] = {}
         for setting in settings:
             table = tables[setting.section]
@@ -124,7 +130,10 @@ class Settings:
         self._own = {}
 
     def _checked(self, model: str) -> dict[str, Value]:
-        """What the model's section says that is allowed, and not as for all models."""
+        """Return the allowed values in the model's section that differ from the default of their setting.
+
+        In the form that `for_model` gives a setting, the default stands for the global value.
+        """
         found, table = {}, self._models.get(model, {})
         for setting in for_model():
             try:
@@ -138,5 +147,5 @@ class Settings:
 
 
 def _name(model: Path) -> str:
-    """Its file's name, as TOML can say it."""
+    """Return the name of the model's file in a form that TOML can store."""
     return model.name.encode("utf-8", "backslashreplace").decode()

@@ -25,7 +25,7 @@ NO_TOML = mark("{file} is not valid TOML: {why}. The defaults are used.")
 
 
 class NotToml(Exception):
-    """The file's text is no TOML; `why` says why and where."""
+    """The file's text is not TOML; `why` gives the reason and the line."""
 
     def __init__(self, why: Wrong | str) -> None:
         super().__init__(why)
@@ -34,20 +34,20 @@ class NotToml(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """`tables` by name, as plain values; `problem` says why a file cannot be used."""
+    """The file's `tables` by name, as plain values; `problem` says why the file cannot be used."""
 
     tables: dict[str, Any] = field(default_factory=dict)
     problem: Wrong | None = None
 
 
 class SettingsFile:
-    """The file at `path`, which need not exist."""
+    """The settings file at `path`, which need not exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Contents:
-        """Never raises: a file that cannot be used has no tables and a problem."""
+        """Read the file and never raise: the contents of a file that cannot be used are a problem and no tables."""
         try:
             raw = self._raw()
             return Contents(_parse(raw).unwrap()) if raw else Contents()
@@ -57,9 +57,9 @@ class SettingsFile:
             return Contents(problem=wrong(NO_TOML, file=self.path.name, why=error.why))
 
     def write(self, changes: Mapping[tuple[str, ...], object]) -> Path | None:
-        """Set keys of sections (or of sections within them), None takes one out; everything else stays as it is.
+        """Set keys of (nested) sections, or remove those whose value is None; leave the rest of the file as it is.
 
-        A file that is no TOML is set aside first: returns where it lies now. Raises Failure, and then nothing is lost.
+        A file that is not TOML is first renamed: returns its new path, else None. Raises Failure; then nothing is lost.
         """
         try:
             raw, aside = self._raw(), None
@@ -78,7 +78,7 @@ class SettingsFile:
 
     @property
     def _real(self) -> Path:
-        """Behind links, so that one that the user made stays one."""
+        """Path behind symbolic links, so that a link that the user made stays a link."""
         return self.path.resolve()
 
     def _raw(self) -> bytes:
@@ -88,7 +88,7 @@ class SettingsFile:
             return b""
 
     def _set_aside(self) -> Path:
-        """Give the file a name with today's date that is not taken."""
+        """Rename the file to an unused name with today's date; return the new path."""
         number = 1
         while True:
             tail = f"-{number}" if number > 1 else ""
@@ -100,7 +100,7 @@ class SettingsFile:
 
 
 def _parse(raw: bytes) -> TOMLDocument:
-    import tomlkit  # takes 25 ms that a start without settings can do without
+    import tomlkit  # imported late: takes 25 ms, which a start without a settings file saves
     from tomlkit.exceptions import TOMLKitError
 
     try:
@@ -109,14 +109,14 @@ def _parse(raw: bytes) -> TOMLDocument:
         line = raw.count(b"\n", 0, error.start) + 1
         raise NotToml(wrong(mark("line {line} is not UTF-8 text"), line=line)) from error
     try:
-        # tomlkit would put what is added right behind a last line that does not end.
+        # Without a final newline, tomlkit would append an added key to the last line.
         return tomlkit.parse(text if text.endswith("\n") else text + "\n")
     except (TOMLKitError, RecursionError) as error:
         raise NotToml(_reason(text) or str(error)) from error
 
 
 def _reason(text: str) -> str:
-    """Why it is no TOML: the standard library names the line in all cases."""
+    """Return why the text is not TOML; the standard library names the line in all cases, tomlkit does not."""
     import tomllib
 
     try:
@@ -157,7 +157,7 @@ def _put(document: TOMLDocument, sections: Sequence[str], key: str, value: objec
 
 
 def _take_out(table: Any, key: str) -> None:
-    """Remove a key; a comment behind it stays, on a line of its own."""
+    """Remove a key; a comment behind the value stays, on a line of its own."""
     import tomlkit
 
     if key not in table:

@@ -1,4 +1,4 @@
-"""The values of a setting: which it takes, how they are read, shown and stored, and what is said of a wrong one."""
+"""The values of a setting: which are allowed, how they are read, shown and stored, and how wrong ones are explained."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from common.byte_sizes import exact_bytes, parse_bytes
 from engine.protocol.settings import AUTO, Setting, Value
 
 WITHIN = mark("a number from {low} to {high}")
-SHOWN = 40  # characters of a wrong value that its sentence repeats
+SHOWN = 40  # characters of a wrong value that the message repeats
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What is wrong with the settings' file. `str()` is the sentence now; two are equal if they say the same, in
-    whatever language.
+    """A problem with the settings file; `str()` words the problem in the current language.
 
-    `text` is English, marked; its `values` may be such sentences themselves."""
+    `text` is English, marked by `mark`; `values` fill its placeholders and may be such problems themselves. Two
+    problems are equal if they say the same, whatever the language.
+    """
 
     text: str
     values: tuple[tuple[str, object], ...] = ()
@@ -29,7 +30,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class WrongValue:
-    """A value that the setting does not take. `str()` says now what it is and what is allowed."""
+    """A value that the setting does not allow; `str()` names the value and what is allowed in the current language."""
 
     setting: Setting
     raw: object
@@ -43,12 +44,12 @@ class WrongValue:
 
 
 def wrong(text: str, **values: object) -> Wrong:
-    """`text`, marked, with what stands for its {names}."""
+    """Build a Wrong from a marked text and the values of its {names}."""
     return Wrong(text, tuple(values.items()))
 
 
 def allowed(setting: Setting) -> str:
-    """The values it takes, in words that end a sentence."""
+    """Describe the allowed values in words that can end a sentence."""
     if setting.kind == "choice":
         *first, last = [value for value, _ in setting.choices]
         return tr("{several} or {last}", several=", ".join(first), last=last)
@@ -58,13 +59,13 @@ def allowed(setting: Setting) -> str:
         low, high = _size(int(setting.low)), _size(int(setting.high))
         words = tr("a size like 4GB, from {low} to {high}", low=low, high=high)
     else:
-        said = mark("a whole number from {low} to {high}") if setting.kind == "whole" else WITHIN
-        words = tr(said, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
+        range_text = mark("a whole number from {low} to {high}") if setting.kind == "whole" else WITHIN
+        words = tr(range_text, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
     return tr("{several} or {last}", several=AUTO, last=words) if setting.auto else words
 
 
 def check(setting: Setting, raw: object) -> Value:
-    """The value that `raw` from a file stands for; raises ValueError with a sentence that says what is allowed."""
+    """Return the value that `raw` from a file stands for; raise ValueError that says what is allowed."""
     if setting.auto and raw == AUTO:
         return AUTO
     value = _value(setting, raw)
@@ -75,9 +76,13 @@ def check(setting: Setting, raw: object) -> Value:
 
 
 def parse(setting: Setting, text: str) -> Value:
-    """The value that a user typed, nothing standing for automatic; raises ValueError as `check` does."""
+    """Return the value for a text that the user typed; raise ValueError as `check` does.
+
+    An empty text stands for AUTO if the setting has it.
+    """
     if setting.kind in ("choice", "text", "file"):
-        return check(setting, text.encode("utf-8", "replace").decode())  # half an emoji pasted cannot be stored
+        # A lone surrogate, half of a pasted emoji, cannot be stored.
+        return check(setting, text.encode("utf-8", "replace").decode())
     text = text.strip()
     if setting.auto and text.lower() in ("", AUTO):
         return AUTO
@@ -90,7 +95,7 @@ def parse(setting: Setting, text: str) -> Value:
 
 
 def shown(setting: Setting, value: Value) -> str:
-    """The text that `parse` reads as `value`."""
+    """Return the text that `parse` reads as `value`."""
     if setting.auto and value == AUTO:
         return ""
     if setting.kind == "size":
@@ -99,12 +104,12 @@ def shown(setting: Setting, value: Value) -> str:
 
 
 def stored(setting: Setting, value: Value) -> Value:
-    """What stands in the file for `value`."""
+    """Return the form in which `value` is stored in the file: sizes as '4GB', other values unchanged."""
     return _size(value) if setting.kind == "size" and isinstance(value, int) and value else value
 
 
 def _value(setting: Setting, raw: object) -> Value | None:
-    if isinstance(raw, bool):  # a bool is an int to Python
+    if isinstance(raw, bool):  # in Python a bool is an int
         return None
     if setting.kind == "choice":
         return raw if isinstance(raw, str) and raw in dict(setting.choices) else None
@@ -119,10 +124,10 @@ def _value(setting: Setting, raw: object) -> Value | None:
 
 
 def _bytes(raw: object) -> object:
-    """A size as bytes; what is none is given back."""
+    """Convert a size like '4GB' to bytes; return `raw` itself if it is not a size."""
     if not isinstance(raw, str):
         return raw
-    if raw.strip() == "0":  # nothing is no size of memory, but a quota
+    if raw.strip() == "0":  # 0 is not a size of memory, but a valid quota
         return 0
     try:
         return parse_bytes(raw)

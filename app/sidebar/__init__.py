@@ -1,1 +1,1 @@
-"""The left of the window: the list of chats, what a search found, and what is done with chats there."""
+"""The left of the window: the chat list, the search and its hits, and deleted chats; may import store and below."""

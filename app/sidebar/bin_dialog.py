@@ -1,4 +1,4 @@
-"""The chats that were deleted in the last 30 days: restore them, or delete them for good."""
+"""Dialog of the chats that were deleted in the last 30 days: restores them or deletes them permanently."""
 
 from __future__ import annotations
 
@@ -31,9 +31,13 @@ Deleted = Sequence[tuple[Chat, float]]
 
 
 class BinDialog(Live, QDialog):
-    """`asked` carries `restore` or `delete`, and the chats' ids. What cannot be undone is asked about first."""
+    """Dialog of recently deleted chats; asks before it deletes permanently.
 
-    asked = Signal(str, list)
+    Signals: `restore_requested` and `delete_requested` carry the chats' ids.
+    """
+
+    restore_requested = Signal(list)
+    delete_requested = Signal(list)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -45,115 +49,115 @@ class BinDialog(Live, QDialog):
         self.list = QListWidget(self)
         self.list.setObjectName("binList")
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # how long it is kept stands at the end
-        self.list.itemSelectionChanged.connect(self._choose)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the end, with the days left, must be visible
+        self.list.itemSelectionChanged.connect(self._selection_changed)
         self.question = QLabel(self)
         self.question.setWordWrap(True)
         self.question.setObjectName("problem")
-        self.restore = self._button(lambda: self.asked.emit("restore", self.chosen()))
-        self.delete = self._button(self._ask)
-        self.delete_all = self._button(self._ask_all)
-        self.really = self._button(self._delete)
-        self.keep = self._button(self._forget)
-        self._doomed: list[str] = []
+        self.restore = self._button(lambda: self.restore_requested.emit(self.selected_ids()))
+        self.delete = self._button(self._ask_to_delete_selected)
+        self.delete_all = self._button(self._ask_to_delete_all)
+        self.confirm = self._button(self._delete)
+        self.cancel = self._button(self._stop_asking)
+        self._ids_to_delete: list[str] = []
         self._deleted: Deleted = ()
         self._now = 0.0
         self._layout()
         self.apply_look()
-        self._forget()
+        self._stop_asking()
         self.resize(SIZES.dialog, SIZES.dialog_height * 2 // 3)
 
     def show_chats(self, deleted: Deleted, now: float | None = None) -> None:
-        """List these, the latest deleted first."""
+        """List the deleted chats, which come with the one deleted last first."""
         self._deleted, self._now = deleted, now or time.time()
         self.list.clear()
         for chat, _ in deleted:
             item = QListWidgetItem()
             item.setData(ID, chat.id)
             self.list.addItem(item)
-        self._say_items()
+        self._show_items()
         if self.list.count():
             self.list.setCurrentRow(0)
-        self._hint()
-        self._forget()
+        self._show_hint()
+        self._stop_asking()
 
-    def chosen(self) -> list[str]:
-        """The ids of the selected chats."""
+    def selected_ids(self) -> list[str]:
+        """Return the ids of the selected chats."""
         return [str(item.data(ID)) for item in self.list.selectedItems()]
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Recently deleted"))
-        self._hint()
+        self._show_hint()
         self.list.setAccessibleName(tr("Deleted chats"))
         self.restore.setText(tr("Restore"))
         self.delete.setText(tr("Delete permanently…"))
         self.delete_all.setText(tr("Delete all permanently…"))
-        self.really.setText(tr("Delete permanently"))
-        self.keep.setText(tr("Cancel"))
-        self._say_items()
-        self._say_question()
+        self.confirm.setText(tr("Delete permanently"))
+        self.cancel.setText(tr("Cancel"))
+        self._show_items()
+        self._show_question()
 
     def restyle(self) -> None:
         for row in range(self.list.count()):
             self.list.item(row).setSizeHint(QSize(0, SIZES.row))
 
-    def _say_items(self) -> None:
+    def _show_items(self) -> None:
         for row, (chat, moment) in enumerate(self._deleted):
-            words = tr("{title} · {when}", title=chat.title, when=_when(moment, self._now))
+            words = tr("{title} · {when}", title=chat.title, when=_days_left(moment, self._now))
             self.list.item(row).setText(words)
             self.list.item(row).setSizeHint(QSize(0, SIZES.row))
 
-    def _hint(self) -> None:
+    def _show_hint(self) -> None:
         kept = tr("Deleted chats are kept here for 30 days, then deleted permanently.")
         self.hint.setText(
             kept if self.list.count() else tr("No deleted chats. Deleted chats are kept here for 30 days.")
         )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Delete and self.chosen():
-            self._ask()
+        if event.key() == Qt.Key.Key_Delete and self.selected_ids():
+            self._ask_to_delete_selected()
         else:
             super().keyPressEvent(event)
 
-    def _ask(self) -> None:
-        self._doom(self.chosen())
+    def _ask_to_delete_selected(self) -> None:
+        self._ask_to_delete(self.selected_ids())
 
-    def _ask_all(self) -> None:
-        self._doom([str(self.list.item(row).data(ID)) for row in range(self.list.count())])
+    def _ask_to_delete_all(self) -> None:
+        self._ask_to_delete([str(self.list.item(row).data(ID)) for row in range(self.list.count())])
 
-    def _doom(self, ids: list[str]) -> None:
-        self._doomed = ids
-        self._say_question()
+    def _ask_to_delete(self, ids: list[str]) -> None:
+        self._ids_to_delete = ids
+        self._show_question()
         self._show_buttons()
-        self.keep.setFocus()
+        self.cancel.setFocus()
 
-    def _say_question(self) -> None:
+    def _show_question(self) -> None:
         sentence = tr_n(
             "This chat will be deleted permanently.",
             "These {n} chats will be deleted permanently.",
-            len(self._doomed),
+            len(self._ids_to_delete),
         )
         self.question.setText(sentence)
 
     def _delete(self) -> None:
-        ids = self._doomed
-        self._forget()
-        self.asked.emit("delete", ids)
+        ids = self._ids_to_delete
+        self._stop_asking()
+        self.delete_requested.emit(ids)
 
-    def _forget(self) -> None:
-        self._doomed = []
+    def _stop_asking(self) -> None:
+        self._ids_to_delete = []
         self._show_buttons()
 
-    def _choose(self) -> None:
-        self._forget()
+    def _selection_changed(self) -> None:
+        self._stop_asking()
 
     def _show_buttons(self) -> None:
-        asking = bool(self._doomed)
-        for widget in (self.question, self.really, self.keep):
+        asking = bool(self._ids_to_delete)
+        for widget in (self.question, self.confirm, self.cancel):
             widget.setVisible(asking)
         for button in (self.restore, self.delete, self.delete_all):
             button.setVisible(not asking)
-            button.setEnabled(bool(self.chosen()) or (button is self.delete_all and bool(self.list.count())))
+            button.setEnabled(bool(self.selected_ids()) or (button is self.delete_all and bool(self.list.count())))
 
     def _button(self, work: Callable[[], None]) -> QPushButton:
         button = QPushButton(self)
@@ -168,7 +172,7 @@ class BinDialog(Live, QDialog):
         row.addWidget(self.restore)
         row.addWidget(self.question, 1)
         row.addStretch(0)
-        for button in (self.delete, self.delete_all, self.keep, self.really):
+        for button in (self.delete, self.delete_all, self.cancel, self.confirm):
             row.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SIZES.gap_l, SIZES.gap_l, SIZES.gap_l, SIZES.gap_l)
@@ -178,6 +182,6 @@ class BinDialog(Live, QDialog):
         layout.addLayout(row)
 
 
-def _when(moment: float, now: float) -> str:
-    left = max(0, round((moment + KEEP_DELETED_SECONDS - now) / DAY))
-    return tr_n("kept for {n} more day", "kept for {n} more days", left)
+def _days_left(moment: float, now: float) -> str:
+    days = max(0, round((moment + KEEP_DELETED_SECONDS - now) / DAY))
+    return tr_n("kept for {n} more day", "kept for {n} more days", days)

@@ -1,4 +1,4 @@
-"""The list of chats as a view on rows: selects many, renames in place, takes drags into folders, has their menus."""
+"""View of the chat list: selects many rows, renames in place, accepts drags into folders, has context menus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.commands.commands import keys_in, meant
+from app.commands.commands import focus_action, keys_in
 from app.look.live import Live
 from app.look.theme import SIZES
 from app.sidebar.chat_rows import INDENT, ChatModel, Index, Row
@@ -28,59 +28,63 @@ from app.words import tr, tr_n
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
-    """What an action's `data` says: what is to be done, with which chats or folder, and what else there is to say; as
-    ChatModel's `asked`. `edit_name` lets the user type another name in place."""
+class MenuAction:
+    """Action of a menu's entry, with the arguments of `ChatModel.action_requested`.
+
+    The action `edit_name`, which lets the user rename in place, is done by the list itself.
+    """
 
     name: str
     ids: list[str]
     value: object = None
 
 
-class _Menu(QMenu):
-    """`triggered` carries an action with a Verb."""
+class _ActionMenu(QMenu):
+    """Menu whose `triggered` carries a QAction with a MenuAction as its data."""
 
-    def offer(self, words: str, verb: Verb, keys: Sequence[str] = ()) -> None:
-        """The list itself hears the keys."""
+    def add_action(self, words: str, menu_action: MenuAction, keys: Sequence[str] = ()) -> None:
+        """Append an entry; `keys` are only shown, because the list handles them itself."""
         action = self.addAction(words)
-        action.setData(verb)
+        action.setData(menu_action)
         action.setShortcuts([QKeySequence(key) for key in keys])
 
 
 def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[Row]) -> QMenu:
-    """The menu of the chats `rows`, `row` being the one that was clicked."""
-    menu, ids = _Menu(parent), [each.id for each in rows]
+    """Return the context menu of the selected chats `rows`; `row` is the one that was clicked."""
+    menu, ids = _ActionMenu(parent), [each.id for each in rows]
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     if len(ids) == 1:
-        menu.offer(tr("Rename"), Verb("edit_name", ids), keys_in("list", "rename"))
-    menu.offer(tr("Unpin") if row.pinned else tr("Pin"), Verb("unpin" if row.pinned else "pin", ids))
-    into = _Menu(menu)
-    into.setTitle(tr("Move to folder"))
-    menu.addMenu(into)
+        menu.add_action(tr("Rename"), MenuAction("edit_name", ids), keys_in("list", "rename"))
+    menu.add_action(tr("Unpin") if row.pinned else tr("Pin"), MenuAction("unpin" if row.pinned else "pin", ids))
+    folders_menu = _ActionMenu(menu)
+    folders_menu.setTitle(tr("Move to folder"))
+    menu.addMenu(folders_menu)
     for folder in folders:
-        into.offer(folder.text.replace("&", "&&"), Verb("move", ids, folder.id))
+        folders_menu.add_action(folder.text.replace("&", "&&"), MenuAction("move", ids, folder.id))
     if folders:
-        into.addSeparator()
-    into.offer(tr("New folder…"), Verb("new_folder", ids))
+        folders_menu.addSeparator()
+    folders_menu.add_action(tr("New folder…"), MenuAction("new_folder", ids))
     if any(each.folder_id is not None for each in rows):
-        menu.offer(tr("Remove from folder"), Verb("move", ids))
+        menu.add_action(tr("Remove from folder"), MenuAction("move", ids))
     menu.addSeparator()
-    menu.offer(tr("Export…"), Verb("export", ids))
+    menu.add_action(tr("Export…"), MenuAction("export", ids))
     menu.addSeparator()
-    menu.offer(tr_n("Delete", "Delete {n} chats", len(ids)), Verb("delete", ids), keys_in("list", "delete"))
+    menu.add_action(tr_n("Delete", "Delete {n} chats", len(ids)), MenuAction("delete", ids), keys_in("list", "delete"))
     return menu
 
 
 def folder_menu(parent: QWidget, row: Row) -> QMenu:
-    menu = _Menu(parent)
+    menu = _ActionMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.offer(tr("Rename"), Verb("edit_name", [row.id]), keys_in("list", "rename"))
-    menu.offer(tr("Delete folder, keep its chats"), Verb("delete_folder", [row.id]), keys_in("list", "delete"))
+    menu.add_action(tr("Rename"), MenuAction("edit_name", [row.id]), keys_in("list", "rename"))
+    menu.add_action(
+        tr("Delete folder, keep its chats"), MenuAction("delete_folder", [row.id]), keys_in("list", "delete")
+    )
     return menu
 
 
 class RowDelegate(QStyledItemDelegate):
-    """Knows how far a row is set in, and what the field is called in which it is renamed."""
+    """Painter of a row with its indent; also names the field for a new name, for screen readers."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, self._moved(option, index), index)
@@ -100,19 +104,19 @@ class RowDelegate(QStyledItemDelegate):
 
 
 class ChatList(Live, QListView):
-    """`asked` is that of its model.
+    """List of chats and folders; `action_requested` is that of its model.
 
-    F2 renames, Delete deletes, Enter, Left and Right fold a folder.
+    F2 renames, Delete deletes; Enter, Left and Right collapse and expand a folder.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows = ChatModel()
-        self.asked = self.rows.asked
+        self.action_requested = self.rows.action_requested
         self._folders: Sequence[Row] = ()
-        self._waiting: tuple[Sequence[Row], str] | None = None
-        self._filling = False
-        self._open = ""  # the id of the open chat
+        self._postponed: tuple[Sequence[Row], str] | None = None
+        self._selecting_itself = False
+        self._open_id = ""  # the id of the open chat
         self.setObjectName("chats")
         self.setModel(self.rows)
         self.setItemDelegate(RowDelegate(self))
@@ -125,55 +129,57 @@ class ChatList(Live, QListView):
         self.setDefaultDropAction(Qt.DropAction.MoveAction)
         self.setUniformItemSizes(True)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.selectionModel().selectionChanged.connect(self._chosen)
+        self.selectionModel().selectionChanged.connect(self._selection_changed)
         self.clicked.connect(self._clicked)
-        self.customContextMenuRequested.connect(self._menu)
+        self.customContextMenuRequested.connect(self._show_menu)
         self.apply_look()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Chats"))
-        self.viewport().update()  # the days have names in the user's language
+        self.viewport().update()  # repaint the headings in the new language
 
     def restyle(self) -> None:
         self.doItemsLayout()
 
     def show_chats(self, rows: Sequence[Row], folders: Sequence[Row], current: str) -> None:
-        """List the rows; `folders` are all there are, `current` is the id of the chat that is open."""
+        """List the rows; `folders` are all folders, `current` is the id of the open chat."""
         self._folders = folders
         self._show_rows(rows, current)
 
     def _show_rows(self, rows: Sequence[Row], current: str) -> None:
-        """The selection and the place stay. A name that is being typed is waited for."""
+        """Show the rows and keep the selection and the scroll position; wait while a name is being edited."""
         if self.state() == QAbstractItemView.State.EditingState:
-            self._waiting = (rows, current)
+            self._postponed = (rows, current)
             return
         listed, at = {row.id for row in rows}, self.verticalScrollBar().value()
-        chosen, self._open = [id for id in self.selected_chats() if id in listed], current
+        chosen, self._open_id = [id for id in self.selected_chats() if id in listed], current
         focus = self.current_row()
-        self._filling = True
-        self.rows.show(rows)
+        self._selecting_itself = True
+        self.rows.show_rows(rows)
         self.select(chosen if len(chosen) > 1 else [current], focus.id if focus and focus.kind == "folder" else current)
-        self._filling = False
+        self._selecting_itself = False
         self.verticalScrollBar().setValue(at)
 
     def select(self, ids: Sequence[str], current: str) -> None:
-        """Select the chats `ids` and nothing else; `current` is the chat or folder with the focus."""
+        """Select only the chats `ids`, and give the focus to the chat or folder `current`."""
         model, wanted, chosen = self.selectionModel(), set(ids), QItemSelection()
         for selected, span in groupby(enumerate(self.rows.rows), lambda pair: pair[1].id in wanted):
             numbers = [number for number, _ in span] if selected else []
             if numbers:
                 chosen.append(QItemSelectionRange(self.rows.index(numbers[0]), self.rows.index(numbers[-1])))
-        at = next((number for number, row in enumerate(self.rows.rows) if row.id and row.id == current), None)
-        if at is not None:
-            model.setCurrentIndex(self.rows.index(at), model.SelectionFlag.NoUpdate)
+        current_number = next(
+            (number for number, row in enumerate(self.rows.rows) if row.id and row.id == current), None
+        )
+        if current_number is not None:
+            model.setCurrentIndex(self.rows.index(current_number), model.SelectionFlag.NoUpdate)
         model.select(chosen, model.SelectionFlag.ClearAndSelect)
 
     def selected_chats(self) -> list[str]:
-        """The ids of the selected chats, in the order of the list."""
+        """Return the ids of the selected chats, in the order of the list."""
         return [row.id for row in self.selected_rows()]
 
     def selected_rows(self) -> list[Row]:
-        """Those of chats, in their order."""
+        """Return the selected rows of chats, in the order of the list."""
         selection = self.selectionModel().selection()
         spans = sorted((span.top(), span.bottom()) for span in map(selection.at, range(selection.size())))
         rows = (row for first, last in spans for row in self.rows.rows[first : last + 1])
@@ -186,35 +192,35 @@ class ChatList(Live, QListView):
         return self.rows.rows[index.row()] if index.isValid() else None
 
     def rename(self, id: str) -> None:
-        """Let the user type another name in place."""
+        """Let the user edit the name of this chat or folder in place."""
         for number, row in enumerate(self.rows.rows):
             if row.id == id:
                 self.edit(self.rows.index(number))
                 return
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        row, name = self.current_row(), meant(event, "list")
+        row, name = self.current_row(), focus_action(event, "list")
         folder = row if row is not None and row.kind == "folder" else None
         if name == "delete":
             self._delete(folder)
         elif folder is not None and (name == "open" or event.key() == Qt.Key.Key_Space):
-            self.asked.emit("fold", [folder.id], not folder.folded)
+            self.action_requested.emit("fold", [folder.id], not folder.folded)
         elif folder is not None and name in ("fold", "unfold"):
-            self.asked.emit("fold", [folder.id], name == "fold")
+            self.action_requested.emit("fold", [folder.id], name == "fold")
         elif row is not None and name == "open":
-            self.asked.emit("open", [row.id], None)
+            self.action_requested.emit("open", [row.id], None)
         else:
             super().keyPressEvent(event)
 
     def _delete(self, folder: Row | None) -> None:
-        """The selected chats; the folder that has the focus, where there are none."""
+        """Request the deletion of the selected chats; if there are none, of the folder with the focus."""
         chosen = self.selected_chats()
         if chosen:
-            self.asked.emit("delete", chosen, None)
+            self.action_requested.emit("delete", chosen, None)
         elif folder is not None:
-            self.asked.emit("delete_folder", [folder.id], None)
+            self.action_requested.emit("delete_folder", [folder.id], None)
 
-    def _menu(self, at: QPoint) -> None:
+    def _show_menu(self, at: QPoint) -> None:
         row = self.row_at(self.indexAt(at))
         if row is None or row.kind == "heading":
             return
@@ -224,43 +230,43 @@ class ChatList(Live, QListView):
             chosen = self.selected_rows()
             rows = chosen if row.id in [each.id for each in chosen] else [row]
             menu = chat_menu(self, row, rows, self._folders)
-        menu.triggered.connect(self._ask)
+        menu.triggered.connect(self._menu_triggered)
         menu.popup(self.viewport().mapToGlobal(at))
 
-    def _ask(self, action: QAction) -> None:
-        """For what an entry of the menus says."""
-        verb: Verb = action.data()
-        if verb.name == "edit_name":
-            self.rename(verb.ids[0])
+    def _menu_triggered(self, action: QAction) -> None:
+        """Request the action of the triggered menu entry."""
+        menu_action: MenuAction = action.data()
+        if menu_action.name == "edit_name":
+            self.rename(menu_action.ids[0])
         else:
-            self.asked.emit(verb.name, verb.ids, verb.value)
+            self.action_requested.emit(menu_action.name, menu_action.ids, menu_action.value)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.RightButton:  # a menu is asked for, no chat
+        if event.button() == Qt.MouseButton.RightButton:  # it opens the menu and must not open the chat
             return
         if self.indexAt(event.position().toPoint()).isValid():
             super().mousePressEvent(event)
-        else:  # beside the chats: none of many, but the open one stays marked
-            self._filling = True
-            self.select([self._open], self._open)
-            self._filling = False
+        else:  # beside the chats: deselect all of them but the open one
+            self._selecting_itself = True
+            self.select([self._open_id], self._open_id)
+            self._selecting_itself = False
 
     def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
         super().closeEditor(editor, hint)
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self._show_rows(*waiting)
+        postponed, self._postponed = self._postponed, None
+        if postponed is not None:
+            self._show_rows(*postponed)
 
     def _clicked(self, index: QModelIndex) -> None:
         row = self.row_at(index)
         if row is not None and row.kind == "folder" and not _choosing_many():
-            self.asked.emit("fold", [row.id], not row.folded)
+            self.action_requested.emit("fold", [row.id], not row.folded)
 
-    def _chosen(self) -> None:
+    def _selection_changed(self) -> None:
         row = self.current_row()
         chosen = self.selected_chats()
-        if not self._filling and not _choosing_many() and row is not None and chosen == [row.id]:
-            self.asked.emit("open", [row.id], None)
+        if not self._selecting_itself and not _choosing_many() and row is not None and chosen == [row.id]:
+            self.action_requested.emit("open", [row.id], None)
 
 
 def _choosing_many() -> bool:

@@ -1,4 +1,4 @@
-"""The rows of the list of chats: pinned ones, folders, days; and the same as Qt asks for them."""
+"""Rows of the chat list: pinned chats, folders, days; and the Qt model of these rows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ Flag = Qt.ItemFlag
 PINNED = mark("Pinned")
 
 
-class Row(NamedTuple):  # thousands are made at each change of a list: a dataclass takes three times as long
-    """`id` is the chat's or the folder's; `folder_id` the folder that a chat dropped here goes into, None for none.
+class Row(NamedTuple):  # each change creates thousands; a dataclass takes three times as long
+    """Row of the chat list: a heading, a folder or a chat.
 
-    `chats` is how many chats a folder has; `indent` how many levels the row is set in.
+    `id` is the chat's or the folder's; `folder_id` is the folder that receives a chat dropped on the row, None for no
+    folder. `chats` is the number of chats in a folder; `indent` the number of levels that the row is indented.
     """
 
     kind: Literal["heading", "folder", "chat"]
@@ -38,7 +39,7 @@ class Row(NamedTuple):  # thousands are made at each change of a list: a datacla
 
 
 def rows_of(chats: Iterable[Chat], folders: Sequence[Folder], now: float) -> list[Row]:
-    """`chats` come the latest first. Every chat has one row, or none if it lies in a folded folder."""
+    """Return the rows for `chats`, which come the latest first; a chat in a collapsed folder has none."""
     chats = list(chats)
     pinned = sorted((chat for chat in chats if chat.pinned_at), key=lambda chat: -(chat.pinned_at or 0))
     known = {folder.id for folder in folders}
@@ -72,24 +73,27 @@ def _row(chat: Chat, folder_id: str | None = None, pinned: bool = False) -> Row:
 
 
 class ChatModel(QAbstractListModel):
-    """`rows` as Qt asks for them. `asked` carries what is to be done, the ids of chats or of one folder, and what else
-    there is to say of it:
+    """Qt model of `rows`; `action_requested` carries an action, the ids of chats or of one folder, and a value.
 
-    `open`, `delete`, `export`, `pin`, `unpin` and `new_folder` nothing; `move` the folder's id, None for none;
-    `rename` and `rename_folder` the new name; `fold` True to fold, False to unfold; `delete_folder` nothing."""
+    The value of `move` is the folder's id, None for no folder; of `rename` and `rename_folder` the new name; of `fold`
+    True to collapse, False to expand. The actions `open`, `delete`, `export`, `pin`, `unpin`, `new_folder` and
+    `delete_folder` have none.
+    """
 
-    asked = Signal(str, list, object)
+    action_requested = Signal(str, list, object)
 
     def __init__(self) -> None:
         super().__init__()
         self.rows: Sequence[Row] = []
 
-    def show(self, rows: Sequence[Row]) -> tuple[int, int]:
-        """Put `rows` in place of those there are. Returns the first and the one after the last that are not as before:
-        in thousands of chats, only what has changed is taken out and put in."""
+    def show_rows(self, rows: Sequence[Row]) -> tuple[int, int]:
+        """Replace the rows, and return the first row that differs and the one after the last.
+
+        Only the rows between them are removed and inserted, because there may be thousands.
+        """
         old, most = self.rows, min(len(self.rows), len(rows))
-        head = next((at for at in range(most) if old[at] != rows[at]), most)
-        tail = next((at for at in range(most - head) if old[-1 - at] != rows[-1 - at]), most - head)
+        head = next((number for number in range(most) if old[number] != rows[number]), most)
+        tail = next((number for number in range(most - head) if old[-1 - number] != rows[-1 - number]), most - head)
         if len(old) > head + tail:
             self.beginRemoveRows(QModelIndex(), head, len(old) - tail - 1)
             self.rows = [*old[:head], *old[len(old) - tail :]]
@@ -110,7 +114,7 @@ class ChatModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole and row.kind == "chat":
             return row.text.replace("&", "&amp;").replace("<", "&lt;")
         if role == Qt.ItemDataRole.AccessibleTextRole and row.kind == "folder":
-            return _spoken(row)
+            return _folder_text(row)
         if role == Qt.ItemDataRole.DecorationRole and row.kind == "folder":
             return icon("right" if row.folded else "chevron", theme().soft)
         if role == Qt.ItemDataRole.FontRole:
@@ -120,8 +124,8 @@ class ChatModel(QAbstractListModel):
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.EditRole and str(value) != row.text:
-            self.asked.emit("rename_folder" if row.kind == "folder" else "rename", [row.id], str(value))
-        return False  # the list is shown again when the name is stored
+            self.action_requested.emit("rename_folder" if row.kind == "folder" else "rename", [row.id], str(value))
+        return False  # the controller shows the rows again after storing the name
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid() or self.rows[index.row()].kind == "heading":
@@ -141,17 +145,17 @@ class ChatModel(QAbstractListModel):
     def supportedDropActions(self) -> Qt.DropAction:
         return Qt.DropAction.MoveAction
 
-    def canDropMimeData(self, data: QMimeData, _action: Qt.DropAction, _row: int, _column: int, _at: Index) -> bool:
+    def canDropMimeData(self, data: QMimeData, _action: Qt.DropAction, _row: int, _column: int, _index: Index) -> bool:
         return data.hasFormat(MIME)
 
-    def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, at: Index) -> bool:
-        place = at.row() if at.isValid() else row
-        folder_id = self.rows[place].folder_id if 0 <= place < len(self.rows) else None
-        self.asked.emit("move", bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
-        return False  # nothing is taken out of the list here
+    def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, index: Index) -> bool:
+        target = index.row() if index.isValid() else row
+        folder_id = self.rows[target].folder_id if 0 <= target < len(self.rows) else None
+        self.action_requested.emit("move", bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
+        return False  # else Qt would remove the dragged rows
 
 
-def _spoken(row: Row) -> str:
+def _folder_text(row: Row) -> str:
     chats = tr_n("{n} chat", "{n} chats", row.chats)
     if row.folded:
         return tr("Folder {name}, {chats}, collapsed", name=row.text, chats=chats)

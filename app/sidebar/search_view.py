@@ -1,4 +1,4 @@
-"""The search in chats: its field, what searches off the window's thread, and the list of what was found."""
+"""Search in all chats: the field, the runner that searches in the background, and the list of hits."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ from app.commands.commands import with_keys
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.services.background import Background
-from app.store.search import Hit, Search
+from app.store.message_search import Hit, Search
 from app.words import tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
 Index = QModelIndex | QPersistentModelIndex
 HIT = Qt.ItemDataRole.UserRole
-LINES = 2  # of the snippet
+LINES = 2  # lines of the snippet
 
 
 class SearchField(Live, QLineEdit):
-    """With a button that clears it."""
+    """Line for the words to search for, with a button that clears it."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("search")
-        self._clear = QToolButton(self)  # not an action of the line: Qt puts its icon below the middle of a styled one
+        self._clear = QToolButton(self)  # not a QAction: Qt misplaces its icon in a styled line
         self._clear.setProperty("kind", "small")
         self._clear.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Esc does the same
         self._clear.setCursor(Qt.CursorShape.ArrowCursor)
@@ -92,8 +92,10 @@ class SearchField(Live, QLineEdit):
 
 
 class SearchRunner(QObject):
-    """Searches while the user types: the latest words win. `found` carries the hits for the words that were asked for
-    last, `failed` why there are none."""
+    """Runner of searches in the background while the user types; a new search interrupts the one before.
+
+    Signals: `found` carries the hits of the last search, `failed` the Failure that ended it.
+    """
 
     found = Signal(list)
     failed = Signal(object)
@@ -102,11 +104,11 @@ class SearchRunner(QObject):
         super().__init__(parent)
         self._search = search
         self._background = Background(self)
-        self._wanted: str | None = None
+        self._next_text: str | None = None
 
-    def look(self, text: str) -> None:
-        """Search for `text`; what is still searched for is given up."""
-        self._wanted = text
+    def search(self, text: str) -> None:
+        """Search for `text`, and interrupt a search that is still running."""
+        self._next_text = text
         if self._background.running:
             self._search.interrupt()
         else:
@@ -118,17 +120,17 @@ class SearchRunner(QObject):
         self._search.close()
 
     def _begin(self) -> None:
-        text, self._wanted = self._wanted or "", None
-        self._background.run(lambda: self._search.search(text), self._tell, self._fail)
+        text, self._next_text = self._next_text or "", None
+        self._background.run(lambda: self._search.search(text), self._searched, self._search_failed)
 
-    def _tell(self, hits: list[Hit]) -> None:
-        if self._wanted is None:
+    def _searched(self, hits: list[Hit]) -> None:
+        if self._next_text is None:
             self.found.emit(hits)
         else:
             self._begin()
 
-    def _fail(self, failure: Failure) -> None:
-        if self._wanted is not None:  # it was interrupted
+    def _search_failed(self, failure: Failure) -> None:
+        if self._next_text is not None:  # a newer search has interrupted this one
             self._begin()
         else:
             log.warning("%s (%s)", failure, failure.detail)
@@ -136,7 +138,7 @@ class SearchRunner(QObject):
 
 
 class HitModel(QAbstractListModel):
-    """`hits` as Qt asks for them."""
+    """Qt model of `hits`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,7 +162,7 @@ class HitModel(QAbstractListModel):
 
 
 class HitDelegate(QStyledItemDelegate):
-    """Paints the title and up to two lines of the message; text of any kind is plain."""
+    """Painter of a hit: the title and up to two lines of the message, as plain text whatever its format."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         hit: Hit = index.data(HIT)
@@ -172,8 +174,8 @@ class HitDelegate(QStyledItemDelegate):
         inside = QRectF(option.rect).adjusted(SIZES.gap, SIZES.gap_s, -SIZES.gap, -SIZES.gap_s)
         title_height = _height(SIZES.label)
         if hit.message_id is None:
-            around = (inside.height() - LINES * title_height) / 2
-            _draw(painter, inside.adjusted(0, around, 0, 0), hit.snippet, hit.marks, SIZES.label, theme().ink, LINES)
+            margin = (inside.height() - LINES * title_height) / 2
+            _draw(painter, inside.adjusted(0, margin, 0, 0), hit.snippet, hit.marks, SIZES.label, theme().ink, LINES)
             return
         title = QRectF(inside.topLeft(), QSize(int(inside.width()), title_height).toSizeF())
         _draw(painter, title, hit.title, (), SIZES.label, theme().ink, 1)
@@ -184,7 +186,10 @@ class HitDelegate(QStyledItemDelegate):
 
 
 class HitList(Live, QListView):
-    """`opened` carries a Hit; Enter and a click open. Up from the first one is left to what stands above."""
+    """List of hits; Enter or a click opens one, and `opened` carries it.
+
+    Up on the first hit is left to the parent, which moves the focus to the search field.
+    """
 
     opened = Signal(object)
 
@@ -213,7 +218,7 @@ class HitList(Live, QListView):
             self.setCurrentIndex(self.hits.index(0))
 
     def open(self) -> None:
-        """Open the chosen one."""
+        """Emit the current hit as opened."""
         index = self.currentIndex()
         if index.isValid():
             self.opened.emit(self.hits.hits[index.row()])
@@ -240,7 +245,7 @@ def _height(size: int) -> int:
 def _draw(  # noqa: PLR0913
     painter: QPainter, place: QRectF, text: str, marks: Sequence[tuple[int, int]], size: int, colour: str, lines: int
 ) -> None:
-    """`text` in `place`, `marks` of it on the colour of a selection; what does not fit into `lines` ends in "…"."""
+    """Draw `text` in `place` over up to `lines` lines, the last one elided, with `marks` highlighted as a selection."""
     places = [(_units(text[:start]), _units(text[:end])) for start, end in marks]
     painter.save()
     painter.setClipRect(place)
@@ -269,7 +274,7 @@ def _draw(  # noqa: PLR0913
 
 
 def _units(text: str) -> int:
-    """The length for Qt, which counts a character beyond U+FFFF as two."""
+    """Return the text's length in UTF-16 units, in which Qt counts: a character beyond U+FFFF is two."""
     return len(text.encode("utf-16-le")) // 2
 
 

@@ -1,4 +1,4 @@
-"""New chat, the search field, and below them the list of chats or what was found. Knows only what it is shown."""
+"""The sidebar: New chat, the search field, and below them the chat list or the hits. Knows only what it is shown."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.sidebar.chat_list import ChatList
 from app.sidebar.chat_rows import Row
-from app.sidebar.search import HitList, SearchField
-from app.store.search import Hit
+from app.sidebar.search_view import HitList, SearchField
+from app.store.message_search import Hit
 from app.words import tr
 
 
 class TaskLine(Live, QWidget):
-    """How far an import or export has come, with a button that stops it. Hidden while there is nothing to say."""
+    """Line with the progress of an import or export, and a button that stops it. Hidden while nothing runs."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,8 +44,8 @@ class TaskLine(Live, QWidget):
         self.apply_look()
         self.hide()
 
-    def tell(self, sentence: str) -> None:
-        """An empty sentence ends it."""
+    def show_text(self, sentence: str) -> None:
+        """Show the sentence; "" hides the line."""
         self.text.setText(sentence)
         self.setVisible(bool(sentence))
 
@@ -58,7 +58,7 @@ class TaskLine(Live, QWidget):
 
 
 class Sidebar(Live, QFrame):
-    """`list`, `field` and `hits` tell what is done in them; the other buttons are commands."""
+    """Left part of the window; `list`, `field` and `hits` have the signals, the other buttons trigger commands."""
 
     def __init__(self, commands: CommandSet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,8 +69,8 @@ class Sidebar(Live, QFrame):
         self.field = SearchField(self)
         self.list = ChatList(self)
         self.hits = HitList(self)
-        self.empty = self._words()
-        self.nothing = self._words()
+        self.empty = self._message_label()
+        self.nothing = self._message_label()
         self.bin_button = QPushButton(self)
         self.bin_button.setProperty("kind", "quiet")
         self.bin_button.clicked.connect(commands.actions["bin"].trigger)
@@ -78,24 +78,24 @@ class Sidebar(Live, QFrame):
         self.task = TaskLine(self)
         self._in_bin = 0
         self._layout()
-        self.field.textChanged.connect(self._typed)
+        self.field.textChanged.connect(self._search_changed)
         self.field.returnPressed.connect(self.hits.open)
         self.apply_look()
 
     # --- what is shown ----------------------------------------------------------------------------------------------
 
     def show_chats(self, rows: Sequence[Row], folders: Sequence[Row], current: str) -> None:
-        """List the rows; `folders` are all there are, `current` is the id of the chat that is open."""
+        """List the rows; `folders` are all folders, `current` is the id of the open chat."""
         self.list.show_chats(rows, folders, current)
         self._show_page()
 
     def show_hits(self, hits: Sequence[Hit]) -> None:
-        """What was found for the words in the field."""
+        """Show the hits for the words in the search field."""
         self.hits.show_hits(hits)
         self._show_page()
 
     def show_bin(self, count: int) -> None:
-        """So many chats can be restored."""
+        """Show the button of the recently deleted chats with their number; hide it if there are none."""
         self._in_bin = count
         self.bin_button.setVisible(bool(count))
         self.bin_button.setText(tr("Recently deleted ({count})", count=count))
@@ -105,11 +105,11 @@ class Sidebar(Live, QFrame):
         return bool(self.field.text().strip())
 
     def titles(self) -> list[str]:
-        """What the list shows, without days and folders."""
+        """Return the titles of the listed chats, without headings and folders."""
         return [row.text for row in self.list.rows.rows if row.kind == "chat"]
 
     def ids(self) -> list[str]:
-        """The chats of `titles`, without those in folded folders."""
+        """Return the ids of the listed chats; chats in collapsed folders are not listed."""
         return [row.id for row in self.list.rows.rows if row.kind == "chat"]
 
     # --- what the user does -----------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Sidebar(Live, QFrame):
         self.field.selectAll()
 
     def leave_search(self) -> bool:
-        """Show the chats again; False if no search is shown."""
+        """End the search and show the chats again; return False if no search is shown."""
         if not self.searching:
             return False
         self.field.clear()
@@ -127,7 +127,7 @@ class Sidebar(Live, QFrame):
         return True
 
     def rename(self, id: str) -> None:
-        """Let the user type another name for the chat or folder in place."""
+        """Let the user edit the name of this chat or folder in the list."""
         self.leave_search()
         self.list.rename(id)
 
@@ -139,7 +139,10 @@ class Sidebar(Live, QFrame):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """What the field and the lists have no use for: Up and Down go from one to the other, Esc leaves the search."""
+        """Handle keys that the field and the lists ignore.
+
+        Up and Down move the focus between the field and the hits, Esc ends the search.
+        """
         if event.key() == Qt.Key.Key_Down and self.field.hasFocus():
             self.hits.setFocus()
         elif event.key() == Qt.Key.Key_Up and self.hits.hasFocus():
@@ -164,7 +167,7 @@ class Sidebar(Live, QFrame):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _typed(self, text: str) -> None:
+    def _search_changed(self, text: str) -> None:
         if not text.strip():
             self._show_page()
 
@@ -174,7 +177,7 @@ class Sidebar(Live, QFrame):
         else:
             self._stack.setCurrentWidget(self.list if self.list.rows.rows else self.empty)
 
-    def _words(self) -> QLabel:
+    def _message_label(self) -> QLabel:
         label = QLabel(self)
         label.setObjectName("empty")
         label.setWordWrap(True)

@@ -1,1 +1,1 @@
-"""The chats that are open, and what is written of them: between the store and what the user sees. Knows no Qt."""
+"""Open chats, their messages and the engine's state, between store and widgets; imports `store` and below, no Qt."""

@@ -1,6 +1,4 @@
-"""What is known of an answer beside its text, stored with it and told below it: numbers of its making, and its sources.
-
-Knows no Qt."""
+"""Facts about an answer that are stored with it and shown below it: statistics and sources. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ from engine.protocol import Statistics
 # --- the numbers ------------------------------------------------------------------------------------------------------
 
 
-def packed(statistics: Statistics) -> str:
+def statistics_to_json(statistics: Statistics) -> str:
     return msgspec.json.encode(statistics).decode()
 
 
-def unpacked(text: str) -> Statistics | None:
-    """None where there are none, or they come from a file that says something else."""
+def statistics_from_json(text: str) -> Statistics | None:
+    """Return the statistics; None if there are none or the text, from a damaged file, has another form."""
     try:
         return msgspec.json.decode(text, type=Statistics) if text else None
     except (msgspec.DecodeError, msgspec.ValidationError):
@@ -31,7 +29,7 @@ def unpacked(text: str) -> Statistics | None:
 
 
 def continued(before: Statistics | None, after: Statistics) -> Statistics:
-    """Of the whole answer, when `after` is what was added to what `before` tells of."""
+    """Return the statistics of a whole answer from those of its beginning and of its continuation."""
     if before is None:
         return after
     return replace(
@@ -43,11 +41,11 @@ def continued(before: Statistics | None, after: Statistics) -> Statistics:
 
 
 def facts_of(message: ChatMessage) -> list[str]:
-    """Lines for the tool tip and the menu of the message."""
+    """Return lines about the message for its tool tip and menu: time, model, speed, prompt."""
     lines = [f"{datetime.fromtimestamp(message.created_at):%Y-%m-%d %H:%M}"]
     if message.model:
         lines.append(message.model)
-    numbers = unpacked(message.statistics)
+    numbers = statistics_from_json(message.statistics)
     if numbers is None:
         return lines
     tokens = tr_n("{n} token", "{n} tokens", numbers.decode_tokens)
@@ -71,7 +69,10 @@ def facts_of(message: ChatMessage) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`parts` count from 1, there are `total`; `pages` are those that the parts lie on, empty for a file without."""
+    """The parts of one file that an answer is from.
+
+    `parts` count from 1 and there are `total`; `pages` are those that the parts lie on, empty for a file without pages.
+    """
 
     name: str
     parts: tuple[int, ...]
@@ -80,13 +81,13 @@ class Source:
 
 
 def sources_of(attachments: Iterable[Attachment]) -> str:
-    """JSON of what is sent in parts, empty where everything is sent as a whole."""
+    """Return JSON of the files that are sent in parts; "" if all files are sent whole."""
     sources = [_source(attachment) for attachment in attachments if attachment.sent is not None]
     return msgspec.json.encode(sources).decode() if sources else ""
 
 
 def sources_line(packed: str) -> str:
-    """The footer: `From report.pdf: parts 3, 7, 12 of 40 (pages 4–5)`, a line for each file."""
+    """Return the footer below an answer: `From report.pdf: parts 3, 7, 12 of 40 (pages 4–5)`, a line for each file."""
     if not packed:
         return ""
     try:

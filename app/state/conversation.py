@@ -1,7 +1,7 @@
-"""One chat while it is open: what a send, a piece of text, an end or a failure does to its messages and the store.
+"""One chat while it is open: how sending, pieces of an answer, its end or a failure change the messages and the store.
 
-Knows neither windows nor the engine's process. Storing never stops a chat: what cannot be stored stays in memory, is
-tried again with the next write, and `not_saved` tells the reason once.
+Knows neither windows nor the engine's process. A failed write never stops a chat: what cannot be stored stays in memory
+and is written again with the next write, and `not_saved` gives the reason once.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ from typing import Any, Literal
 
 from app.attachments.attachment import Attachment
 from app.events import Event
-from app.state.answer_facts import continued, packed, sources_of, unpacked
+from app.state.answer_facts import continued, sources_of, statistics_from_json, statistics_to_json
 from app.state.draft import MessageDraft
-from app.state.prompt import prompt_of, turns_to_free, with_draft, without_oldest
+from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
 from app.store.chat_store import ChatStore
 from app.store.tree import Tree, chosen_from
-from app.words import Saying, mark, tr, worded
+from app.words import UiText, mark, tr, worded
 from common.failures import Failure
-from common.reasoning import Kind, open_sections
-from common.sentences import Sentence, stored
+from common.reasoning import PieceKind, open_sections
+from common.sentences import Sentence, encode_sentence
 from engine.protocol import Message, Remedy, Statistics
 
-# A second is promised: to it come the quarter until somebody looks again (app.wiring), and a busy computer's delays.
+# The promise is that at most one second of an answer is lost: up to 0.25 s until the next tick (app.wiring) and the
+# delays of a busy computer are added to this.
 CHECKPOINT_SECONDS = 0.4
 GOES_ON = mark("You can go on chatting, but what is not saved is lost when you close the window.")
 Phase = Literal["idle", "waiting", "reading", "answering"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How far the prompt is read, in tokens; `seconds_left` is None until there is a rate to tell it from."""
+class PromptProgress:
+    """Progress of prefill in tokens; `seconds_left` is None until there is a rate to estimate it from."""
 
     done: int
     total: int
@@ -43,21 +44,21 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What `Conversation.delete` took away: the messages' ids, and the last message shown before."""
+    """The result of `Conversation.delete`: the ids of the deleted messages, and the last message shown before."""
 
     ids: tuple[str, ...]
     leaf: str
 
 
 class ThoughtTimer:
-    """How long a model thinks before it answers, by a `clock` that gives seconds and the pieces of the answer."""
+    """Timer of how long a model thinks before it answers, driven by the pieces of the answer; `clock` gives seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.resume("", None)
 
     def resume(self, text: str, seconds: float | None) -> None:
-        """Go on with what was measured of an answer's beginning."""
+        """Continue from the text of an answer's beginning and the seconds of thought measured so far."""
         sections = open_sections(text)
         self._thinking = sections.thinking
         self._thought = any(section.thought for section in sections.all)
@@ -65,8 +66,8 @@ class ThoughtTimer:
         self._first: float | None = None
         self._last = 0.0
 
-    def take(self, kind: Kind) -> None:
-        """A piece of the answer has come."""
+    def add_piece(self, kind: PieceKind) -> None:
+        """Add the time since the last piece to the thought, if the model was thinking."""
         now = self._clock()
         if self._first is None:
             self._first = self._last = now
@@ -76,22 +77,23 @@ class ThoughtTimer:
             self._thinking = self._thought = True
         elif kind == "closed":
             self._thinking = False
-        elif kind == "unopened":  # only its end shows that all of it was one
+        elif kind == "unopened":  # only the end mark shows that all text so far was a thought
             self._seconds, self._thought = now - self._first, True
         self._last = now
 
     @property
     def seconds(self) -> float | None:
-        """None where nothing was thought."""
+        """Seconds of thought; None if the model did not think."""
         return self._seconds if self._thought else None
 
 
 class ConversationEvents:
-    """What a conversation tells of itself, and `OpenChats` of all of them.
+    """The events of a conversation; `OpenChats` emits those of all open conversations.
 
-    `branch_changed`: other messages are shown now, or have other siblings; `phase_changed`: of the phase, or how far
-    the prompt is read; `entry_changed`: what the list of chats shows; `context_changed`: which turns the model reads;
-    `not_saved` carries the words for the user."""
+    `branch_changed`: other messages are shown, or their siblings changed. `phase_changed`: the phase or the prompt's
+    progress changed. `entry_changed`: what the list of chats shows changed. `context_changed`: which turns the model
+    reads changed. `not_saved` carries the text for the user.
+    """
 
     def __init__(self) -> None:
         self.message_added: Event[Conversation, ChatMessage] = Event()
@@ -101,18 +103,17 @@ class ConversationEvents:
         self.entry_changed: Event[Conversation] = Event()
         self.options_changed: Event[Conversation] = Event()
         self.context_changed: Event[Conversation] = Event()
-        self.not_saved: Event[Conversation, Saying] = Event()
+        self.not_saved: Event[Conversation, UiText] = Event()
 
 
 class Conversation(ConversationEvents):
     """The state machine of one chat: idle → waiting → reading → answering → idle.
 
-    `tree` has all messages and `messages` is the shown branch; while an answer is written its last entry is the answer
-    as last checkpointed, and `answer_text` the whole of it. `edits`: what the user has begun to make of a message;
-    `unfolded`: which thoughts he looks at, a message's id and the number of its thought.
-    `draft` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds.
-
-    `answer_resumed`: the last answer goes on.
+    `tree` has all messages and `messages` is the shown branch. While an answer is written, the last entry of `messages`
+    is the answer as last checkpointed, and `answer_text` the whole of it. `edits` holds the unsent text of messages
+    that the user is editing, by message id. `unfolded` holds the thoughts that the user has opened, as (message id,
+    number of the thought). `draft` is the content of the composer; None until it was loaded. `clock` gives monotonic
+    seconds. `answer_resumed` is emitted when the last answer is continued.
     """
 
     def __init__(
@@ -131,18 +132,18 @@ class Conversation(ConversationEvents):
         self.unfolded: set[tuple[str, int]] = set()
         self.draft: MessageDraft | None = None
         self.phase: Phase = "idle"
-        self.reading: Reading | None = None
-        self.remedies: tuple[Remedy, ...] = ()  # what the user may choose from, now that the context is full
-        self.text_appended: Event[str, Kind] = Event()
+        self.prompt_progress: PromptProgress | None = None
+        self.remedies: tuple[Remedy, ...] = ()  # offered to the user when the context is full
+        self.text_appended: Event[str, PieceKind] = Event()
         self.answer_resumed: Event[Conversation] = Event()
         self._clock = clock
-        self._thinking = ThoughtTimer(clock)
+        self._thought_timer = ThoughtTimer(clock)
         self._pieces: list[str] = []
-        self._storing = ChatSaver(store, chat is not None, self._cannot_store)
+        self._saver = ChatSaver(store, chat is not None, self._cannot_store)
         self._continuing = False
-        self._before: str | None = None  # the end of the branch that is shown again if the next answer never begins
+        self._leaf_before: str | None = None  # leaf of the branch to show again if the answer never begins
         self._saved_at = 0.0
-        self._read_from: tuple[float, int] | None = None
+        self._prefill_start: tuple[float, int] | None = None
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -152,21 +153,21 @@ class Conversation(ConversationEvents):
 
     @property
     def stored(self) -> bool:
-        return self._storing.stored
+        return self._saver.stored
 
     @property
     def continuing(self) -> bool:
-        """Is the last answer going on, rather than a new one being written?"""
+        """Whether the answer under way continues the last one, instead of being a new one."""
         return self._continuing
 
     @property
     def can_continue(self) -> bool:
-        """Is the last message an answer that stopped before its end?"""
+        """Whether the last message is an answer that stopped before its end."""
         last = self.messages[-1] if self.messages else None
         return not self.busy and last is not None and last.role == "assistant" and last.unfinished
 
     def send(self, text: str, attachments: tuple[Attachment, ...] = ()) -> bool:
-        """Append and store the user's message; False when there is nothing to send or an answer is under way."""
+        """Append and store the user's message; return False if it is empty or an answer is under way."""
         text = cleaned(text)
         if self.busy or not (text or attachments):
             return False
@@ -174,11 +175,11 @@ class Conversation(ConversationEvents):
         if not self.messages and self.chat.title == UNTITLED:
             self.chat = replace(self.chat, title=title_of(text or attachments[0].name))
         self._append(message)
-        self._enter("waiting")
+        self._set_phase("waiting")
         return True
 
     def edit(self, id: str, text: str) -> bool:
-        """Put another wording of a user's message beside it, to be answered; the same wording is answered again."""
+        """Add a new wording of a user's message as its sibling, to be answered; the same wording is answered again."""
         message, text = self.tree[id], cleaned(text)
         if self.busy or not text or message.role != "user":
             return False
@@ -189,84 +190,87 @@ class Conversation(ConversationEvents):
             self.chat.id, message.parent_id, "user", text, stop_reason="end", attachments=message.attachments
         )
         self._put_below(message.parent_id, edited)
-        self._enter("waiting")
+        self._set_phase("waiting")
         return True
 
     def answer_again(self, id: str | None = None) -> bool:
-        """Make ready for another answer: beside the answer `id`, or to the user's message `id`; None: at the end."""
+        """Prepare for another answer, as a sibling of the answer `id` or to the user's message `id`.
+
+        None takes the last message of the branch.
+        """
         if self.busy or not self.messages:
             return False
         message = self.tree[id] if id else self.messages[-1]
         question = message.parent_id if message.role == "assistant" else message.id
         if question is None:
             return False
-        self._before = self.tree.leaf
+        self._leaf_before = self.tree.leaf
         self.tree.stop_at(question)
-        self._show()
-        self._enter("waiting")
+        self._update_branch()
+        self._set_phase("waiting")
         return True
 
-    def go_on(self) -> bool:
-        """Make ready for the last answer to be continued."""
+    def continue_answer(self) -> bool:
+        """Prepare for continuing the last answer; return False if it cannot be continued."""
         if not self.can_continue:
             return False
         self._continuing = True
-        self._enter("waiting")
+        self._set_phase("waiting")
         return True
 
     def withdraw(self) -> None:
-        """The user no longer wants the answer that has not begun."""
+        """Return to idle, if the answer has not begun: the user does not want it any more."""
         if self.phase == "waiting":
             self._continuing = False
-            if self._before:
-                self.tree.show(self._before)
-                self._before = None
-                self._show()
-            self._enter("idle")
+            if self._leaf_before:
+                self.tree.show(self._leaf_before)
+                self._leaf_before = None
+                self._update_branch()
+            self._set_phase("idle")
 
     def show(self, id: str) -> bool:
-        """Show the branch that goes through `id`."""
+        """Show the branch that goes through message `id`."""
         if self.busy or id not in self.tree:
             return False
         self.tree.show(id)
-        self._show(store=True)
+        self._update_branch(store=True)
         return True
 
-    def step(self, id: str, by: int) -> bool:
-        """Show the sibling of `id` that is `by` places further; False where there is none."""
+    def show_sibling(self, id: str, by: int) -> bool:
+        """Show the sibling `by` places after message `id`; return False if there is none."""
         siblings = self.tree.siblings(id)
         at = siblings.index(id) + by
         return 0 <= at < len(siblings) and self.show(siblings[at])
 
     def delete(self, id: str) -> Deleted | None:
-        """Take the message, and what hangs below it, off the chat; `restore` brings them back."""
+        """Delete the message and all messages below it from the chat; `restore` brings them back."""
         if self.busy or id not in self.tree or not self.tree.leaf:
             return None
         leaf = self.tree.leaf
         gone = self.tree.delete(id, time.time())
-        self._show(store=True, changed=gone)
+        self._update_branch(store=True, changed=gone)
         return Deleted(tuple(message.id for message in gone), leaf)
 
     def restore(self, deleted: Deleted) -> None:
-        """Undo `delete`. While an answer is written the messages come back, but what is shown stays."""
+        """Undo `delete`; while an answer is written, the shown branch stays as it is."""
         back = self.tree.restore(deleted.ids)
         if not self.busy and deleted.leaf in self.tree:
             self.tree.show(deleted.leaf)
-        self._show(store=True, changed=back)
+        self._update_branch(store=True, changed=back)
 
     def rename(self, title: str) -> None:
         title = " ".join(title.split())
         if title and title != self.chat.title:
-            self.amend(title=title)
+            self.update_entry(title=title)
 
-    def amend(self, **values: Any) -> None:
-        """Another title, pin or folder for the chat's entry."""
+    def update_entry(self, **values: Any) -> None:
+        """Change the title, pin or folder of the chat's entry."""
         self.chat = replace(self.chat, **values)
         self._save()
         self.entry_changed.emit(self)
 
     def use_options(self, options: str) -> None:
-        """From the next message on answer with these, JSON of app.settings.resolve.ChatOptions."""
+        """Use these options from the next message on; `options` is JSON of app.settings.resolve.ChatOptions."""
         if options != self.chat.options:
             self.chat = replace(self.chat, options=options)
             if self.stored:
@@ -274,7 +278,7 @@ class Conversation(ConversationEvents):
             self.options_changed.emit(self)
 
     def forget_oldest(self, turns: int) -> None:
-        """From now on leave out so many more of the oldest turns."""
+        """Leave out this many more of the oldest turns from now on."""
         self.chat = replace(self.chat, forget_turns=self.chat.forget_turns + turns)
         self.remedies = ()
         self._save()
@@ -283,85 +287,92 @@ class Conversation(ConversationEvents):
     # --- what the engine does ---------------------------------------------------------------------------------------
 
     def prompt(self) -> tuple[Message, ...]:
-        """The branch as the model sees it, the turns to forget included."""
+        """Return the shown branch as the model sees it, including the turns that the engine will leave out."""
         return prompt_of(self.messages, self._continuing)
 
-    def history(self) -> tuple[Message, ...]:
-        """What the model is certain to read with the next message, the files in the composer included."""
-        files = self.draft.certain() if self.draft else ()
-        return without_oldest(with_draft(self.messages, files), self.chat.forget_turns)
+    def certain_prompt(self) -> tuple[Message, ...]:
+        """Return the messages that the model will certainly read with the next question, including attached files."""
+        files = self.draft.certain_attachments() if self.draft else ()
+        return drop_oldest_turns(with_draft(self.messages, files), self.chat.forget_turns)
 
-    def begin(self, model: str) -> None:
-        """The engine has taken the request: open the answer."""
-        self._read_from = None
-        self._before = None
+    def begin_answer(self, model: str) -> None:
+        """Open the answer: the engine has accepted the request."""
+        self._prefill_start = None
+        self._leaf_before = None
         if self._continuing:
             self._reopen(model)
         else:
             self._pieces = []
-            self._thinking.resume("", None)
+            self._thought_timer.resume("", None)
             sources = sources_of(self.messages[-1].attachments if self.messages else ())
             self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources))
-        self._enter("reading")
+        self._set_phase("reading")
 
-    def read(self, done: int, total: int, reused: int) -> None:
+    def update_prompt_progress(self, done: int, total: int, reused: int) -> None:
         now = self._clock()
-        if self._read_from is None:
-            self._read_from = (now, reused)
-        since, first = self._read_from
+        if self._prefill_start is None:
+            self._prefill_start = (now, reused)
+        since, first = self._prefill_start
         rate = (done - first) / (now - since) if now > since and done > first else 0.0
-        self.reading = Reading(done, total, (total - done) / rate if rate else None)
+        self.prompt_progress = PromptProgress(done, total, (total - done) / rate if rate else None)
         self.phase_changed.emit(self)
 
-    def grow(self, text: str, kind: Kind = "text") -> None:
-        """A piece of the answer."""
+    def append_text(self, text: str, kind: PieceKind = "text") -> None:
+        """Append a piece of the answer's text and store a checkpoint if one is due."""
         self._pieces.append(text)
-        self._thinking.take(kind)
+        self._thought_timer.add_piece(kind)
         if self.phase == "reading":
-            self._enter("answering")
+            self._set_phase("answering")
         self.text_appended.emit(text, kind)
         self.checkpoint()
 
-    def finish(self, statistics: Statistics) -> None:
-        whole = continued(unpacked(self.messages[-1].statistics), statistics)
-        answer = replace(self._answer(), stop_reason=statistics.stop_reason, statistics=packed(whole))
+    def finish_answer(self, statistics: Statistics) -> None:
+        whole = continued(statistics_from_json(self.messages[-1].statistics), statistics)
+        answer = replace(
+            self._answer_so_far(), stop_reason=statistics.stop_reason, statistics=statistics_to_json(whole)
+        )
         self._update(answer)
         if statistics.stop_reason == "context":
             turns = turns_to_free(self.prompt(), self.chat.forget_turns)
             self.remedies = (Remedy("forget_turns", turns=turns),) if turns else ()
         self._end(answer)
 
-    def fail(
+    def fail_answer(
         self, sentence: Sentence | None, detail: str = "", reason: Ending = "failed", remedies: tuple[Remedy, ...] = ()
     ) -> None:
-        """The answer cannot go on; what was written of it is kept."""
+        """End the answer with a problem; the text written so far is kept."""
         if self.phase in ("reading", "answering"):
             self.remedies = remedies
             self._end(
-                replace(self._answer(), stop_reason=reason, problem=stored(sentence) if sentence else "", detail=detail)
+                replace(
+                    self._answer_so_far(),
+                    stop_reason=reason,
+                    problem=encode_sentence(sentence) if sentence else "",
+                    detail=detail,
+                )
             )
 
     def checkpoint(self, at_once: bool = False) -> None:
-        """Store the answer written so far if the last time is CHECKPOINT_SECONDS ago, or in any case."""
+        """Store the answer written so far if CHECKPOINT_SECONDS have passed; `at_once` stores it in any case."""
         if self.phase != "answering" and not (at_once and self.busy):
             return
         if at_once or self._clock() - self._saved_at >= CHECKPOINT_SECONDS:
             answer = self.messages[-1]
             if answer.role == "assistant" and self._pieces:
-                self._update(self._answer())
+                self._update(self._answer_so_far())
                 self._save(self.messages[-1])
 
     @property
     def answer_text(self) -> str:
-        """The text of the answer under way."""
+        """Text of the answer under way."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _answer(self) -> ChatMessage:
-        return replace(self.messages[-1], content=self.answer_text, thought_seconds=self._thinking.seconds)
+    def _answer_so_far(self) -> ChatMessage:
+        return replace(self.messages[-1], content=self.answer_text, thought_seconds=self._thought_timer.seconds)
 
     def _append(self, message: ChatMessage) -> None:
         self.tree.put(message)
@@ -373,17 +384,17 @@ class Conversation(ConversationEvents):
         self.entry_changed.emit(self)
 
     def _put_below(self, parent: str | None, message: ChatMessage) -> None:
-        """Cut the shown branch behind `parent` and add the message there, in one write."""
+        """Cut the shown branch after `parent` and add the message there, in one write."""
         path = self.tree.path(parent)
         self.messages = [each for each in self.messages if each.id in path]
         self.branch_changed.emit(self)
         self._append(message)
 
     def _reopen(self, model: str) -> None:
-        """The last answer goes on: it is unfinished again, and what it was stopped by is no longer true."""
+        """Make the last answer unfinished again and clear its stop reason and problem, because it is continued."""
         answer = replace(self.messages[-1], stop_reason=None, problem="", detail="", model=model)
         self._pieces = [answer.content]
-        self._thinking.resume(answer.content, answer.thought_seconds)
+        self._thought_timer.resume(answer.content, answer.thought_seconds)
         self._update(answer)
         self._save(answer)
         self.answer_resumed.emit(self)
@@ -392,8 +403,8 @@ class Conversation(ConversationEvents):
         self.messages[-1] = message
         self.tree.put(message)
 
-    def _show(self, store: bool = False, changed: Iterable[ChatMessage] = ()) -> None:
-        """The tree shows another branch, or the same one with other siblings."""
+    def _update_branch(self, store: bool = False, changed: Iterable[ChatMessage] = ()) -> None:
+        """Take over the tree's shown branch or its new siblings, and emit `branch_changed`."""
         self.messages = self.tree.branch()
         self.remedies = ()
         if store:
@@ -409,27 +420,27 @@ class Conversation(ConversationEvents):
         self._save(answer)
         self._pieces = []
         self._continuing = False
-        self._enter("idle")
+        self._set_phase("idle")
         self.answer_ended.emit(self, answer)
 
-    def _enter(self, phase: Phase) -> None:
+    def _set_phase(self, phase: Phase) -> None:
         self.phase = phase
-        self.reading = None
+        self.prompt_progress = None
         if phase == "waiting":
             self.remedies = ()
         self.phase_changed.emit(self)
 
-    def unstored(self) -> Failure | None:
-        """Why the last words of this chat cannot be stored, when that was tried once more; None: they are."""
-        return self._storing.unstored()
+    def retry_unstored(self) -> Failure | None:
+        """Try once more to store what could not be stored; return why it still cannot, or None."""
+        return self._saver.retry_unstored()
 
-    def let_go(self) -> None:
-        """It was deleted for good: what may still come of an answer is not stored."""
-        self._storing.end()
+    def stop_saving(self) -> None:
+        """Store nothing of this chat any more, even if an answer still arrives: the chat was deleted permanently."""
+        self._saver.stop()
 
     def _save(self, *messages: ChatMessage) -> None:
         self._saved_at = self._clock()
-        self._storing.save(self.chat, messages)
+        self._saver.save(self.chat, messages)
 
     def _cannot_store(self, failure: Failure) -> None:
         self.not_saved.emit(self, lambda: f"{worded(failure.sentence)} {tr(GOES_ON)}")

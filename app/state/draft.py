@@ -1,4 +1,4 @@
-"""What stands in a chat's composer and is not sent yet: kept for each chat, over restarts too. Knows no Qt."""
+"""Drafts: the unsent content of each chat's composer, kept over restarts. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_TEXT, NO_FILES = (f"DELETE FROM {table} WHERE chat_id = ?" for table in UNSEN
 
 @dataclass
 class DraftFile:
-    """A file that was attached: being read while there is no `attachment`, not counted yet while `tokens` is None."""
+    """An attached file; `attachment` is None while it is read, `tokens` is None until they are counted."""
 
     name: str
     attachment: Attachment | None = None
@@ -35,8 +35,11 @@ class DraftFile:
 
 @dataclass
 class MessageDraft:
-    """`fit`: whether the files go into the context; `too_much` waits for the user, `best` and `beginning` is what he
-    chose. `room`: so many tokens of files fit. `model`: whose tokens were counted."""
+    """The unsent text and files of one chat.
+
+    `fit` is whether the files fit into the context: `too_much` waits for the user's choice, `best` and `beginning` are
+    choices. `room` is how many tokens of files fit. `model` is the one that counted the tokens.
+    """
 
     text: str = ""
     items: list[DraftFile] = field(default_factory=list)
@@ -50,7 +53,7 @@ class MessageDraft:
 
     @property
     def no_room(self) -> bool:
-        """Is there too little left in this chat for a single part?"""
+        """Whether this chat has too little room left for even one part."""
         return self.fit == "too_much" and self.room < LEAST_ROOM
 
     @property
@@ -59,39 +62,39 @@ class MessageDraft:
 
     @property
     def reading(self) -> bool:
-        """Is a file still being read?"""
+        """Whether a file is still being read."""
         return any(item.attachment is None for item in self.items)
 
     @property
     def tokens(self) -> int | None:
-        """Of all files; None while one is not counted."""
+        """Tokens of all files; None while one is not counted."""
         counts = [item.tokens for item in self.items]
         return None if None in counts else sum(count for count in counts if count is not None)
 
-    def certain(self) -> tuple[Attachment, ...]:
-        """What will be sent whatever is asked: the files as they are, if it is known that they fit."""
+    def certain_attachments(self) -> tuple[Attachment, ...]:
+        """Return the files if they are certain to be sent whole, because they fit; else ()."""
         return self.attachments if self.fit == "all" and not self.reading else ()
 
-    def count_for(self, model: ModelInfo | None) -> list[DraftFile]:
-        """The files that are to be counted: all of them for another model."""
+    def files_to_count(self, model: ModelInfo | None) -> list[DraftFile]:
+        """Return the files whose tokens are not counted; for another model than before, all that have been read."""
         if model is not self.model:
             self.model = model
             for item in self.items:
                 item.tokens = None
         return [item for item in self.items if item.attachment and item.tokens is None]
 
-    def sent(self, text: str) -> None:
-        """The text has gone, and the files with it; what was begun meanwhile stays."""
+    def clear_sent(self, text: str) -> None:
+        """Remove the sent text and files; text that was typed meanwhile stays."""
         self.text = "" if self.text == text else self.text
         self.items, self.fit = [], "unknown"
 
 
 class DraftStore:
-    """The store's tables of what is not sent. Raises Failure as the store does."""
+    """The store's tables of unsent drafts; raises Failure as the store does."""
 
     def __init__(self, store: ChatStore) -> None:
         self._store = store
-        self._without_files: set[str] = set()  # chats that certainly have none in the table
+        self._without_files: set[str] = set()  # chats known to have no row in the table of files
 
     def load(self, chat_id: str) -> MessageDraft:
         text, packed = self._store.using(
@@ -104,15 +107,17 @@ class DraftStore:
             self._without_files.add(chat_id)
         try:
             attachments = msgspec.json.decode(packed[0], type=tuple[Attachment, ...]) if packed else ()
-        except msgspec.DecodeError:  # of another version: the text is worth more than nothing
+        except msgspec.DecodeError:  # of another version: keep at least the text
             attachments = ()
         return MessageDraft(
             text[0] if text else "", [DraftFile(attachment.name, attachment) for attachment in attachments]
         )
 
     def save(self, chat_id: str, draft: MessageDraft, done: Done, files: bool = True) -> None:
-        """Replace what is stored and tell `done` how that ended; without `files` these stay as they are, for they may
-        be long."""
+        """Replace the stored draft and call `done` with the outcome.
+
+        `files` False leaves the stored files as they are, because they may be long.
+        """
         text, attachments = draft.text, draft.attachments
         files = files and bool(attachments or chat_id not in self._without_files)
 
@@ -136,8 +141,8 @@ class DraftStore:
             self._without_files.discard(chat_id)
         self._store.writer.write(write, written, long=files)
 
-    def tidy(self) -> None:
-        """Forget what belongs to chats that are gone for good."""
+    def delete_orphans(self) -> None:
+        """Delete the drafts of chats that are permanently deleted."""
         for table in UNSENT:
             forget = f"DELETE FROM {table} WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)"
             self._store.using(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]

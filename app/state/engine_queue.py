@@ -1,7 +1,7 @@
 """Keeps the engine running with the chosen model and gives it one conversation after the other. Knows no Qt.
 
-The engine's process is behind `Link`. Whatever it does (dies, refuses, says nonsense), conversations end with a
-sentence and keep their text; the next message starts the engine again.
+The engine's process is behind `Link`. Whether it dies, refuses or sends nonsense, conversations end with a sentence and
+keep their text; the next message starts the engine again.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from pathlib import Path
 from app.bugs import BUG, report
 from app.events import Event
 from app.services.process_end import EngineEnd
-from app.settings.resolve import Options, unpacked
+from app.settings.resolve import Options, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
-from app.state.engine_requests import Counting, Link, Loading, ReadAhead, Taker
-from app.state.engine_state import Ahead, EngineState, Problem
-from app.state.prompt import with_system, without_oldest
+from app.state.engine_requests import CountCallback, Link, Loading, PendingCounts, ReadAhead
+from app.state.engine_state import EngineState, Problem, ReadAheadProgress
+from app.state.prompt import drop_oldest_turns, with_system
 from common.paths import path_of
 from engine import protocol
 
 log = logging.getLogger(__name__)
-PATIENCE_MS = 3_000  # with an engine that was asked to stop; an answer ends within 100
+PATIENCE_MS = 3_000  # then an engine that was asked to stop is killed; an answer normally ends within 100 ms
 
 
 class LiveSpeed:
-    """Tokens per second while an answer streams, until the engine's own statistics replace it.
+    """Decode speed while an answer streams, until the engine's own statistics replace it.
 
-    Counts pieces of text as tokens: one event is one decode step. Seconds are monotonic."""
+    One piece of text counts as one token, because one event is one decode step. Times are monotonic seconds.
+    """
 
     def __init__(self) -> None:
         self._count = 0
@@ -52,16 +53,17 @@ class LiveSpeed:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """None until there are two tokens to tell it from; the first one only starts the clock."""
+        """Decode speed in tokens/s; None before the second token, because the first only starts the clock."""
         seconds = self._last - self._first
         return (self._count - 1) / seconds if self._count > 1 and seconds > 0 else None
 
 
 class EngineQueue:
-    """One engine, one model, a queue of conversations.
+    """One engine, one model, and a queue of conversations to answer.
 
-    `active_changed`: another conversation is answered now, or none; `pulsed`: what the engine tells while it is
-    watched. The rest is told by `state`."""
+    `active_changed` is emitted when another conversation, or none, is answered; `pulsed` carries the engine's reports
+    while it is watched. All other changes are events of `state`.
+    """
 
     def __init__(
         self,
@@ -83,17 +85,18 @@ class EngineQueue:
         self._hello = self._load = self._generate = 0
         self._clock, self._patience = clock, patience_ms / 1000
         self._stopped_at: float | None = None
-        self._restarting = self._resting = False
-        self._outdone = False  # another library computes the model faster
-        self._changing_over = False  # to it, of which the user notices nothing
+        self._restarting = self._unloading = False
+        self._faster_library_known = False  # another library was measured to be faster for this model
+        self._switching_library = False  # a switch to the faster library is under way, unnoticed by the user
+        self._retried_load = False  # a library crashed while it loaded this model, and the load went on with another
         self._read_ahead = ReadAhead()
-        self._counting = Counting()
+        self._pending_counts = PendingCounts()
         self._speed = LiveSpeed()
         self._prompt_tokens = 0
 
     @property
     def active(self) -> Conversation | None:
-        """The conversation that is being answered."""
+        """Conversation that is being answered, or None."""
         return self._active
 
     # --- what the user does -----------------------------------------------------------------------------------------
@@ -101,11 +104,12 @@ class EngineQueue:
     def use_model(self, path: Path, n_ctx: int | None = None, kv_type: protocol.KVType | None = None) -> None:
         """Load the model at `path` in place of the loaded one; an answer under way is stopped first.
 
-        None leaves the context's size and how it is stored to the settings."""
+        None leaves the size of the context and the KV cache's precision to the settings.
+        """
         if self._active:
             self.stop(self._active)
-        self._outdone = self._changing_over = False
-        self._adopt(path)
+        self._faster_library_known = self._switching_library = self._retried_load = False
+        self._use_options_for_model(path)
         self._loading.choose(n_ctx, kv_type)
         self.state.change(path=path, problem=None)
         if self._link.running and self.state.phase != "starting":
@@ -113,47 +117,50 @@ class EngineQueue:
         else:
             self.start_engine()
 
-    def use_settings(self) -> None:
-        """They are others now: answer with them from here on. `settle` loads the model again if it must be."""
+    def apply_settings(self) -> None:
+        """Answer with the changed settings from now on; `reload_if_outdated` loads the model again if needed."""
         before = self._options.system_prompt
-        self._adopt(self.state.path)
+        self._use_options_for_model(self.state.path)
         if self._options.system_prompt != before:
             self._read_ahead.forget()
-            self.state.change(ahead=None)
+            self.state.change(read_ahead=None)
 
-    def settle(self) -> None:
-        """Nothing more is about to change: unless it is busy, load the model again if its options are others now."""
+    def reload_if_outdated(self) -> None:
+        """Load the model again if its options have changed and no answer is under way.
+
+        Call this when the user has finished changing settings.
+        """
         if self.state.phase == "failed" and self._link.running and self._loading.outdated():
             self._send_load()
-        self._pump()
+        self._start_next()
 
     def start_engine(self) -> None:
-        """Start the engine, if it does not run, and load the chosen model."""
+        """Start the engine if it does not run, and load the chosen model."""
         if self._link.running:
             if self.state.phase == "failed" and self.state.path:
                 self._send_load()
             return
-        self._restarting = self._resting = False
+        self._restarting = self._unloading = False
         self._show_loading(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start((self.state.path, self._loading.options.draft_model))
         self._hello = self._send(protocol.Hello)
 
     def unload(self) -> None:
-        """Give all of the model's memory back: the engine ends, and the next message starts it again."""
+        """End the engine, which frees all of the model's memory; the next message starts it again."""
         if self._link.running:
-            self._resting = True
+            self._unloading = True
             self._send(protocol.Shutdown)
 
     def submit(self, conversation: Conversation) -> None:
-        """Answer the conversation's last message as soon as model and engine are ready."""
+        """Queue the conversation; its last message is answered as soon as model and engine are ready."""
         if conversation not in self._queue:
             self._queue.append(conversation)
         if not self._link.running and self.state.path:
             self.start_engine()
-        self._pump()
+        self._start_next()
 
     def stop(self, conversation: Conversation) -> None:
-        """Stop the conversation's answer, or take it off the queue."""
+        """Stop the conversation's answer, or remove the conversation from the queue."""
         if conversation is self._active:
             self._send(protocol.Cancel, request=self._generate)
             if self._stopped_at is None:
@@ -164,33 +171,33 @@ class EngineQueue:
         conversation.withdraw()
 
     def forget(self, chat_id: str) -> None:
-        """The chat was deleted: nothing of it stays in the engine's cache. Undo costs reading it once more."""
+        """Remove a deleted chat from the engine's cache; undoing the deletion costs one more prefill."""
         self._read_ahead.forget()
         if self._link.running:
             self._send(protocol.Forget, chat=chat_id)
 
-    def opened(self, conversation: Conversation) -> None:
-        """The user looks at this chat and may go on with it: have it read while there is nothing else to do."""
-        if self._active or self._queue or self.state.phase != "ready" or self._changing_over:
+    def read_ahead(self, conversation: Conversation) -> None:
+        """Let an idle engine read this chat ahead, because the user opened the chat and may continue it."""
+        if self._active or self._queue or self.state.phase != "ready" or self._switching_library:
             return
-        if messages := self._read_ahead.wanted(conversation):
+        if messages := self._read_ahead.messages_to_read(conversation):
             messages = with_system(self._options_for(conversation).system_prompt, messages)
             self._read_ahead.id = self._send(protocol.Prepare, messages=messages, chat=conversation.chat.id)
-            self.state.change(ahead=Ahead(conversation.chat.id, 0, 0, 0))
+            self.state.change(read_ahead=ReadAheadProgress(conversation.chat.id, 0, 0, 0))
 
-    def count(self, texts: tuple[str, ...], conversation: Conversation, done: Taker) -> None:
-        """Have the loaded model's tokens counted, and those of the chat; without a model `done` is never called."""
+    def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
+        """Count the tokens of `texts` and of the chat with the loaded model; without a model `done` is never called."""
         if self.state.phase == "ready" and self._link.running:
-            messages = without_oldest(conversation.prompt(), conversation.chat.forget_turns)
+            messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
             messages = with_system(self._options_for(conversation).system_prompt, messages)
-            self._counting.expect(self._send(protocol.Count, texts=texts, messages=messages), done)
+            self._pending_counts.add(self._send(protocol.Count, texts=texts, messages=messages), done)
 
     def instructions(self, conversation: Conversation) -> str:
-        """What the model reads before everything else in this chat."""
+        """Return the instructions that the model reads before everything else in this chat."""
         return self._options_for(conversation).system_prompt
 
     def watch(self, on: bool) -> None:
-        """Have the engine tell by `pulsed` what it does, from now on or no longer."""
+        """Start or stop the engine's reports, which `pulsed` emits."""
         self._watch = on
         if self._link.running:
             self._send(protocol.Watch, on=on)
@@ -199,7 +206,10 @@ class EngineQueue:
         self.state.change(problem=None)
 
     def tick(self) -> None:
-        """To be called some times a second: stores what is written, tells the speed, ends an engine that hangs."""
+        """Store the text written so far, update the speed, and kill an engine that hangs.
+
+        Call this a few times a second.
+        """
         if self._active is None:
             return
         self._active.checkpoint()
@@ -214,7 +224,7 @@ class EngineQueue:
     # --- what the engine does ---------------------------------------------------------------------------------------
 
     def handle(self, event: protocol.Event) -> None:
-        """One event from the engine. Events of requests that are no longer ours are ignored."""
+        """Handle one event from the engine; events of outdated requests are ignored."""
         match event:
             case protocol.Welcome():
                 self.state.change(limits=event.limits)
@@ -224,131 +234,145 @@ class EngineQueue:
             case protocol.Pulse():
                 self.pulsed.emit(event)
             case protocol.Notice() | protocol.Faster():
-                self._take_news(event)
+                self._handle_news(event)
             case protocol.Counted():
-                self._counting.take(event)
+                self._pending_counts.deliver(event)
             case protocol.StatusReport():
-                self._take_status(event)
+                self._handle_status(event)
             case protocol.LoadProgress() | protocol.Loaded() | protocol.Restart() if event.id == self._load:
-                self._take_loading(event)
+                self._handle_loading(event)
             case protocol.Failed():
-                self._take_failure(event)
+                self._handle_failure(event)
             case protocol.PrefillProgress() | protocol.Prepared() if event.id == self._read_ahead.id:
-                self._take_ahead(event)
+                self._handle_read_ahead(event)
             case _ if self._active and event.id == self._generate:
                 conversation = self._active
                 try:
-                    self._take_answer(conversation, event)
+                    self._handle_answer(conversation, event)
                 except Exception as error:  # noqa: BLE001 - it is reported, and the chat must end
                     self._give_up(conversation, error)
             case _:
                 log.info("event without a use: %s", type(event).__name__)
 
-    def _take_news(self, event: protocol.Notice | protocol.Faster) -> None:
+    def _handle_news(self, event: protocol.Notice | protocol.Faster) -> None:
         if isinstance(event, protocol.Notice):
             self.state.change(problem=Problem(event.sentence, "none"))
         else:
-            self._outdone = True
-            self._pump()
+            self._faster_library_known = True
+            self._start_next()
 
-    def _take_loading(self, event: protocol.LoadProgress | protocol.Loaded | protocol.Restart) -> None:
+    def _handle_loading(self, event: protocol.LoadProgress | protocol.Loaded | protocol.Restart) -> None:
         match event:
             case protocol.LoadProgress():
                 self._show_loading(phase="loading", fraction=event.fraction)
             case protocol.Loaded():
-                self._changing_over = False
+                self._switching_library = self._retried_load = False
                 self._read_ahead.forget()
                 self.state.change(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
                 self._send(protocol.Status)
-                self._pump()
+                self._start_next()
             case protocol.Restart():
-                # The process holds the wrong library for this model, or may not read it. It is asked to end, and
-                # `engine_ended` goes on.
+                # The process holds the wrong library for this model, or may not read its file. The process is asked
+                # to end, and `engine_ended` starts a new one.
                 self._restarting = True
                 self._send(protocol.Shutdown)
 
     def engine_ended(self, end: EngineEnd) -> None:
-        """The process is gone: keep the partial answer, say why, wait for the next message."""
-        if self._restarting:
+        """Keep the partial answer and show why the process ended; the next message starts the engine again.
+
+        The engine is started at once if it was restarted on purpose, or killed while something waited for it, or if a
+        library that nobody requested crashed while it loaded the model: the engine then takes the other one.
+        """
+        if self._restarting or self._goes_on_after(end):
             self.start_engine()
             return
-        self._outdone = self._changing_over = False
+        self._faster_library_known = self._switching_library = False
         wanted = end.killed and (self._queue or self.state.phase == "loading")
         self._read_ahead.forget()
-        self._counting.forget()
+        self._pending_counts.clear()
         if self._active:
-            self._release().fail(end.sentence, end.output, reason="engine")
-        problem = None if self._resting else Problem(end.sentence, "restart", end.output)
-        self.state.change(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, ahead=None)
+            self._release_active().fail_answer(end.sentence, end.output, reason="engine")
+        problem = None if self._unloading else Problem(end.sentence, "restart", end.output)
+        self.state.change(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, read_ahead=None)
         if wanted:
             self.start_engine()
 
-    def _take_answer(self, conversation: Conversation, event: protocol.Event) -> None:
+    def _goes_on_after(self, end: EngineEnd) -> bool:
+        """Return whether the load that a crash ended goes on with another library; once for each load."""
+        loading = self.state.phase == "loading" or self._switching_library
+        any_library = self._loading.options.backend in (None, "auto")
+        goes_on = end.crashed and loading and any_library and not self._retried_load
+        self._retried_load |= goes_on
+        return goes_on
+
+    def _handle_answer(self, conversation: Conversation, event: protocol.Event) -> None:
         match event:
             case protocol.PrefillProgress():
                 self._prompt_tokens = event.total
-                conversation.read(event.done, event.total, event.reused)
+                conversation.update_prompt_progress(event.done, event.total, event.reused)
             case protocol.Text() | protocol.Thinking():
                 self._speed.count(self._clock())
-                conversation.grow(event.text, "text" if isinstance(event, protocol.Text) else "thought")
+                conversation.append_text(event.text, "text" if isinstance(event, protocol.Text) else "thought")
             case protocol.ThinkingStarted():
-                conversation.grow(event.text, "opened")
+                conversation.append_text(event.text, "opened")
             case protocol.ThinkingEnded():
-                conversation.grow(event.text, "closed" if event.opened else "unopened")
+                conversation.append_text(event.text, "closed" if event.opened else "unopened")
             case protocol.Finished():
-                self._release()
+                self._release_active()
                 self.state.change(
                     context_tokens=event.statistics.context_tokens,
                     context_chat=conversation.chat.id,
                     statistics=event.statistics,
                 )
-                conversation.finish(event.statistics)
-                self._next()
+                conversation.finish_answer(event.statistics)
+                self._continue_queue()
 
-    def _take_ahead(self, event: protocol.PrefillProgress | protocol.Prepared) -> None:
+    def _handle_read_ahead(self, event: protocol.PrefillProgress | protocol.Prepared) -> None:
         if isinstance(event, protocol.Prepared):
-            chat = self.state.ahead.chat if self.state.ahead else ""
-            self.state.change(ahead=None, context_tokens=event.cached_tokens, context_chat=chat)
-        elif self.state.ahead:
-            self.state.change(ahead=replace(self.state.ahead, done=event.done, total=event.total, reused=event.reused))
+            chat = self.state.read_ahead.chat if self.state.read_ahead else ""
+            self.state.change(read_ahead=None, context_tokens=event.cached_tokens, context_chat=chat)
+        elif self.state.read_ahead:
+            self.state.change(
+                read_ahead=replace(self.state.read_ahead, done=event.done, total=event.total, reused=event.reused)
+            )
 
-    def _take_failure(self, event: protocol.Failed) -> None:
+    def _handle_failure(self, event: protocol.Failed) -> None:
         log.warning("request %d failed: %s %s %s", event.id, event.code, event.sentence, event.detail)
         if event.id == self._generate and self._active:
-            conversation = self._release()
-            if event.code == "cancelled":  # stopped before there was anything of the answer
-                conversation.fail(None, reason="cancelled")
+            conversation = self._release_active()
+            if event.code == "cancelled":  # stopped before the first piece of the answer
+                conversation.fail_answer(None, reason="cancelled")
             else:
-                conversation.fail(event.sentence, event.detail, remedies=event.remedies)
-            self._next()
+                conversation.fail_answer(event.sentence, event.detail, remedies=event.remedies)
+            self._continue_queue()
         elif event.id == self._read_ahead.id:
-            self.state.change(ahead=None)  # nobody asked for it; the next message tells what is wrong
+            self.state.change(read_ahead=None)  # the user did not ask for it; the next message shows what is wrong
         elif event.id == self._hello:
-            self._changing_over = False
+            self._switching_library = False
             self.state.change(phase="failed", problem=Problem(event.sentence, "restart", event.detail))
         elif event.id == self._load:
-            self._changing_over = False
-            self._loading.failed()
+            self._switching_library = False
+            self._loading.drop_choice()
             self.state.change(phase="failed", problem=Problem(event.sentence, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there
 
-    def _take_status(self, event: protocol.StatusReport) -> None:
+    def _handle_status(self, event: protocol.StatusReport) -> None:
         self.state.change(rss_bytes=event.rss_bytes)
         if self.state.phase == "failed" and event.model:
             self.state.change(phase="ready", model=event.model, path=path_of(event.model.path))
-            self._adopt(self.state.path)
-            self._loading.stays()
-            self._pump()
+            self._use_options_for_model(self.state.path)
+            self._loading.keep_loaded()
+            self._start_next()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _adopt(self, path: Path | None) -> None:
-        """From now on with the options of this model."""
+    def _use_options_for_model(self, path: Path | None) -> None:
+        """Use the options of the model at `path` from now on."""
         self._options = self._settings.options(path)
-        self._loading.use(self._options.load)
+        self._loading.use_options(self._options.load)
 
-    def _release(self) -> Conversation:
-        """The active conversation, which is no longer active."""
+    def _release_active(self) -> Conversation:
+        """Make no conversation active, and return the one that was."""
         active, self._active, self._stopped_at = self._active, None, None
         assert active
         self.state.change(live_speed=None)
@@ -356,46 +380,48 @@ class EngineQueue:
         return active
 
     def _options_for(self, conversation: Conversation) -> Options:
-        return self._settings.options(self.state.path, unpacked(conversation.chat.options).values)
+        return self._settings.options(self.state.path, chat_options_from_json(conversation.chat.options).values)
 
-    def _next(self) -> None:
+    def _continue_queue(self) -> None:
         self._send(protocol.Status)
-        self._pump()
+        self._start_next()
 
-    def _pump(self) -> None:
-        if self._active or self.state.phase != "ready" or self._changing_over:
+    def _start_next(self) -> None:
+        if self._active or self.state.phase != "ready" or self._switching_library:
             return
         if self._loading.outdated():
             self._send_load()
             return
         if not self._queue:
-            self._change_over()
+            self._switch_library()
             return
         conversation = self._active = self._queue.pop(0)
         self.active_changed.emit()
         try:
-            self._ask(conversation)
+            self._request_answer(conversation)
         except Exception as error:  # noqa: BLE001 - it is reported, and the chat must end
             self._give_up(conversation, error)
 
-    def _change_over(self) -> None:
-        """To the faster library, where there is one, while nobody waits: the engine asks for a new process, and the
-        chat is read again in it. What is sent meanwhile waits for that."""
-        if self._outdone:
-            self._outdone, self._changing_over = False, True
+    def _switch_library(self) -> None:
+        """Switch to the faster library, if one is known, while no chat waits.
+
+        The engine asks for a new process, which reads the chat again. What is sent meanwhile waits for the switch.
+        """
+        if self._faster_library_known:
+            self._faster_library_known, self._switching_library = False, True
             self._send_load()
 
     def _show_loading(self, **values: object) -> None:
-        """Of a change to a faster library the user notices nothing."""
-        if not self._changing_over:
+        """Change the state, except during a switch to a faster library, which the user does not notice."""
+        if not self._switching_library:
             self.state.change(**values)
 
-    def _ask(self, conversation: Conversation) -> None:
+    def _request_answer(self, conversation: Conversation) -> None:
         messages, continued = conversation.prompt(), conversation.continuing
-        conversation.begin(self.state.model.name if self.state.model else "")
+        conversation.begin_answer(self.state.model.name if self.state.model else "")
         self._speed.start()
         self._read_ahead.forget()
-        self.state.change(ahead=None)
+        self.state.change(read_ahead=None)
         options = self._options_for(conversation)
         self._generate = self._post(
             replace(
@@ -408,20 +434,20 @@ class EngineQueue:
         )
 
     def _give_up(self, conversation: Conversation, error: Exception) -> None:
-        """A bug of ours: the chat keeps what it has and waits for nothing, and the next one has its turn."""
+        """Report a bug of ours, end the conversation with what it has, and continue with the next one."""
         report(error)
         if conversation is self._active:
             self._send(protocol.Cancel, request=self._generate)
-            self._release()
+            self._release_active()
         conversation.withdraw()
-        conversation.fail(BUG, repr(error))
-        self._next()
+        conversation.fail_answer(BUG, repr(error))
+        self._continue_queue()
 
     def _send_load(self) -> None:
         if self.state.path is None:
             self.state.change(phase="failed")
             return
-        self.state.change(ahead=None)
+        self.state.change(read_ahead=None)
         self._show_loading(phase="loading", fraction=0.0, model=None)
         self._load = self._post(self._loading.request(self.state.path))
 

@@ -1,4 +1,4 @@
-"""Requests to the engine: what takes them, and what was asked for already: a model, counts, a chat to read ahead."""
+"""Requests to the engine: the link that accepts them, and what was requested last: a model, counts, reading ahead."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from common.paths import path_text
 from engine import protocol
 from engine.protocol import Counted, KVType, Load, Message
 
-Taker = Callable[[Counted], None]
+CountCallback = Callable[[Counted], None]
 
 
 class Link(Protocol):
-    """The engine's process, whoever runs it: it is running or not, and takes requests while it is."""
+    """The engine's process; it accepts requests while it is `running`."""
 
     @property
     def running(self) -> bool: ...
 
     def start(self, files: Iterable[str | Path | None] = ()) -> None:
-        """`files` are those that it will be asked to load."""
+        """Start the process; `files` are those that it will be asked to load."""
 
     def send(self, request: protocol.Request) -> None: ...
 
@@ -31,87 +31,93 @@ class Link(Protocol):
 
 
 class Loading:
-    """How the model is to be loaded, and whether it was.
+    """The options for loading the model, and those of the last request.
 
-    `options` is a Load without a path. What was chosen for a chat goes above it until another model is chosen."""
+    `options` is a Load without a path. What the user chose for a chat overrides the options until another model is
+    chosen.
+    """
 
     def __init__(self, options: Load) -> None:
         self.options = options
         self._chosen: dict[str, object] = {}
-        self._asked: Load | None = None
+        self._requested: Load | None = None
 
     def choose(self, n_ctx: int | None, kv_type: KVType | None) -> None:
-        """None leaves the setting."""
-        wishes = {"n_ctx": n_ctx, "kv_type": kv_type}
-        self._chosen = {field: wish for field, wish in wishes.items() if wish is not None}
+        """Set the user's choice for this model; None leaves a field to the settings."""
+        choices = {"n_ctx": n_ctx, "kv_type": kv_type}
+        self._chosen = {field: choice for field, choice in choices.items() if choice is not None}
 
-    def use(self, options: Load) -> None:
-        """The settings have changed: a changed one is newer than what was chosen."""
+    def use_options(self, options: Load) -> None:
+        """Use changed settings; a setting that changed replaces what the user chose before."""
         kept = [field for field in self._chosen if getattr(options, field) == getattr(self.options, field)]
         self._chosen = {field: self._chosen[field] for field in kept}
         self.options = options
 
-    def failed(self) -> None:
-        """What was chosen cannot be had; a model that is still loaded stays as it is."""
+    def drop_choice(self) -> None:
+        """Drop the user's choice, because loading with it failed; a model that is still loaded stays as it is."""
         if self._chosen:
             self._chosen = {}
-            self._asked = self._wanted()
+            self._requested = self._current_options()
 
-    def stays(self) -> None:
-        """What is loaded is kept as it is, although something else was asked for."""
-        self._asked = self._wanted()
+    def keep_loaded(self) -> None:
+        """Keep the loaded model as it is, although other options were requested."""
+        self._requested = self._current_options()
 
     def outdated(self) -> bool:
-        """Was the model asked for with other options than it would be now?"""
-        return self._asked is not None and self._asked != self._wanted()
+        """Return whether the model was requested with other options than would be used now."""
+        return self._requested is not None and self._requested != self._current_options()
 
     def request(self, path: Path) -> Load:
-        """Ask for the model now."""
-        self._asked = self._wanted()
-        return replace(self._asked, path=path_text(path))
+        """Return the request for the model at `path` and remember its options."""
+        self._requested = self._current_options()
+        return replace(self._requested, path=path_text(path))
 
-    def _wanted(self) -> Load:
+    def _current_options(self) -> Load:
         return replace(self.options, **self._chosen)  # type: ignore[arg-type]
 
 
-class Counting:
-    """Who waits for what is counted, by the request's id. Where the engine ends or refuses, nobody is called."""
+class PendingCounts:
+    """Callbacks that wait for counts, by request id; if the engine ends or refuses, they are never called."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Taker] = {}
+        self._waiting: dict[int, CountCallback] = {}
 
-    def expect(self, id: int, done: Taker) -> None:
+    def add(self, id: int, done: CountCallback) -> None:
         self._waiting[id] = done
 
-    def take(self, event: Counted) -> None:
+    def deliver(self, event: Counted) -> None:
         done = self._waiting.pop(event.id, None)
         if done:
             done(event)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._waiting.clear()
 
 
 class ReadAhead:
-    """Which state of which chat the engine was last told to read, so that it is told once for each.
+    """The state of the chat that the engine was last told to read, so that each state is read ahead once.
 
-    `id` is the last Prepare request's, so that its events can be told from older ones'."""
+    `id` is that of the last Prepare request, which separates its events from those of older requests.
+    """
 
     def __init__(self) -> None:
         self.id = 0
-        self._state: object = None
+        self._requested_state: object = None
 
-    def wanted(self, conversation: Conversation) -> tuple[Message, ...]:
-        """The messages to read for this chat, once; empty when they were asked for, or will not be sent as they are."""
+    def messages_to_read(self, conversation: Conversation) -> tuple[Message, ...]:
+        """Return the messages to read for this chat, once.
+
+        Returns () if they were requested already, or if the next question will not be sent with just these messages.
+        """
         chat = conversation.chat
-        files = conversation.draft.certain() if conversation.draft else ()
+        files = conversation.draft.certain_attachments() if conversation.draft else ()
         state = (chat.id, chat.leaf_id, chat.forget_turns, chat.options, files)
-        if state == self._state or conversation.busy or conversation.remedies:
+        if state == self._requested_state or conversation.busy or conversation.remedies:
             return ()
-        self._state = state
-        return conversation.history()
+        self._requested_state = state
+        return conversation.certain_prompt()
 
     def forget(self) -> None:
-        """The engine's cache holds something else now."""
+        """Forget the last request, because the engine's cache now holds something else."""
         self.id = 0
-        self._state = None
+        self._requested_state = None

@@ -1,4 +1,4 @@
-"""What the engine is about: whether it runs, what is loaded or read, how much it uses. Knows no Qt."""
+"""The engine's state: whether it runs, what is loaded or being read, and how much memory it uses. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Phase = Literal["off", "starting", "loading", "ready", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something the user should know: one sentence, the next sensible step, and details for the curious."""
+    """A problem for the user: one sentence, the next sensible step, and technical details."""
 
     sentence: Sentence
     step: Literal["restart", "choose", "none"]
@@ -23,14 +23,13 @@ class Problem:
 
     @property
     def needs_llama(self) -> bool:
-        """Is it that the model needs llama.cpp, which is not there yet?"""
+        """Whether the model needs llama.cpp, which is not there yet."""
         return self.sentence.id == "no_backend.for_model"
 
 
 @dataclass(frozen=True, slots=True)
-class Preparing:
-    """How many of how many files of llama.cpp are compiled, and the seconds that the rest will take; zeros before that
-    is known."""
+class CompileProgress:
+    """Progress of compiling llama.cpp: files done, all files, and seconds left; zeros until the numbers are known."""
 
     done: int = 0
     total: int = 0
@@ -38,8 +37,8 @@ class Preparing:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """How far the engine has read a chat that was opened, in tokens."""
+class ReadAheadProgress:
+    """Progress of reading an opened chat ahead, in tokens."""
 
     chat: str
     done: int
@@ -49,13 +48,18 @@ class Ahead:
 
 @dataclass
 class EngineState:
-    """`live_speed` is in tokens per second while an answer streams, None otherwise; `statistics` are the last one's.
-    `context_tokens` are in the engine's cache, of the chat `context_chat`. `limits`: what the system refuses the engine
-    that was started last, None before there was one. `preparing`: llama.cpp is being compiled, and ik_llama.cpp alone
-    computes meanwhile.
+    """The engine's state and the events of its changes.
 
-    Whoever shows something of it connects to the event that tells of it: `phase_changed` of the phase and of which
-    model, `progress_changed` of how far it was loaded or a chat read ahead, `numbers_changed` of the rest."""
+    `phase_changed` is emitted for phase, path and model, `progress_changed` for the progress of loading and of reading
+    ahead, `problem_changed` for the problem, and `numbers_changed` for the rest.
+
+    Attributes:
+        context_tokens: tokens in the engine's cache, of the chat `context_chat`.
+        statistics: those of the last answer.
+        live_speed: tokens/s while an answer streams, else None.
+        limits: what the system denies to the engine that was started last; None before the first start.
+        preparing: progress of compiling llama.cpp, during which only ik_llama.cpp computes; None otherwise.
+    """
 
     phase: Phase = "off"
     path: Path | None = None
@@ -66,10 +70,10 @@ class EngineState:
     context_chat: str = ""
     rss_bytes: int = 0
     statistics: Statistics | None = None
-    ahead: Ahead | None = None
+    read_ahead: ReadAheadProgress | None = None
     live_speed: float | None = None
     limits: tuple[Limit, ...] | None = None
-    preparing: Preparing | None = None
+    preparing: CompileProgress | None = None
 
     def __post_init__(self) -> None:
         self.phase_changed: Event[EngineState] = Event()
@@ -78,7 +82,10 @@ class EngineState:
         self.numbers_changed: Event[EngineState] = Event()
 
     def change(self, **values: object) -> None:
-        """Take these values, then tell of those that are new. A problem in the same words is still another one."""
+        """Set these values, then emit the events of those that changed.
+
+        A new problem counts as a change even if its words are the same.
+        """
         changed = {
             name for name, value in values.items()
             if getattr(self, name) is not value and (name == "problem" or getattr(self, name) != value)
@@ -87,7 +94,7 @@ class EngineState:
             setattr(self, name, values[name])
         if changed & {"phase", "path", "model"}:
             self.phase_changed.emit(self)
-        if changed & {"fraction", "ahead"}:
+        if changed & {"fraction", "read_ahead"}:
             self.progress_changed.emit(self)
         if "problem" in changed:
             self.problem_changed.emit(self)

@@ -1,4 +1,4 @@
-"""Which chats there are and which of them are open. Knows the store, no windows and no engine."""
+"""All chats, and which of them are open. Knows the store, no windows and no engine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from common.failures import Failure
 
 
 class OpenChats(ConversationEvents):
-    """All chats, and the conversations opened since the start: an answer goes on while another chat is looked at.
+    """All chats, and the conversations opened since the start; an answer continues while another chat is shown.
 
-    `current_changed`: another chat is looked at, or the same one was opened again. The other events are those of all
-    open conversations; who shows an answer as it grows connects to its conversation. Methods raise Failure when the
-    store cannot be used.
+    `current_changed` is emitted when another chat is shown or the same one was opened again. The other events are those
+    of all open conversations; a view that shows an answer as it grows connects to its conversation. Methods raise
+    Failure when the store cannot be used.
     """
 
     def __init__(self, store: ChatStore) -> None:
@@ -33,37 +33,37 @@ class OpenChats(ConversationEvents):
         self.current = self.new()
 
     def chats(self) -> list[Chat]:
-        """The chats that have messages and are not deleted, the latest first."""
+        """Return the chats that have messages and are not deleted, the latest first."""
         return sorted(self._chats.values(), key=lambda chat: chat.updated_at, reverse=True)
 
     def new(self) -> Conversation:
-        """An empty chat, or the one in which something is begun; it is listed and stored with its first message."""
-        begun = (c for c in self._open.values() if not c.stored and not c.messages and c.draft and c.draft.begun)
-        return self._look_at(next(begun, None) or self._adopt(Conversation(self.store)))
+        """Open an empty chat, or the unsent one with a draft; a chat is listed and stored with its first message."""
+        with_draft = (c for c in self._open.values() if not c.stored and not c.messages and c.draft and c.draft.begun)
+        return self._make_current(next(with_draft, None) or self._adopt(Conversation(self.store)))
 
     def open(self, chat_id: str) -> Conversation:
-        """Make the chat the current one."""
+        """Load the chat if needed and make it the current one."""
         if chat_id not in self._open:
             chat = self._chats[chat_id]
             conversation = self._adopt(Conversation(self.store, chat, self.store.messages(chat)))
             conversation.edits = EditStore(self.store).load(chat_id)
-        return self._look_at(self._open[chat_id])
+        return self._make_current(self._open[chat_id])
 
     def rename(self, chat_id: str, title: str) -> None:
         title = " ".join(title.split())
         if title:
-            self._amend([chat_id], title=title)
+            self._update_entries([chat_id], title=title)
 
     def pin(self, chat_ids: Iterable[str], pinned: bool = True) -> None:
-        """Pinned chats stand above all others."""
-        self._amend(chat_ids, pinned_at=time.time() if pinned else None)
+        """Pin or unpin the chats; pinned chats stand above all others."""
+        self._update_entries(chat_ids, pinned_at=time.time() if pinned else None)
 
     def conversation(self, chat_id: str) -> Conversation | None:
-        """The chat's conversation if it is open."""
+        """Return the chat's conversation if it is open."""
         return self._open.get(chat_id)
 
     def delete(self, chat_ids: Iterable[str]) -> list[Chat]:
-        """Take the chats off the list and return those that were on it; `restore` brings them back."""
+        """Remove the chats from the list and return those that were on it; `restore` brings them back."""
         ids = [chat_id for chat_id in chat_ids if chat_id in self._chats]
         self.store.delete(*ids)
         for chat_id in ids:
@@ -79,30 +79,31 @@ class OpenChats(ConversationEvents):
         self._chats |= {chat.id: chat for chat in chats}
 
     def delete_all(self) -> list[str]:
-        """Delete all chats for good, also those that could be restored; returns the ids of those that were listed."""
+        """Delete all chats permanently, restorable ones included; return the ids of those that were listed."""
         ids = list(self._chats)
-        self.store.delete_all()  # first: where it fails, all is as it was
+        self.store.delete_all()  # first, so that a failure changes nothing here
         for conversation in self._open.values():
-            conversation.let_go()
+            conversation.stop_saving()
         self._open.clear()
         self._chats.clear()
         self.new()
         return ids
 
-    def unstored(self) -> list[tuple[str, Failure]]:
-        """The titles of open chats whose last words cannot be stored, each with the reason: this was the last try."""
-        tried = [(conversation.chat.title, conversation.unstored()) for conversation in self._open.values()]
+    def retry_unstored(self) -> list[tuple[str, Failure]]:
+        """Try once more to store all open chats; return the titles of those that still fail, each with the reason."""
+        tried = [(conversation.chat.title, conversation.retry_unstored()) for conversation in self._open.values()]
         return [(title, failure) for title, failure in tried if failure is not None]
 
     def reload(self, chat_ids: Iterable[str] = ()) -> None:
-        """The store's file was written by an import: read the list again, and these chats if they are open.
+        """Read the list again after an import, and these chats too if they are open.
 
-        A chat that is being answered, or has words that could not be stored, goes on as it is; its next write wins."""
+        A chat that is being answered, or has text that could not be stored, stays as it is; its next write wins.
+        """
         self._chats = {chat.id: chat for chat in self.store.chats()}
         self._folders = {folder.id: folder for folder in self.store.folders()}
         for chat_id in chat_ids:
             conversation = self._open.get(chat_id)
-            if conversation is not None and not conversation.busy and conversation.unstored() is None:
+            if conversation is not None and not conversation.busy and conversation.retry_unstored() is None:
                 del self._open[chat_id]
         if self.current.chat.id in self._chats:
             self.open(self.current.chat.id)
@@ -110,11 +111,11 @@ class OpenChats(ConversationEvents):
     # --- folders ----------------------------------------------------------------------------------------------------
 
     def folders(self) -> list[Folder]:
-        """All folders, by name."""
+        """Return all folders, by name."""
         return sorted(self._folders.values(), key=lambda folder: (folder.name.casefold(), folder.created_at))
 
     def add_folder(self, name: str) -> Folder:
-        """A new folder; it is called by the number of folders if the name is blank."""
+        """Add a folder; a blank name becomes the number of folders."""
         folder = Folder(" ".join(name.split()) or str(len(self._folders) + 1))
         self._save_folder(folder)
         return folder
@@ -130,14 +131,14 @@ class OpenChats(ConversationEvents):
             self._save_folder(replace(self._folders[folder_id], folded=folded))
 
     def move(self, chat_ids: Iterable[str], folder_id: str | None) -> None:
-        """Into the folder, or with None out of any."""
+        """Move the chats into the folder; None takes them out of any folder."""
         if folder_id is None or folder_id in self._folders:
-            self._amend(chat_ids, folder_id=folder_id)
+            self._update_entries(chat_ids, folder_id=folder_id)
 
     def delete_folder(self, folder_id: str) -> tuple[Folder, list[str]]:
-        """The folder goes, its chats stay; what `restore_folder` needs to undo that."""
+        """Delete the folder but not its chats; return the folder and its chats' ids, which `restore_folder` takes."""
         inside = [chat.id for chat in self._chats.values() if chat.folder_id == folder_id]
-        self._amend(inside, folder_id=None)
+        self._update_entries(inside, folder_id=None)
         self.store.delete_folder(folder_id)
         return self._folders.pop(folder_id), inside
 
@@ -151,38 +152,38 @@ class OpenChats(ConversationEvents):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _amend(self, chat_ids: Iterable[str], **values: Any) -> None:
-        """Other values for the entries of these chats, all or none of those that are not open."""
+    def _update_entries(self, chat_ids: Iterable[str], **values: Any) -> None:
+        """Change values of these chats' entries; for chats that are not open, all or none are written."""
         closed: list[Chat] = []
         for chat_id in chat_ids:
             if chat_id in self._open:
-                self._open[chat_id].amend(**values)
+                self._open[chat_id].update_entry(**values)
             elif chat_id in self._chats:
                 closed.append(replace(self._chats[chat_id], **values))
         self.store.save_chats(closed)
         self._chats |= {chat.id: chat for chat in closed}
 
-    def _look_at(self, conversation: Conversation) -> Conversation:
+    def _make_current(self, conversation: Conversation) -> Conversation:
         self.current = conversation
         self.current_changed.emit(conversation)
         return conversation
 
     def _adopt(self, conversation: Conversation) -> Conversation:
         self._open[conversation.chat.id] = conversation
-        for told, ours in (
+        for event, our_event in (
             (conversation.entry_changed, self.entry_changed),
             (conversation.branch_changed, self.branch_changed),
             (conversation.options_changed, self.options_changed),
             (conversation.context_changed, self.context_changed),
         ):
-            told.connect(self._take_entry)
-            told.connect(ours.emit)
+            event.connect(self._take_over_entry)
+            event.connect(our_event.emit)
         conversation.phase_changed.connect(self.phase_changed.emit)
         conversation.message_added.connect(self.message_added.emit)
         conversation.answer_ended.connect(self.answer_ended.emit)
         conversation.not_saved.connect(self.not_saved.emit)
         return conversation
 
-    def _take_entry(self, conversation: Conversation) -> None:
+    def _take_over_entry(self, conversation: Conversation) -> None:
         if len(conversation.tree) and conversation.chat.id in self._open:
             self._chats[conversation.chat.id] = conversation.chat

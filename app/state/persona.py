@@ -1,7 +1,7 @@
-"""Personas: chat options under a name. Some come with the program, the user saves his own in the store.
+"""Personas: chat options under a name. Some come with the program; users save their own in the store.
 
-In the store rather than in the settings' file, because they belong to the chats that use them: they are kept,
-recovered and taken to another computer together.
+They are in the store rather than in the settings file because they belong to the chats that use them: both are kept,
+recovered and moved to another computer together.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from app.settings.resolve import PROMPT, ChatOptions, unpacked
+from app.settings.resolve import PROMPT, ChatOptions, chat_options_from_json
 from app.store.chat_store import ChatStore
 from app.words import mark, tr
 
@@ -18,7 +18,7 @@ MOST_NAME = 60  # characters
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """`own`: saved by the user, who may rename and delete it."""
+    """Chat options under a name; `own` ones were saved by the user, who may rename and delete them."""
 
     name: str
     options: ChatOptions
@@ -32,7 +32,7 @@ class _Shipped:
     temperature: float
 
 
-# Short: a small model keeps one thing in mind, and reads it before every chat.
+# Short texts: a small model follows only one instruction well, and reads it before every chat.
 SHIPPED = (
     _Shipped(
         mark("Translator"),
@@ -67,13 +67,13 @@ def _options(persona: _Shipped) -> ChatOptions:
 
 
 class Personas:
-    """All personas. Methods raise Failure as the store does, and ValueError with a sentence for a bad name."""
+    """All personas; methods raise Failure as the store does, and ValueError with a sentence for a bad name."""
 
     def __init__(self, store: ChatStore) -> None:
         self._store = store
 
     def all(self) -> list[Persona]:
-        """Those that come with the program, in the user's language, then his own by name."""
+        """Return the built-in personas in the user's language, then the user's own by name."""
         return [*self.shipped(), *self.own()]
 
     def shipped(self) -> list[Persona]:
@@ -81,21 +81,21 @@ class Personas:
 
     def own(self) -> list[Persona]:
         rows = self._store.using(lambda db: db.execute("SELECT name, options FROM personas").fetchall())
-        found = [Persona(name, unpacked(packed), own=True) for name, packed in rows]
+        found = [Persona(name, chat_options_from_json(packed), own=True) for name, packed in rows]
         return sorted(found, key=lambda persona: persona.name.casefold())
 
     def find(self, name: str) -> Persona | None:
         return next((persona for persona in self.all() if persona.name == name), None)
 
     def save(self, name: str, options: ChatOptions) -> str:
-        """Keep the options under a name, in place of an own persona of that name; the name as it is kept."""
+        """Store the options under a name and return the name as stored; an own persona of that name is replaced."""
         name = self._checked(name)
-        packed = ChatOptions("", options.values).packed()
+        packed = ChatOptions("", options.values).to_json()
         self._store.using(lambda db: db.execute("INSERT OR REPLACE INTO personas VALUES (?, ?)", (name, packed)))
         return name
 
     def rename(self, old: str, new: str) -> str:
-        """The new name as it is kept."""
+        """Rename an own persona and return the new name as stored."""
         new = self._checked(new)
         if new != old and any(persona.name == new for persona in self.own()):
             raise ValueError(tr("There is already a persona “{name}”.", name=new))

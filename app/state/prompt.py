@@ -1,4 +1,4 @@
-"""What of a chat the model reads, which of its oldest turns are left out, and how it fills the context. Knows no Qt."""
+"""What the model reads of a chat: which of its oldest turns are left out, and how it fills the context. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from common.reasoning import without_thoughts
 from engine.protocol import Counted, Message
 
 TITLE_LENGTH = 40
-KEPT_SHARE = 0.75  # of a full context's text; the rest is room for the next answers, as the engine would leave it
+# The share of a full context's text that is kept. The rest is room for the next answers, as much as the engine leaves.
+KEPT_SHARE = 0.75
 
 
 def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tuple[Message, ...]:
-    """The branch as the model sees it: files before what is asked about them, answers without their thoughts, those
-    without text left out, neighbours of one role joined. An answer that goes on keeps its thought.
+    """Return the branch as the model sees it.
 
-    Some models' templates refuse two turns of one role in a row, which a failed answer would leave behind.
+    Files come before the question about them, answers lose their thoughts, empty messages are left out, and neighbours
+    of one role are joined: some chat templates refuse two turns of one role in a row, which a failed answer would leave
+    behind. An answer that is being continued keeps its thoughts.
     """
     turns: list[Message] = []
     for message in messages:
@@ -37,7 +39,7 @@ def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tupl
 
 
 def with_draft(messages: Sequence[ChatMessage], files: Sequence[Attachment]) -> tuple[Message, ...]:
-    """The branch, and of the next message what is certain: its files, up to where the question will begin."""
+    """Return the branch and what is certain of the next message: its files, up to where the question begins."""
     if not files:
         return prompt_of(messages)
     *before, last = prompt_of([*messages, ChatMessage("", None, "user", "", attachments=tuple(files))])
@@ -45,25 +47,26 @@ def with_draft(messages: Sequence[ChatMessage], files: Sequence[Attachment]) -> 
 
 
 def with_system(text: str, prompt: Sequence[Message]) -> tuple[Message, ...]:
-    """The prompt behind the user's standing instructions, if there are any."""
+    """Return the prompt with the user's instructions in front, if there are any."""
     return (Message("system", text), *prompt) if text else tuple(prompt)
 
 
-def without_oldest(prompt: Sequence[Message], turns: int) -> tuple[Message, ...]:
-    """What is certain to be read when the next message comes and the oldest turns are left out: perhaps nothing."""
+def drop_oldest_turns(prompt: Sequence[Message], turns: int) -> tuple[Message, ...]:
+    """Return the prompt without its `turns` oldest turns; empty if it has no more turns than that."""
     starts = [number for number, message in enumerate(prompt) if message.role == "user"]
     return tuple(prompt[starts[turns] :] if turns < len(starts) else ())
 
 
 def turns_to_free(prompt: Sequence[Message], forgotten: int) -> int:
-    """How many more of the oldest turns make room in a context that `prompt` has filled; 0 when only one is left.
+    """Return how many more of the oldest turns to drop when `prompt` has filled the context; 0 if only one is left.
 
-    By characters: the window knows no tokens. Should it not be enough, the engine refuses and names the number.
+    The estimate counts characters, because the window knows no tokens. If it is too low, the engine refuses and names
+    the right number.
     """
-    full = _characters(without_oldest(prompt, forgotten))
+    full = _characters(drop_oldest_turns(prompt, forgotten))
     most = sum(message.role == "user" for message in prompt) - forgotten - 1
     for turns in range(1, most + 1):
-        if _characters(without_oldest(prompt, forgotten + turns)) <= KEPT_SHARE * full:
+        if _characters(drop_oldest_turns(prompt, forgotten + turns)) <= KEPT_SHARE * full:
             return turns
     return max(0, most)
 
@@ -76,8 +79,11 @@ def _characters(messages: Iterable[Message]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What of a chat is to be counted: texts. `turns` are left out; `next_title` begins the one that would be next."""
+class ContextParts:
+    """The parts of a chat to be counted, as texts.
+
+    `turns` is how many turns are left out; `next_title` is the beginning of the turn that would be left out next.
+    """
 
     pinned: str
     forgotten: str
@@ -89,20 +95,20 @@ class Parts:
         return (self.pinned, self.forgotten, self.next)
 
 
-def parts_of(instructions: str, prompt: Sequence[Message], turns: int) -> Parts:
-    """`prompt`: the chat without its instructions, of which the `turns` oldest turns are left out."""
+def context_parts(instructions: str, prompt: Sequence[Message], turns: int) -> ContextParts:
+    """Split a prompt, without its instructions, of which the `turns` oldest turns are left out."""
     starts = [number for number, message in enumerate(prompt) if message.role == "user"]
     left_out = min(turns, max(len(starts) - 1, 0))
-    kept = without_oldest(prompt, left_out)
-    later = without_oldest(prompt, left_out + 1)
+    kept = drop_oldest_turns(prompt, left_out)
+    later = drop_oldest_turns(prompt, left_out + 1)
     oldest = kept[: len(kept) - len(later)] if later else ()  # the last turn is never left out
     title = " ".join(oldest[0].content.split()) if oldest else ""
     title = title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…"
-    return Parts(instructions, _text(prompt[: len(prompt) - len(kept)]), _text(oldest), left_out, title)
+    return ContextParts(instructions, _text(prompt[: len(prompt) - len(kept)]), _text(oldest), left_out, title)
 
 
-def lines_of(parts: Parts, used: int, n_ctx: int, counted: Counted | None) -> list[str]:
-    """What the menu says; without numbers of tokens until they are counted."""
+def context_lines(parts: ContextParts, used: int, n_ctx: int, counted: Counted | None) -> list[str]:
+    """Return the menu's lines; without numbers of tokens until these are counted."""
     pinned, forgotten, after = counted.texts if counted else (None, None, None)
     lines = [tr("{used:,} of {n_ctx:,} tokens of context used", used=used, n_ctx=n_ctx)]
     if parts.pinned:

@@ -1,4 +1,4 @@
-"""Writes one chat, and what was begun to be made of its messages, to the store. Knows no Qt."""
+"""Writing of one chat, and of unsent edits of its messages, to the store. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -15,43 +15,45 @@ log = logging.getLogger(__name__)
 
 
 class ChatSaver:
-    """What cannot be stored is kept and tried again with the next write.
+    """Writer of one chat; what cannot be stored is kept and written again with the next write.
 
-    `failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the store, or about to
-    be?"""
+    `failed` is called with the reason once, until a write succeeds again. `stored` is whether the chat is in the store
+    or about to be.
+    """
 
     def __init__(self, store: ChatStore, stored: bool, failed: Callable[[Failure], None]) -> None:
         self.stored = stored
         self._store = store
         self._failed = failed
         self._unsaved: dict[str, ChatMessage] = {}
-        self._later: Chat | None = None  # what the entry is to be when the write that is under way has ended
+        self._next_entry: Chat | None = None  # to be written when the current write has ended
         self._entry: Chat | None = None
-        self._writing = self._told = self._ended = False
+        self._writing = self._reported = self._stopped = False
         self._failure: Failure | None = None
 
-    def end(self) -> None:
-        """The chat was deleted for good: nothing of it is written any more."""
-        self._ended, self._failure = True, None
+    def stop(self) -> None:
+        """Write nothing of the chat any more, because it was deleted permanently."""
+        self._stopped, self._failure = True, None
         self._unsaved.clear()
 
     def save(self, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
         """Store the chat's entry, these messages, and those that could not be stored before."""
-        if self._ended:
+        if self._stopped:
             return
         self._unsaved.update((message.id, message) for message in messages)
         self._entry = chat
         if self._writing:
-            self._later = chat
+            self._next_entry = chat
             return
         written, was_stored = list(self._unsaved.values()), self.stored
         self._writing = self.stored = True
         self._store.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
 
-    def unstored(self) -> Failure | None:
-        """Try once more to store what could not be; returns why it still cannot.
+    def retry_unstored(self) -> Failure | None:
+        """Try once more to store what could not be stored; return why it still cannot, or None.
 
-        For the end, when all writes are done at once."""
+        Call this at the program's end, when all writes are done at once.
+        """
         if self._failure is not None and self._entry is not None:
             self.save(self._entry)
         return self._failure
@@ -61,33 +63,31 @@ class ChatSaver:
         self._failure = failure
         if failure is not None:
             self.stored = was_stored
-            self._complain(failure)
+            self._report(failure)
         else:
-            self._told = False
+            self._reported = False
             for message in written:
-                if self._unsaved.get(message.id) is message:  # not another state of it
+                if self._unsaved.get(message.id) is message:  # not a newer state of the message
                     del self._unsaved[message.id]
-        later, self._later = self._later, None
-        if later is not None:
-            self.save(later)
+        next_entry, self._next_entry = self._next_entry, None
+        if next_entry is not None:
+            self.save(next_entry)
 
-    def _complain(self, failure: Failure) -> None:
+    def _report(self, failure: Failure) -> None:
         log.warning("not stored: %s (%s)", failure, failure.detail)
-        told, self._told = self._told, True
-        if not told:
+        was_reported, self._reported = self._reported, True
+        if not was_reported:
             self._failed(failure)
 
 
 class EditStore:
-    """The store's column of what the user has begun to make of sent messages: kept with them, over restarts too.
-
-    Raises Failure as the store does."""
+    """The store's column of unsent edits of sent messages, kept over restarts; raises Failure as the store does."""
 
     def __init__(self, store: ChatStore) -> None:
         self._store = store
 
     def load(self, chat_id: str) -> dict[str, str]:
-        """By the messages' ids."""
+        """Return the unsent edits of a chat by message id."""
         return dict(
             self._store.using(
                 lambda db: db.execute(
@@ -97,7 +97,7 @@ class EditStore:
         )
 
     def save(self, chat_id: str, edits: dict[str, str]) -> None:
-        """These instead of what is stored for the chat."""
+        """Replace all stored edits of the chat by these."""
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):

@@ -1,1 +1,1 @@
-"""The file in which all chats are: schema, search, recovery, import and export. Knows no Qt."""
+"""The chat database, its search, recovery, import and export; imports `settings`, `attachments` and below, no Qt."""

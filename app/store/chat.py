@@ -1,4 +1,4 @@
-"""Chats and messages as plain values; storage and windows live elsewhere."""
+"""Chats, messages and folders as plain values; storage and windows live elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from app.attachments.attachment import Attachment
 from app.words import mark
 
 Speaker = Literal["user", "assistant"]
-# What an answer ended with; None while it is written, or for ever if the window was killed meanwhile.
 Ending = Literal["end", "stop", "length", "context", "cancelled", "engine", "failed"]
 GROUPS = (mark("Today"), mark("Yesterday"), mark("Last 7 days"), mark("Older"))
 UNTITLED = "New chat"
@@ -26,11 +25,16 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One stored turn. `problem` says why the answer failed (`common.sentences.stored`), `detail` is for the curious.
+    """One stored message.
 
-    `attachments` are a user message's files; `sources` is JSON of app.state.answer_facts.Source: which parts of them an
-    answer is from, where it was not the whole files. `deleted_at` is a Unix time; None while the message is there.
-    `thought_seconds`: how long the model thought before it answered; None where it did not, or nobody measured it."""
+    Attributes:
+        stop_reason: why an answer ended; None while it is written, and for ever if the window was killed meanwhile.
+        problem: why the answer failed (`common.sentences.encode_sentence`); `detail` has technical details.
+        sources: JSON of app.state.answer_facts.Source: the parts of files that an answer is from; "" for whole files.
+        deleted_at: Unix time; None while the message is not deleted.
+        thought_seconds: how long the model thought before it answered; None if it did not or nothing was measured.
+        attachments: files of a user's message.
+    """
 
     chat_id: str
     parent_id: str | None
@@ -50,18 +54,21 @@ class ChatMessage:
 
     @property
     def unfinished(self) -> bool:
-        """Is it the beginning of an answer that could be continued?"""
+        """Whether this is the beginning of an answer that could be continued."""
         return self.role == "assistant" and bool(self.content) and self.stop_reason not in ("end", "stop")
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat's entry in the list. `leaf_id` is the last message of the branch that is shown; times are Unix seconds.
+    """A chat's entry in the list; times are Unix seconds.
 
-    `forget_turns`: so many of the oldest turns are left out of what the model reads, because the context was full.
-    `options`: JSON of app.settings.resolve.ChatOptions, what this chat has other than the settings.
-    `chosen`: JSON of app.store.tree.Tree.chosen, which branches were looked at last.
-    `pinned_at`: when it was pinned above the others; `folder_id`: the folder it lies in.
+    Attributes:
+        leaf_id: last message of the shown branch.
+        forget_turns: how many of the oldest turns the model does not read, because the context was full.
+        options: JSON of app.settings.resolve.ChatOptions: values that differ from the settings.
+        chosen: JSON of app.store.tree.Tree.chosen: the branches that were shown last.
+        pinned_at: when the chat was pinned above the others.
+        folder_id: the folder that has the chat.
     """
 
     title: str = UNTITLED
@@ -78,7 +85,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A heading of the user's own in the list; `folded` hides its chats."""
+    """A heading of the user's own in the list of chats; `folded` hides its chats."""
 
     name: str
     id: str = field(default_factory=new_id)
@@ -87,12 +94,15 @@ class Folder:
 
 
 def cleaned(text: str) -> str:
-    """A message without blanks around it. A lone surrogate (half an emoji pasted) can be neither stored nor sent."""
+    """Return the message's text without surrounding blanks and lone surrogates (half of a pasted emoji).
+
+    A lone surrogate can be neither stored nor sent.
+    """
     return text.encode("utf-8", "replace").decode().strip()
 
 
 def title_of(text: str) -> str:
-    """A chat's title from its first message: the first line with words in it, cut at a word."""
+    """Return a chat's title from its first message: the first line with words, cut at a word."""
     words = re.sub(r"[`*#>_]+", "", text).split("\n")
     line = next((" ".join(line.split()) for line in words if line.strip()), UNTITLED)
     if len(line) <= TITLE_LENGTH:
@@ -102,13 +112,13 @@ def title_of(text: str) -> str:
 
 
 def days_of(now: float) -> tuple[float, float, float]:
-    """The Unix times at which the days of the first of GROUPS begin, by the local calendar."""
+    """Return the Unix times at which the days of the first three GROUPS begin, by the local calendar."""
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     one, week = timedelta(days=1), timedelta(days=6)
     return today.timestamp(), (today - one).timestamp(), (today - week).timestamp()
 
 
 def group_of(moment: float, days: tuple[float, float, float]) -> str:
-    """Which of GROUPS a chat of Unix time `moment` belongs to; `days` as `days_of` gives them."""
+    """Return the one of GROUPS that a chat of Unix time `moment` belongs to; `days` is from `days_of`."""
     today, yesterday, week = days
     return GROUPS[(moment < today) + (moment < yesterday) + (moment < week)]

@@ -16,7 +16,7 @@ import msgspec
 
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder
-from app.store.database import Done, Place, Writer, failures, open_database, transaction
+from app.store.database import Done, FileIdentity, Writer, failures, open_database, transaction
 from app.store.migrations import migrate, open_migrated
 from common.paths import path_of, path_text
 
@@ -27,24 +27,24 @@ CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
 MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
 ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent"
-DOOMED = 0  # when a chat was "deleted" that app.store.upkeep takes out of the file
+DOOMED = 0  # `deleted_at` of permanently deleted chats, which app.store.upkeep removes from the file
 DOOM_OLD = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at > {DOOMED} AND deleted_at < ?"
 UNSENT = ("unsent", "unsent_files")
 FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
     AND chat_id NOT IN (SELECT id FROM chats WHERE deleted_at IS NULL OR deleted_at <> {DOOMED})"""
-LONG = 20_000  # characters: to store them, and to take their words into the index, takes a quarter of a frame
+LONG = 20_000  # characters; storing and indexing this many takes a quarter of a frame
 P = ParamSpec("P")
 R = TypeVar("R")
 StoreMethod = Callable[Concatenate["ChatStore", P], R]
 
 
 def _guarded(method: StoreMethod[P, R]) -> StoreMethod[P, R]:
-    """SQLite's errors (disk full, file gone, file damaged) become a Failure the user can read."""
+    """Wrap a method: wait for pending writes, check the file, and turn SQLite's errors into a Failure."""
 
     def guarded(self: ChatStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        self.writer.settle()
+        self.writer.wait()
         if method.__name__ != "close":
-            self.place.check()
+            self.file_identity.check()
         with failures(self.path):
             return method(self, *args, **kwargs)
 
@@ -52,9 +52,10 @@ def _guarded(method: StoreMethod[P, R]) -> StoreMethod[P, R]:
 
 
 class ChatStore:
-    """The chats at `path`; the folder must exist. All methods raise Failure when the file cannot be used.
+    """The chats in the file at `path`, whose folder must exist; all methods raise Failure when the file cannot be used.
 
-    `writer`: what may take long is written in the order in which it was asked for; all methods wait for that."""
+    `writer` does writes that may take long in the order in which they were requested; all methods wait for them.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,15 +63,15 @@ class ChatStore:
             self._db = open_database(path)
             try:
                 migrate(self._db)
-                # A chat "deleted" before 1970 is half of an import that was killed.
+                # A negative time of deletion marks a chat of an import that was killed.
                 self._db.execute("DELETE FROM chats WHERE deleted_at < 0")
                 self._db.execute(DOOM_OLD, (time.time() - KEEP_DELETED_SECONDS,))
                 self._forget_unsent()
             except BaseException:
                 self._db.close()
                 raise
-        self.place = Place(path)
-        self.writer = Writer(self.place, self._db, lambda: open_migrated(path))
+        self.file_identity = FileIdentity(path)
+        self.writer = Writer(self.file_identity, self._db, lambda: open_migrated(path))
 
     @_guarded
     def close(self) -> None:
@@ -79,12 +80,12 @@ class ChatStore:
 
     @_guarded
     def save(self, chat: Chat, messages: Sequence[ChatMessage] = ()) -> None:
-        """Insert or replace the chat's entry and these of its messages, all or nothing."""
+        """Insert or replace the chat's entry and these messages in one transaction."""
         with transaction(self._db):
             write_chat(self._db, chat, messages)
 
     def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done) -> None:
-        """Like `save`, but tells `done` how it ended: at once, or later if these messages are long or others were."""
+        """Save like `save`, and call `done` with the outcome: at once, or later if these or earlier ones are long."""
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
@@ -94,13 +95,13 @@ class ChatStore:
 
     @_guarded
     def save_chats(self, chats: Iterable[Chat]) -> None:
-        """Insert or replace the entries, all or nothing."""
+        """Insert or replace the entries in one transaction."""
         with transaction(self._db):
             self._db.executemany(_upsert("chats", CHAT_FIELDS), [_values(chat) for chat in chats])
 
     @_guarded
     def chats(self) -> list[Chat]:
-        """All chats that are not deleted, the latest first."""
+        """Return all chats that are not deleted, the latest first."""
         rows = self._db.execute(
             f"SELECT {CHAT_FIELDS} FROM chats WHERE deleted_at IS NULL ORDER BY updated_at DESC, rowid DESC"
         )
@@ -108,13 +109,13 @@ class ChatStore:
 
     @_guarded
     def chat_row(self, chat_id: str) -> tuple[Chat, float | None]:
-        """A chat that is there, deleted or not, and when it was deleted."""
+        """Return an existing chat, deleted or not, and when it was deleted."""
         row = self._db.execute(f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
         return Chat(*row[1:]), row[0]
 
     @_guarded
     def messages(self, chat: Chat) -> list[ChatMessage]:
-        """All of them, on every branch and deleted ones too, in the order they were written."""
+        """Return all messages of all branches, including deleted ones, in the order in which they were written."""
         rows = self._db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ? ORDER BY number", (chat.id,))
         by_id = {message.id: message for message in (ChatMessage(*row) for row in rows)}
         for message_id, attachments in read_attachments(self._db, chat.id).items():
@@ -132,7 +133,7 @@ class ChatStore:
 
     @_guarded
     def deleted_chats(self) -> list[tuple[Chat, float]]:
-        """The chats that can be restored and when they were deleted, the latest first."""
+        """Return the chats that can be restored and when they were deleted, the latest first."""
         rows = self._db.execute(
             f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE deleted_at > 0 ORDER BY deleted_at DESC, rowid DESC"
         )
@@ -140,7 +141,7 @@ class ChatStore:
 
     @_guarded
     def delete_for_good(self, *chat_ids: str) -> None:
-        """They never come back: the next upkeep takes all of them out of the file. Only deleted ones go."""
+        """Delete the deleted ones of these chats permanently; the next upkeep removes their data from the file."""
         with transaction(self._db):
             self._db.executemany(
                 f"UPDATE chats SET deleted_at = {DOOMED} WHERE id = ? AND deleted_at IS NOT NULL",
@@ -150,9 +151,10 @@ class ChatStore:
 
     @_guarded
     def delete_all(self) -> None:
-        """No chat, and nothing that was typed for one, comes back; folders and personas stay.
+        """Delete all chats and drafts permanently; folders and personas stay.
 
-        The next upkeep takes all of it out of the file: that may take seconds, and this returns at once."""
+        This returns at once; the next upkeep removes the data from the file, which may take seconds.
+        """
         with transaction(self._db):
             self._db.execute(f"UPDATE chats SET deleted_at = {DOOMED}")
             for table in UNSENT:
@@ -160,7 +162,7 @@ class ChatStore:
 
     @_guarded
     def folders(self) -> list[Folder]:
-        """All folders, by name."""
+        """Return all folders, by name."""
         rows = self._db.execute(f"SELECT {FOLDER_FIELDS} FROM folders")
         folders = [Folder(name, id_, created, bool(folded)) for name, id_, created, folded in rows]
         return sorted(folders, key=lambda folder: (folder.name.casefold(), folder.created_at))
@@ -171,12 +173,12 @@ class ChatStore:
 
     @_guarded
     def delete_folder(self, folder_id: str) -> None:
-        """The folder goes, its chats stay."""
+        """Delete the folder but not its chats."""
         self._db.execute("DELETE FROM folders WHERE id = ?", (folder_id,))
 
     @_guarded
     def using(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """For tables that another module knows: what `work` returns, its errors as this class's."""
+        """Return the result of `work` on the connection, for modules with own tables; errors become Failures."""
         return work(self._db)
 
     @_guarded
@@ -185,7 +187,7 @@ class ChatStore:
 
     @_guarded
     def recent_models(self, limit: int = 8) -> list[Path]:
-        """Model files the user opened, the latest first."""
+        """Return the model files that the user opened, the latest first."""
         rows = self._db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC LIMIT ?", (limit,))
         return [path_of(path) for (path,) in rows]
 
@@ -202,7 +204,7 @@ class ChatStore:
 
 
 def write_chat(db: sqlite3.Connection, chat: Chat, messages: Iterable[ChatMessage]) -> None:
-    """Insert or replace them, within a transaction."""
+    """Insert or replace the chat and messages; call this within a transaction."""
     db.execute(_upsert("chats", CHAT_FIELDS), _values(chat))
     for message in messages:
         db.execute(_upsert("messages", MESSAGE_FIELDS), _values(message))
@@ -229,7 +231,7 @@ def _upsert(table: str, names: str) -> str:
 
 
 def write_attachments(db: sqlite3.Connection, message_id: str, attachments: Sequence[Attachment]) -> None:
-    """What the message had before is replaced; the same again costs nothing but a look."""
+    """Replace the message's attachments; equal ones are not written again."""
     if _attachments(db, "= ?", message_id).get(message_id) == tuple(attachments):
         return
     db.execute("DELETE FROM attachments WHERE message_id = ?", (message_id,))
@@ -242,7 +244,7 @@ def write_attachments(db: sqlite3.Connection, message_id: str, attachments: Sequ
 
 
 def read_attachments(db: sqlite3.Connection, chat_id: str) -> dict[str, tuple[Attachment, ...]]:
-    """All attachments of a chat by the message's id."""
+    """Return all attachments of a chat by message id."""
     return _attachments(db, "IN (SELECT id FROM messages WHERE chat_id = ?)", chat_id)
 
 
@@ -259,7 +261,7 @@ def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple
 
 
 def _attachment(row: Sequence[Any]) -> Attachment:
-    """Of the columns `ATTACHMENT_FIELDS`. Of what is damaged, or of another version, the words are left."""
+    """Build an attachment from ATTACHMENT_FIELDS; a damaged row, or one of another version, keeps only its text."""
     name, kind, size, text, parts, pages, sent = row
     raw = {"name": name, "kind": kind, "size": size, "text": text}
     try:
@@ -269,7 +271,7 @@ def _attachment(row: Sequence[Any]) -> Attachment:
         if any(not 0 <= index < len(attachment.parts) for index in attachment.sent or ()):
             raise msgspec.ValidationError("a part was sent that there is not")
         return attachment
-    except (msgspec.DecodeError, TypeError) as error:  # a number or bytes where text should be
+    except (msgspec.DecodeError, TypeError) as error:  # a number or bytes instead of text
         log.warning("an attachment cannot be read: %s", error)
         words = text.decode(errors="replace") if isinstance(text, bytes) else str(text or "")
         return Attachment(str(name), "text", len(words), words)

@@ -1,4 +1,4 @@
-"""How every part opens the store's file and writes to it, and the sentence for each way in which SQLite can fail."""
+"""Opening and writing of the store's file, and a sentence for each way in which SQLite can fail."""
 
 from __future__ import annotations
 
@@ -16,48 +16,51 @@ from app.bugs import BUG
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
-WAIT_SECONDS = 0.2  # one writer per data folder, so a lock is someone's backup: wait briefly, never freeze the window
+WAIT_SECONDS = 0.2  # we are the only writer, so a lock is a backup program's: wait briefly, never freeze the window
 KNOWN = {
-    "disk_full.chats": ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"),  # or its index of the log has no room
+    "disk_full.chats": ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"),  # the latter: no room for the log's index
     "store_damaged.file": ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
     "store_locked.file": ("SQLITE_BUSY", "SQLITE_LOCKED"),
     "store_readonly.file": ("SQLITE_READONLY",),
 }
 Work = Callable[[sqlite3.Connection], object]
 Done = Callable[[Failure | None], object]
-Tell = Callable[[Callable[[], object]], object]
+Dispatch = Callable[[Callable[[], object]], object]
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """A connection for reading and writing; the file is created, private to the user, when there is none.
+    """Return a connection for reading and writing; a missing file is created, private to the user.
 
-    Raises OSError and sqlite3.Error: `failures` turns them into what the user reads.
+    Raises OSError and sqlite3.Error, which `failures` turns into sentences for the user.
     """
-    # Never opened and closed beside SQLite where it is open: on POSIX that would drop the locks of all this process's
-    # connections, and another program that then closes the file would take the write-ahead log away under them.
+    # An existing file is never opened and closed beside SQLite: on POSIX that would drop the locks of all connections
+    # of this process, and another program that closes the file would then delete the write-ahead log in use.
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
     try:
         db.execute("PRAGMA journal_mode = WAL")
-        # Survives the end of the process; only the end of the power can lose the last commits, never the file.
+        # A killed process loses nothing; only a power failure can lose the last commits, and never the file.
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA secure_delete = ON")  # what is deleted for good is overwritten, not just let go
+        db.execute("PRAGMA secure_delete = ON")  # permanently deleted data is overwritten
     except BaseException:
         db.close()
         raise
     return db
 
 
-class Place:
-    """Notices that the file at `path` was moved or deleted while it is open: SQLite would go on writing to nowhere."""
+class FileIdentity:
+    """The identity of an open file, which shows whether the file was moved or deleted meanwhile.
+
+    SQLite itself would keep writing into the lost file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path, self._was = path, self._identity(path)
 
     def check(self) -> None:
-        """Raises Failure."""
+        """Raise Failure if the file at `path` is another one than at the start."""
         if self._identity(self.path) != self._was:
             raise Failure("store_gone.file", path=self.path)
 
@@ -71,38 +74,41 @@ class Place:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A second connection that cannot write; it sees what is committed, and may be interrupted from another thread."""
+    """Return a read-only connection; it sees committed data and can be interrupted from another thread."""
     db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA query_only = ON")
     return db
 
 
 def beside(path: Path, end: str) -> Path:
-    """The file that goes with the store's: its write-ahead log, a part of a rebuilt one, a mark."""
+    """Return the path of a companion file of the store: its log, a part of a rebuilt store, or a mark."""
     return path.with_name(path.name + end)
 
 
 def damage_mark(path: Path) -> Path:
-    """Stands beside a store in which something damaged was met: the next start looks through all of it."""
+    """Return the path of the mark that damage was met in a store, so that the next start reads the whole file."""
     return beside(path, ".damaged")
 
 
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """All of the block's writes or none."""
+    """Commit all of the block's writes, or none of them if it raises."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield db
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:  # SQLite has rolled back by itself after some errors, e.g. a full disk
+        if db.in_transaction:  # after some errors, such as a full disk, SQLite has rolled back already
             db.execute("ROLLBACK")
         raise
 
 
 @contextlib.contextmanager
 def failures(path: Path) -> Iterator[None]:
-    """SQLite's errors (disk full, file gone, file damaged, locked) become a Failure the user can read."""
+    """Turn errors of SQLite and the system in the block into a Failure that the user can read.
+
+    Damage is also marked beside the store, for the next start.
+    """
     try:
         yield
     except sqlite3.Error as error:
@@ -111,7 +117,7 @@ def failures(path: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 damage_mark(path).touch(mode=0o600)
         raise failure from error
-    except UnicodeDecodeError as error:  # what SQLite says of the damage has a piece of the damaged file in it
+    except UnicodeDecodeError as error:  # SQLite's message contains a piece of the damaged file
         with contextlib.suppress(OSError):
             damage_mark(path).touch(mode=0o600)
         raise Failure("store_damaged.file", str(error), path=path) from error
@@ -130,68 +136,73 @@ def _cannot_store(path: Path, reason: str, error: Exception) -> Failure:
 
 
 class Writer:
-    """Writes in order: short ones at once, long ones in a thread, and behind these whatever comes meanwhile.
+    """A queue of writes: short ones are done at once, long ones in a thread, and later ones wait for those.
 
-    A file of three million characters takes SQLite longer than a frame. Two connections that write at the same time
-    would wait for each other, so that there is one order for all. Until `use_thread`, and after `close`, every write
-    is done at once. `db` is the connection for short ones, `connect` makes one for the thread."""
+    A file of three million characters takes SQLite longer than a frame, and two connections that write at the same time
+    would block each other. Until `use_thread` and after `close`, every write is done at once. `db` is the connection
+    for short writes, `connect` makes one for the thread.
+    """
 
-    def __init__(self, place: Place, db: sqlite3.Connection, connect: Callable[[], sqlite3.Connection]) -> None:
-        self._place, self._db, self._connect = place, db, connect
-        self._tell: Tell | None = None
+    def __init__(
+        self, file_identity: FileIdentity, db: sqlite3.Connection, connect: Callable[[], sqlite3.Connection]
+    ) -> None:
+        self._file_identity, self._db, self._connect = file_identity, db, connect
+        self._dispatch: Dispatch | None = None
         self._queue: Queue[tuple[Work, Done] | None] = Queue()
-        self._ended: deque[tuple[Done, Failure | None]] = deque()
-        self._under_way = 0
+        self._finished: deque[tuple[Done, Failure | None]] = deque()
+        self._unfinished = 0
         self._thread: Thread | None = None
 
-    def use_thread(self, tell: Tell) -> None:
-        """From now on long writes have a thread; `tell` has a function called in the thread that asks for writes.
+    def use_thread(self, dispatch: Dispatch) -> None:
+        """Do long writes in a thread from now on; `dispatch` calls a function in the thread that requests the writes.
 
-        Short ones no longer move SQLite's log into the file, which waits for the disk: app.store.upkeep does."""
-        self._tell = tell
+        Short writes no longer checkpoint SQLite's log, which waits for the disk: app.store.upkeep does that.
+        """
+        self._dispatch = dispatch
         self._db.execute("PRAGMA wal_autocheckpoint = 0")
 
     def write(self, work: Work, done: Done, long: bool = False) -> None:
-        """Do `work`, then tell `done` why it could not be done, or None: before this returns, or later."""
-        if self._tell is None or not (long or self._under_way):
+        """Do `work`, then call `done` with the Failure or None: before this returns, or later."""
+        if self._dispatch is None or not (long or self._unfinished):
             done(self._outcome(lambda: work(self._db)))
             return
         if self._thread is None:
-            self._thread = Thread(target=self._run, args=(self._tell,), daemon=True)
+            self._thread = Thread(target=self._run, args=(self._dispatch,), daemon=True)
             self._thread.start()
-        self._under_way += 1
+        self._unfinished += 1
         self._queue.put((work, done))
 
-    def settle(self) -> None:
-        """Wait until nothing is being written; who asked for it hears that later."""
+    def wait(self) -> None:
+        """Wait until no write is under way; their `done` callbacks are called later."""
         self._queue.join()
 
     def close(self) -> None:
-        """Do what is still to be done."""
-        self._tell = None
+        """Do all pending writes and end the thread."""
+        self._dispatch = None
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
             thread.join()
             self._deliver()
 
-    def _run(self, tell: Tell) -> None:
+    def _run(self, dispatch: Dispatch) -> None:
         while (job := self._queue.get()) is not None:
             work, done = job
-            self._ended.append((done, self._outcome(lambda work=work: self._apart(work))))  # type: ignore[misc]
+            outcome = self._outcome(lambda work=work: self._on_own_connection(work))  # type: ignore[misc]
+            self._finished.append((done, outcome))
             self._queue.task_done()
-            tell(self._deliver)
+            dispatch(self._deliver)
         self._queue.task_done()
 
-    def _apart(self, work: Work) -> None:
+    def _on_own_connection(self, work: Work) -> None:
         with contextlib.closing(self._connect()) as db:
             work(db)
 
     def _outcome(self, work: Callable[[], object]) -> Failure | None:
-        """A bug in `work` is logged and told as one: the thread must go on, for everything waits for it."""
+        """Do `work` and return its Failure; a bug is logged and returned as one, because the thread must not end."""
         try:
-            self._place.check()
-            with failures(self._place.path):
+            self._file_identity.check()
+            with failures(self._file_identity.path):
                 work()
         except Failure as failure:
             return failure
@@ -201,7 +212,7 @@ class Writer:
         return None
 
     def _deliver(self) -> None:
-        while self._ended:
-            done, failure = self._ended.popleft()
-            self._under_way -= 1
+        while self._finished:
+            done, failure = self._finished.popleft()
+            self._unfinished -= 1
             done(failure)

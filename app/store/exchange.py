@@ -1,8 +1,8 @@
-"""Chats to files (JSON, Markdown), and from files (our JSON, an export of ChatGPT). Knows no windows.
+"""Export of chats to files (JSON, Markdown) and import (our JSON, an export of ChatGPT). Knows no windows.
 
-Both are all or nothing. What is imported is hidden until the whole file is read. A chat that is in the store already is
-merged: messages that only one side has are kept, and where both have different ones, the chat that changed last wins.
-So the same file may be imported again and again, and nothing is ever lost by it.
+Both do all or nothing. Imported chats are hidden until the whole file is read. A chat that is in the store already is
+merged: messages that only one side has are kept, and where both differ, the chat that changed last wins. So the same
+file can be imported repeatedly without loss or duplicates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 from app.folders import users_umask
 from app.store.chat import Chat
@@ -37,20 +37,20 @@ from app.store.formats import (
 )
 from app.store.json_stream import JsonStream, NotJson
 from app.store.merging import Imported, Merging
+from app.words import mark
 from common.failures import Failure
 from common.files import TEMPORARY, replacing
 
-ENDING = ".md"
-LARGEST = 8 << 30  # bytes of JSON: a zip file may claim any number
+LARGEST = 8 << 30  # bytes of JSON; a zip file may claim any size
 CHATGPT_NAME = "conversations.json"
 
 
 class Stopped(Exception):
-    """The user no longer wants it; what was done so far is undone."""
+    """The user stopped the import or export; what was done so far is undone."""
 
 
-class Progress:
-    """`share` of the work is done, from 0 to 1, and so many `chats`."""
+class TransferProgress:
+    """Progress of an import or export: the `share` done, from 0 to 1, and the number of `chats` done."""
 
     def __init__(self) -> None:
         self.share = 0.0
@@ -60,8 +60,8 @@ class Progress:
     def stop(self) -> None:
         self._stopped = True
 
-    def tell(self, share: float, chats: int) -> None:
-        """Called by the operation now and then; raises Stopped."""
+    def update(self, share: float, chats: int) -> None:
+        """Set the progress; the operation calls this now and then. Raises Stopped after `stop`."""
         self.share, self.chats = share, chats
         if self._stopped:
             raise Stopped
@@ -70,35 +70,76 @@ class Progress:
 # --- to a file ------------------------------------------------------------------------------------------------------
 
 
-def export_json(store: Path, chat_ids: Iterable[str] | None, target: Path, progress: Progress) -> int:
-    """All chats, or these, with their folders; returns how many. Raises Failure, and Stopped."""
-    with _opened(store) as source, _written(target) as file:
-        chats = _chosen(source, chat_ids)
-        used = {chat.folder_id for chat in chats}
-        folders = [folder for folder in source.folders() if chat_ids is None or folder.id in used]
-        moment = datetime.now().astimezone().isoformat(timespec="seconds")
-        file.write(f'{{"format": "{FORMAT}", "version": {VERSION}, "exported_at": "{moment}",\n'.encode())
-        file.write(b'"folders": [\n' + b",\n".join(map(encode_folder, folders)) + b'],\n"chats": [')
-        for number, chat in enumerate(_counted(chats, progress)):
-            file.write((b",\n" if number else b"\n") + encode_chat(chat, source.messages(chat)))
-        file.write(b"]}\n")
-    return len(chats)
+class Exporter(Protocol):
+    """A file format for exported chats."""
+
+    extension: str
+
+    def name(self, chat_count: int) -> str:
+        """Return the marked name of the format for this many chats, with its filter for file dialogs."""
+
+    def writes_folder(self, chat_count: int) -> bool:
+        """Return whether this many chats become a folder of files instead of one file."""
+
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
+        """Write these chats of the store, or all, to `target`; return how many. Raises Failure and Stopped."""
 
 
-def export_markdown(store: Path, chat_ids: Iterable[str] | None, target: Path, progress: Progress) -> int:
-    """One chat as a file, several as a folder of files; returns how many. Raises Failure, and Stopped."""
-    with _opened(store) as source:
-        chats = _chosen(source, chat_ids)
-        if len(chats) == 1:
-            with _written(target) as file:
-                file.write(markdown_of(chats[0], source.messages(chats[0])).encode())
-            return 1
-        with _filled(target.with_suffix("") if target.suffix.lower() == ENDING else target) as folder:
-            for chat in _counted(chats, progress):
-                _free(folder / file_name(chat.title), ENDING).write_text(
-                    markdown_of(chat, source.messages(chat)), encoding="utf-8"
-                )
-    return len(chats)
+class JsonExporter:
+    """Exporter to one file of our JSON, with the folders of the chats; the file can be imported again."""
+
+    extension = ".json"
+
+    def name(self, _chat_count: int) -> str:
+        return mark("JSON, can be imported again (*.json)")
+
+    def writes_folder(self, _chat_count: int) -> bool:
+        return False
+
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
+        with _opened(store) as source, _written(target) as file:
+            chats = _chosen(source, chat_ids)
+            used = {chat.folder_id for chat in chats}
+            folders = [folder for folder in source.folders() if chat_ids is None or folder.id in used]
+            moment = datetime.now().astimezone().isoformat(timespec="seconds")
+            file.write(f'{{"format": "{FORMAT}", "version": {VERSION}, "exported_at": "{moment}",\n'.encode())
+            file.write(b'"folders": [\n' + b",\n".join(map(encode_folder, folders)) + b'],\n"chats": [')
+            for number, chat in enumerate(_with_progress(chats, progress)):
+                file.write((b",\n" if number else b"\n") + encode_chat(chat, source.messages(chat)))
+            file.write(b"]}\n")
+        return len(chats)
+
+
+class MarkdownExporter:
+    """Exporter to Markdown, for reading: one file for one chat, a folder of files for several."""
+
+    extension = ".md"
+
+    def name(self, chat_count: int) -> str:
+        if self.writes_folder(chat_count):
+            return mark("Folder of Markdown files, for reading (*.md)")
+        return mark("Markdown, for reading (*.md)")
+
+    def writes_folder(self, chat_count: int) -> bool:
+        return chat_count != 1
+
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
+        with _opened(store) as source:
+            chats = _chosen(source, chat_ids)
+            if not self.writes_folder(len(chats)):
+                with _written(target) as file:
+                    file.write(markdown_of(chats[0], source.messages(chats[0])).encode())
+                return 1
+            folder_path = target.with_suffix("") if target.suffix.lower() == self.extension else target
+            with _filled(folder_path) as folder:
+                for chat in _with_progress(chats, progress):
+                    _free(folder / file_name(chat.title), self.extension).write_text(
+                        markdown_of(chat, source.messages(chat)), encoding="utf-8"
+                    )
+        return len(chats)
+
+
+EXPORTERS: tuple[Exporter, ...] = (JsonExporter(), MarkdownExporter())  # in the order of the save dialog
 
 
 def _chosen(store: ChatStore, chat_ids: Iterable[str] | None) -> list[Chat]:
@@ -106,15 +147,15 @@ def _chosen(store: ChatStore, chat_ids: Iterable[str] | None) -> list[Chat]:
     return [chat for chat in store.chats() if wanted is None or chat.id in wanted]
 
 
-def _counted(chats: Sequence[Chat], progress: Progress) -> Iterator[Chat]:
+def _with_progress(chats: Sequence[Chat], progress: TransferProgress) -> Iterator[Chat]:
     for number, chat in enumerate(chats):
-        progress.tell(number / len(chats), number)
+        progress.update(number / len(chats), number)
         yield chat
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[ChatStore]:
-    """A store of its own for this thread."""
+    """Yield a ChatStore of its own for this thread."""
     store = ChatStore(path)
     try:
         yield store
@@ -124,13 +165,13 @@ def _opened(path: Path) -> Iterator[ChatStore]:
 
 @contextlib.contextmanager
 def _written(target: Path) -> Iterator[BinaryIO]:
-    """The file appears, or is replaced, when all of it is on the disk."""
+    """Yield a file that appears, or replaces the old one, when all of it is on the disk."""
     with _writing_failures(target), replacing(target.resolve(), _mode(target)) as file:
         yield file
 
 
 def _mode(target: Path) -> int:
-    """As the file has it that is replaced, or as a new one of the user's. Raises OSError where no file can be."""
+    """Return the mode of the file to be replaced, or of a new file; raise OSError if `target` is not a file."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
@@ -143,7 +184,7 @@ def _mode(target: Path) -> int:
 
 @contextlib.contextmanager
 def _filled(target: Path) -> Iterator[Path]:
-    """The folder appears when all of its files are written; one that is there already is left alone."""
+    """Yield a folder that appears when all of its files are written; an existing one is left alone."""
     with _writing_failures(target):
         part = Path(tempfile.mkdtemp(dir=target.parent, prefix=TEMPORARY))  # mkdtemp's mode is 0700
         try:
@@ -157,7 +198,7 @@ def _filled(target: Path) -> Iterator[Path]:
 
 
 def _free(path: Path, ending: str = "") -> Path:
-    """This name, or with a number the next one that nothing has."""
+    """Return this name with the ending, or with the next number if it is taken."""
     number, free = 2, path.with_name(path.name + ending)
     while os.path.lexists(free):
         free = path.with_name(f"{path.name} {number}{ending}")
@@ -181,8 +222,8 @@ def _not_written(path: Path, error: OSError) -> Failure:
 # --- from a file ----------------------------------------------------------------------------------------------------
 
 
-def import_chats(path: Path, store: Path, progress: Progress) -> Imported:
-    """Raises Failure with what is wrong with the file, and Stopped; the store is then as it was."""
+def import_chats(path: Path, store: Path, progress: TransferProgress) -> Imported:
+    """Import the chats of a file; raise Failure with its mistake, or Stopped, and then leave the store as it was."""
     target = ChatStore(store)
     try:
         with Merging(target) as merging:
@@ -193,7 +234,7 @@ def import_chats(path: Path, store: Path, progress: Progress) -> Imported:
         target.close()
 
 
-def _read(path: Path, file: BinaryIO, size: int, merging: Merging, progress: Progress) -> None:
+def _read(path: Path, file: BinaryIO, size: int, merging: Merging, progress: TransferProgress) -> None:
     stream, number, ours, now = JsonStream(file), 0, False, time.time()
     try:
         for key, raw in stream.elements():
@@ -208,7 +249,7 @@ def _read(path: Path, file: BinaryIO, size: int, merging: Merging, progress: Pro
                 found = decode_chat(raw, now) if ours else chat_of_chatgpt(raw, now)
                 if found is not None:
                     merging.add(*found)
-                progress.tell(min(stream.done / size, 1.0) if size else 1.0, number)
+                progress.update(min(stream.done / size, 1.0) if size else 1.0, number)
             elif not ours:
                 break
     except NotJson as error:
@@ -226,7 +267,7 @@ def _check_version(raw: object) -> None:
 
 @contextlib.contextmanager
 def _json_of(path: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """The JSON in the file, or in the zip file, and its size in bytes."""
+    """Yield the JSON file, opened, or the one inside a zip file, and its size in bytes."""
     try:
         if not zipfile.is_zipfile(path):
             with path.open("rb") as file:
@@ -244,7 +285,7 @@ def _json_of(path: Path) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The list of chats in a zip file: in ChatGPT's it has a name, else it is the only JSON there."""
+    """Return the zip entry with the chats: the one named as in ChatGPT's export, else the only JSON file."""
     entries = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".json")]
     named = [entry for entry in entries if Path(entry.filename).name == CHATGPT_NAME]
     if not named and len(entries) != 1:

@@ -1,4 +1,4 @@
-"""Chats in the forms that files have: our JSON (docs/chats-json.md), ChatGPT's, Markdown to read. Knows no files."""
+"""Chats in the formats of files: our JSON (docs/chats-json.md), ChatGPT's, and Markdown to read. Knows no files."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ import msgspec
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, Folder, title_of
 from app.store.tree import Tree, chosen_from
 from app.words import tr, worded
-from common.sentences import restored
+from common.sentences import decode_sentence
 
 FORMAT, VERSION = "chickadee-chats", 1
 LONGEST_ID = 200
-SPACE = uuid.UUID("4d9b3f0e-2f53-4c7e-9d0c-6d3f1e8a7b21")  # ids made from theirs: importing twice makes no doubles
+# Namespace of ids that are derived from theirs, so that importing twice makes no duplicates.
+SPACE = uuid.UUID("4d9b3f0e-2f53-4c7e-9d0c-6d3f1e8a7b21")
 LATEST = 253_370_764_800.0  # the year 9999 as Unix time
 LONGEST_TITLE = 300
 Node = dict[str, Any]
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\x7f]+')
-_DEVICE = re.compile(r"CON|PRN|AUX|NUL|COM\d|LPT\d", re.IGNORECASE)  # Windows writes to these
+_DEVICE = re.compile(r"CON|PRN|AUX|NUL|COM\d|LPT\d", re.IGNORECASE)  # devices on Windows
 LONGEST_NAME = 80
 
 
 def moment(value: object, otherwise: float) -> float:
-    """A Unix time that a calendar knows."""
+    """Return `value` as a Unix time within the calendar's range; `otherwise` if it is not a finite number."""
     usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return min(max(float(cast(float, value)), 0.0), LATEST) if usable else otherwise
 
 
 def line(value: object) -> str:
-    """A title: one line of usable length."""
+    """Return a title as one line of usable length; "" if `value` is not text."""
     return clean(" ".join(value.split())[:LONGEST_TITLE]) if isinstance(value, str) else ""
 
 
 def clean(text: str) -> str:
-    """Half an emoji can be neither stored nor sent."""
+    """Replace lone surrogates (half of an emoji), which can be neither stored nor sent."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -48,7 +49,7 @@ def clean(text: str) -> str:
 
 
 def encode_chat(chat: Chat, messages: Iterable[ChatMessage]) -> bytes:
-    """One entry of "chats". Deleted messages are left out."""
+    """Return one entry of "chats" as JSON, without deleted messages."""
     entry = msgspec.to_builtins(chat)
     entry["messages"] = [_entry(message) for message in messages if message.deleted_at is None]
     return msgspec.json.encode(entry)
@@ -59,7 +60,7 @@ def encode_folder(folder: Folder) -> bytes:
 
 
 def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
-    """The chat and its messages as they stand in the file; raises ValueError with what is wrong."""
+    """Return the chat and its messages as they are in the file; raise ValueError with the mistake."""
     entry = _cleaned(raw)
     if not {"created_at", "updated_at"} <= _identified(entry).keys():
         raise ValueError("its times are missing")
@@ -81,7 +82,7 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
 
 
 def decode_folder(raw: object, now: float) -> Folder:
-    """Raises ValueError with what is wrong."""
+    """Return the folder; raise ValueError with the mistake."""
     folder = msgspec.convert(_identified(_cleaned(raw)), Folder)
     return replace(folder, name=line(folder.name) or "?", created_at=moment(folder.created_at, now))
 
@@ -90,7 +91,7 @@ def _entry(message: ChatMessage) -> dict[str, Any]:
     entry: dict[str, Any] = msgspec.to_builtins(message)
     for name in ("chat_id", "deleted_at"):
         entry.pop(name)
-    entry["problem"] = str(restored(message.problem))
+    entry["problem"] = str(decode_sentence(message.problem))
     if entry["problem"] != message.problem:
         entry["problem_code"] = message.problem
     return entry
@@ -112,7 +113,7 @@ def _message(raw: object, chat: Chat) -> ChatMessage:
 
 
 def _identified(raw: object) -> dict[str, Any]:
-    """An object with an id: made anew, it would be another one at each import."""
+    """Return an object that has an id, else raise ValueError; a new id would make another chat at each import."""
     if not isinstance(raw, dict):
         raise ValueError("it is no object")
     if not isinstance(raw.get("id"), str) or not 0 < len(raw["id"]) <= LONGEST_ID:
@@ -121,7 +122,7 @@ def _identified(raw: object) -> dict[str, Any]:
 
 
 def _cleaned(value: Any) -> Any:
-    """Without what cannot be stored."""
+    """Replace lone surrogates, which cannot be stored, in all strings of a JSON value."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -132,13 +133,13 @@ def _cleaned(value: Any) -> Any:
 
 
 # --- ChatGPT's conversations.json -------------------------------------------------------------------------------------
-# A conversation there is a tree of nodes, as ours is; nodes without a message, of the system, of tools, and what an
-# assistant wrote to a tool are no turns: what hangs below them hangs below the turn before them here. Any field may be
-# missing or of another kind than it should: nobody promises this format.
+# A conversation is a tree of nodes, as ours is. Nodes without a message, of the system, of tools, and messages to a
+# tool are skipped: their children become children of the turn above. Any field may be missing or have another type,
+# because the format is not documented.
 
 
 def chat_of_chatgpt(raw: object, now: float) -> tuple[Chat, list[ChatMessage]] | None:
-    """The chat and its messages, parents first; None if nobody says anything in it. Raises ValueError."""
+    """Return the chat and its messages, parents first; None if it has no messages. Raises ValueError."""
     if not isinstance(raw, dict) or not isinstance(raw.get("mapping"), dict):
         raise ValueError("it has no messages")
     nodes: dict[str, Node] = {str(key): node for key, node in raw["mapping"].items() if isinstance(node, dict)}
@@ -164,7 +165,7 @@ def chat_of_chatgpt(raw: object, now: float) -> tuple[Chat, list[ChatMessage]] |
 
 
 def _from_the_top(nodes: dict[str, Node]) -> Iterator[str]:
-    """The keys, parents before children, siblings in their order; rings have no top and are left out."""
+    """Yield the keys, parents before children and siblings by time; nodes in rings are left out."""
     children: dict[str, list[str]] = {}
     for key, node in nodes.items():
         parent = str(node.get("parent"))
@@ -215,7 +216,7 @@ def _ending(role: str, raw: dict[str, Any], facts: dict[str, Any]) -> Ending:
 
 
 def _text(content: dict[str, Any]) -> str:
-    """What can be read of a message's content; what is no text is named."""
+    """Return the readable text of a message's content; parts that are not text are named."""
     kind = content.get("content_type")
     if kind in ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"):
         return ""
@@ -254,7 +255,7 @@ def markdown_of(chat: Chat, messages: Iterable[ChatMessage]) -> str:
 
 
 def file_name(title: str) -> str:
-    """A name for a file that every system takes, without an ending."""
+    """Return a file name that every system allows, without an ending."""
     name = _UNSAFE.sub(" ", title)
     name = " ".join(name.split())[:LONGEST_NAME].strip(" .")
     return f"_{name}" if _DEVICE.fullmatch(name.split(".")[0]) else name or "chat"
@@ -266,10 +267,10 @@ def _turn(message: ChatMessage) -> str:
     pieces = [f"## {_line(who)} · {moment}"]
     pieces += [tr("*Attached: {name}*", name=_line(file.name)) for file in message.attachments]
     pieces += [message.content] if message.content else []
-    pieces += [f"*{_line(worded(restored(message.problem)))}*"] if message.problem else []
+    pieces += [f"*{_line(worded(decode_sentence(message.problem)))}*"] if message.problem else []
     return "\n\n".join(pieces)
 
 
 def _line(text: str) -> str:
-    """One line in which nothing is markup."""
+    """Return the text as one line in which nothing is markup."""
     return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", " ".join(text.split()))

@@ -1,9 +1,9 @@
-"""Reads a JSON file of any size one element at a time. Knows nothing of what is in it.
+"""Reads a JSON file of any size one element at a time. Knows nothing of the content.
 
-The file's outermost value is an array or an object. Only brackets and strings are looked at to find where an element
-ends, so that a wrong or hostile file costs no more memory than its longest element may have.
+The file's outermost value is an array or an object. Only brackets and strings are parsed to find the end of an element,
+so that a wrong or hostile file takes no more memory than its longest element may have.
 
-ijson, which is faster, was left out: for 100 kB of nothing but `[` it takes 4 GB, and it does not say where a file is
+ijson, which is faster, was not used: for 100 kB of nothing but `[` it takes 4 GB, and it does not say where a file is
 damaged.
 """
 
@@ -18,14 +18,14 @@ CHUNK = 1 << 18
 LONGEST = 64 << 20  # bytes of one element
 DEEPEST = 200
 _SPACE = re.compile(rb"[ \t\r\n]*")
-_NO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)  # whole strings, and what is between
+_NO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)  # and whole strings
 _DEEPER = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 _SCALAR = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^\s"\[\]{},:]+', re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 
 
 class NotJson(ValueError):
-    """`str()` says what is wrong, `at` is the byte where it was seen."""
+    """A syntax error; `str()` says what is wrong and `at` is the byte position."""
 
     def __init__(self, problem: str, at: int) -> None:
         super().__init__(problem)
@@ -33,13 +33,13 @@ class NotJson(ValueError):
 
 
 class JsonStream:
-    """`done` is how many bytes are read."""
+    """A JSON file that is read element by element; `done` is how many bytes were read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._data = b""
         self._at = 0
-        self._before = 0  # bytes of the file that are no longer in _data
+        self._before = 0  # bytes of the file before _data
         self._ended = False
 
     @property
@@ -47,8 +47,11 @@ class JsonStream:
         return self._before + self._at
 
     def elements(self) -> Iterator[tuple[str, Any]]:
-        """The elements of the outer array, each with the key "". Of an outer object each value with its key, and where
-        a value is an array its elements with that key. Raises NotJson, OSError."""
+        """Yield (key, element) pairs; raise NotJson or OSError.
+
+        The elements of an outer array have the key "". Of an outer object each value comes with its key, and if the
+        value is an array, each of its elements comes with that key.
+        """
         if self._peek() == b"\xef":
             self._at += len(_BOM)
         opening = self._peek()
@@ -103,12 +106,12 @@ class JsonStream:
             raise NotJson(problem, begun + at) from error
 
     def _bracket_end(self) -> int:
-        depth, place = 0, 0  # from self._at on
+        depth, place = 0, 0  # `place` counts from self._at
         while True:
             skipped = _NO_BRACKET.match(self._data, self._at + place)
             place = (skipped.end() if skipped else self._at + place) - self._at
             change = _DEEPER.get(self._data[self._at + place : self._at + place + 1])
-            if change is None:  # the end of what is read, or a string that goes on there
+            if change is None:  # the end of the data read so far, maybe within a string
                 self._more()
                 continue
             place, depth = place + 1, depth + change
@@ -127,7 +130,10 @@ class JsonStream:
             self._more()
 
     def _peek(self, may_end: bool = False) -> bytes:
-        """The next byte that is no blank. A small zip file can hold gigabytes of blanks: nobody waits for their end."""
+        """Return the next byte that is not blank, without consuming it; b"" at the end if `may_end`.
+
+        Raises NotJson after LONGEST blanks: a small zip file can hold gigabytes of them.
+        """
         begun = self.done
         while True:
             match = _SPACE.match(self._data, self._at)
@@ -148,7 +154,10 @@ class JsonStream:
             raise self._wrong("the file ends in the middle")
 
     def _read(self) -> bool:
-        """Read on, twice as much the longer the element is: then nothing is copied more than a few times."""
+        """Read a chunk as long as the element so far; return False at the end of the file.
+
+        So no byte is copied more than a few times.
+        """
         piece = self._file.read(max(CHUNK, len(self._data) - self._at))
         self._ended = not piece
         self._before += self._at

@@ -1,4 +1,4 @@
-"""Everything that Chickadee keeps on this computer: which files, how large, and how they are deleted. Knows no Qt."""
+"""All files that Chickadee keeps on this computer: which, how large, and how they are deleted. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.words import mark
 log = logging.getLogger(__name__)
 
 
-# Folders of `common.store.Store`, and what versions before it kept.
+# Folders of `common.store.Store`, and files of versions before it.
 MEASURED = (
     "calibration", "crashes", "drafts", "exits", "looked-at", "model-facts", "phrases", "profile", "rankings", "trial",
     "model-facts.json", "profile.json", ".chickadee-*",
@@ -22,9 +22,12 @@ MEASURED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Files that belong together: `patterns` in `folder`. Those of which only the program knows how to delete them
-    safely are not `plain` files to remove; those without `question` are not deleted here at all."""
+class FileKind:
+    """Files that belong together, by `patterns` in `folder`.
+
+    `plain` files can simply be removed; others only the program knows how to delete safely. Files without a `question`
+    are not deleted here at all.
+    """
 
     name: str
     title: str
@@ -39,10 +42,10 @@ class Kind:
             yield from sorted(self.folder.glob(pattern))
 
 
-def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
-    """In the order they are shown. `cache`: the folder for what can be worked out again."""
+def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
+    """Return all kinds of files in the order they are shown; `cache` is the folder for what can be computed again."""
     return (
-        Kind(
+        FileKind(
             "chats",
             mark("Chats"),
             mark("Messages, attached files, folders and personas, and chats deleted in the last 30 days."),
@@ -51,7 +54,7 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
             mark("Delete all chats permanently? Folders and personas are kept."),
             plain=False,
         ),
-        Kind(
+        FileKind(
             "saved",
             mark("Cached context"),
             mark("What models have already read of your chats, so that long chats open quickly."),
@@ -59,14 +62,14 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
             ("chats", "moving-*"),
             mark("Delete the cached context? Models will read your chats again."),
         ),
-        Kind(
+        FileKind(
             "models",
             mark("Models"),
             mark("Downloaded model files. Delete them in the Models window."),
             folders.data,
             ("models",),
         ),
-        Kind(
+        FileKind(
             "measurements",
             mark("Measurements"),
             mark("The speed of this computer, results for each model, and details of model files."),
@@ -74,15 +77,15 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
             MEASURED,
             mark("Delete the measurements? They are taken again while the computer is idle."),
         ),
-        Kind(
+        FileKind(
             "logs",
             mark("Logs"),
             mark("Reports from the program. They contain nothing from your chats."),
             folders.logs,
-            ("window.log*", "engine.log*"),  # and no others: the folder may be the user's own
+            ("window.log*", "engine.log*"),  # no others, because the folder may be the user's own
             mark("Delete the logs?"),
         ),
-        Kind(
+        FileKind(
             "settings",
             mark("Settings"),
             mark("Your settings and the position of the window."),
@@ -92,7 +95,7 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
     )
 
 
-def files_of(kind: Kind) -> Iterator[Path]:
+def files_of(kind: FileKind) -> Iterator[Path]:
     for path in kind.paths():
         if path.is_dir() and not path.is_symlink():
             yield from (inner for inner in path.rglob("*") if inner.is_file() or inner.is_symlink())
@@ -100,8 +103,8 @@ def files_of(kind: Kind) -> Iterator[Path]:
             yield path
 
 
-def measured(kinds: Iterable[Kind]) -> dict[str, tuple[int, int]]:
-    """Number of files and their bytes, by the kinds' names. Files that vanish meanwhile do not count."""
+def measure_sizes(kinds: Iterable[FileKind]) -> dict[str, tuple[int, int]]:
+    """Return the number of files and their bytes by kind; files that vanish meanwhile do not count."""
     return {kind.name: _total(files_of(kind)) for kind in kinds}
 
 
@@ -116,27 +119,27 @@ def _total(paths: Iterable[Path]) -> tuple[int, int]:
     return count, size
 
 
-def delete_files(kind: Kind) -> list[str]:
-    """Delete all files of a plain kind; returns the names of those that could not be."""
+def delete_files(kind: FileKind) -> list[str]:
+    """Delete all files of a plain kind; return the names of those that could not be deleted."""
     assert kind.plain, kind.name
     assert kind.question, kind.name
     return delete_paths(kind.paths())
 
 
 def delete_paths(paths: Iterable[Path]) -> list[str]:
-    """Delete these files, and folders with all in them; returns the names of those that could not be."""
-    left: list[str] = []
+    """Delete files, and folders with their content; return the names of those that could not be deleted."""
+    remaining: list[str] = []
 
-    def stays(_function: Callable[..., object], path: str, error: object) -> None:
+    def note_failure(_function: Callable[..., object], path: str, error: object) -> None:
         log.warning("not deleted: %s (%s)", path, error)
-        left.append(path)
+        remaining.append(path)
 
     for path in paths:
         try:
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, onerror=stays)
+                shutil.rmtree(path, onerror=note_failure)
             else:
                 path.unlink(missing_ok=True)
         except OSError as error:
-            stays(path.unlink, str(path), error)
-    return left
+            note_failure(path.unlink, str(path), error)
+    return remaining

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.store.database import open_database
-from app.store.search import spaced
+from app.store.message_search import spaced
 from common.failures import Failure
 
 
 def create_chats_and_messages(db: sqlite3.Connection) -> None:
-    """Messages point at the one they answer, so that a second answer or an edit can stand beside the first.
+    """Create both tables; a message points to the one it answers, so that answers and edits can be siblings.
 
-    `chats.leaf_id` is the last message of the branch that is shown. A message without `stop_reason` was not finished.
+    `chats.leaf_id` is the last message of the shown branch. A message without `stop_reason` was not finished.
     """
     db.execute(
         """CREATE TABLE chats (
@@ -34,17 +34,17 @@ def create_chats_and_messages(db: sqlite3.Connection) -> None:
 
 
 def create_recent_models(db: sqlite3.Connection) -> None:
-    """Which model files were opened, for the model menu and the next start."""
+    """Create the table of model files that were opened, for the model menu and the next start."""
     db.execute("CREATE TABLE recent_models (path TEXT PRIMARY KEY, opened_at REAL NOT NULL) STRICT")
 
 
 def remember_forgotten_turns(db: sqlite3.Connection) -> None:
-    """How many of a chat's oldest turns the user chose to leave out when the context was full."""
+    """Add how many of a chat's oldest turns the user chose to leave out when the context was full."""
     db.execute("ALTER TABLE chats ADD COLUMN forget_turns INTEGER NOT NULL DEFAULT 0")
 
 
 def create_attachments(db: sqlite3.Connection) -> None:
-    """Files that go along with a message, as the text that was read of them; `parts`, `pages`, `sent` are JSON."""
+    """Create the table of files attached to messages, as extracted text; `parts`, `pages`, `sent` are JSON."""
     db.execute(
         """CREATE TABLE attachments (
             message_id TEXT NOT NULL REFERENCES messages(id) ON DELETE CASCADE, position INTEGER NOT NULL,
@@ -56,24 +56,24 @@ def create_attachments(db: sqlite3.Connection) -> None:
 
 
 def create_chat_options_and_personas(db: sqlite3.Connection) -> None:
-    """What a chat has other than the settings, and such options saved under a name; both as JSON."""
+    """Add a chat's own options, and the table of options saved under a name; both are JSON."""
     db.execute("ALTER TABLE chats ADD COLUMN options TEXT NOT NULL DEFAULT ''")
     db.execute("CREATE TABLE personas (name TEXT PRIMARY KEY, options TEXT NOT NULL) STRICT")
 
 
 def create_unsent(db: sqlite3.Connection) -> None:
-    """What stands in the composer of each chat; the chat that is not stored yet has the id ''."""
+    """Create the table of unsent text in each chat's composer; the chat that is not stored yet has the id ''."""
     db.execute("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT")
 
 
 def keep_deleted_messages(db: sqlite3.Connection) -> None:
-    """Deleted messages are marked and kept for a while; a chat remembers the branches that were looked at last."""
+    """Add the deletion mark of messages, which are kept for a while, and the branches that were shown last."""
     db.execute("ALTER TABLE messages ADD COLUMN deleted_at REAL")
     db.execute("ALTER TABLE chats ADD COLUMN chosen TEXT NOT NULL DEFAULT ''")
 
 
 def create_folders_and_pins(db: sqlite3.Connection) -> None:
-    """A chat lies in at most one folder; pinned chats stand above all others, the latest pinned first."""
+    """Create folders (a chat is in one at most) and pins (pinned chats come first, the latest pinned on top)."""
     db.execute(
         """CREATE TABLE folders (
             id TEXT PRIMARY KEY, name TEXT NOT NULL, created_at REAL NOT NULL,
@@ -84,21 +84,21 @@ def create_folders_and_pins(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX chats_of_folder ON chats(folder_id)")
 
 
-def know_spaced(db: sqlite3.Connection) -> None:
-    """The triggers of the message index call this function: without it a connection cannot write messages."""
+def register_spaced(db: sqlite3.Connection) -> None:
+    """Register the function that the message index's triggers call; without it a connection cannot write messages."""
     db.create_function("spaced", 1, spaced, deterministic=True)
 
 
 def open_migrated(path: Path) -> sqlite3.Connection:
-    """One more connection to a store that is up to date already."""
+    """Return another connection to a store that is up to date already."""
     db = open_database(path)
-    know_spaced(db)
+    register_spaced(db)
     return db
 
 
 def create_message_index(db: sqlite3.Connection) -> None:
-    """The words of all messages. It holds no text of its own, so triggers name what is to be taken out of it."""
-    know_spaced(db)
+    """Create the word index of all messages; it has no text of its own, so triggers name the words to remove."""
+    register_spaced(db)
     db.execute(
         """CREATE VIRTUAL TABLE message_index USING fts5(
             words, content = '', columnsize = 0, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')"""
@@ -117,26 +117,27 @@ def create_message_index(db: sqlite3.Connection) -> None:
 
 
 def index_messages(db: sqlite3.Connection) -> None:
-    """Fill the index of words anew."""
+    """Rebuild the word index of all messages."""
     db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
     db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
 
 
 def measure_thoughts(db: sqlite3.Connection) -> None:
-    """How long the model thought before it answered."""
+    """Add how long the model thought before it answered."""
     db.execute("ALTER TABLE messages ADD COLUMN thought_seconds REAL")
 
 
 def index_deleted_messages(db: sqlite3.Connection) -> None:
-    """Every start looks for what was deleted long ago; it must not read all messages for that."""
+    """Index deleted messages, so that a start that looks for those deleted long ago does not read all messages."""
     db.execute("CREATE INDEX deleted_messages ON messages(deleted_at) WHERE deleted_at IS NOT NULL")
 
 
 def create_attachment_index(db: sqlite3.Connection) -> None:
-    """The words of files, in pieces, which app.store.upkeep takes in when there is time; nothing is `indexed` yet.
+    """Create the word index of files in pieces, which app.store.upkeep fills in idle time; nothing is `indexed` yet.
 
-    `unmerged` counts what was deleted since it last merged the indexes, where words of it would stay."""
-    know_spaced(db)
+    `unmerged` counts deletions since upkeep last merged the indexes, which still have words of deleted text until then.
+    """
+    register_spaced(db)
     db.execute(
         """CREATE TABLE attachment_pieces (
             number INTEGER PRIMARY KEY, message_id TEXT NOT NULL, position INTEGER NOT NULL,
@@ -162,21 +163,24 @@ def create_attachment_index(db: sqlite3.Connection) -> None:
     )
 
 
-def index_anew(db: sqlite3.Connection) -> None:
-    """Fill the index of messages anew, and have that of files filled when there is time."""
+def rebuild_indexes(db: sqlite3.Connection) -> None:
+    """Rebuild the index of messages, and empty that of files, which upkeep fills again."""
     index_messages(db)
     db.execute("INSERT INTO attachment_index (attachment_index) VALUES ('delete-all')")
     db.execute("DELETE FROM attachment_pieces")
 
 
 def keep_edits(db: sqlite3.Connection) -> None:
-    """What stands in the editor of a message that was sent; NULL where none is open."""
+    """Add the unsent edit of a sent message; NULL if none is open."""
     db.execute("ALTER TABLE messages ADD COLUMN edit TEXT")
     db.execute("CREATE INDEX edited_messages ON messages(chat_id) WHERE edit IS NOT NULL")
 
 
 def keep_unsent_files_apart(db: sqlite3.Connection) -> None:
-    """What is typed is stored often, and files may be a thousand times as long. `unsent.attachments` stays empty."""
+    """Move unsent files to a table of their own, so that storing typed text does not rewrite them.
+
+    Text is stored often, and files may be 1,000 times as long. `unsent.attachments` stays empty.
+    """
     db.execute(
         """CREATE TABLE unsent_files (
             number INTEGER PRIMARY KEY, chat_id TEXT NOT NULL UNIQUE, attachments TEXT NOT NULL) STRICT"""
@@ -207,8 +211,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Take the steps the file has not taken yet, each in its own transaction; raises Failure for a newer file."""
-    know_spaced(db)
+    """Run the steps that the file has not taken yet, each in its own transaction; raise Failure for a newer file."""
+    register_spaced(db)
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise Failure("store_newer.file")

@@ -22,12 +22,12 @@ Row = tuple[int, tuple[Value, ...]]  # rowid and columns
 
 
 class Unreadable(Exception):
-    """This cell cannot be read; others may."""
+    """A cell that cannot be read; others may be readable."""
 
 
 @dataclass
 class Pages:
-    """`main` is the database file, `wal` its write-ahead log; either may be damaged or empty."""
+    """The pages of a database file `main` and its write-ahead log `wal`; either may be damaged or empty."""
 
     main: bytes | mmap.mmap
     wal: bytes = b""
@@ -45,12 +45,12 @@ class Pages:
         return max([-(-len(self.main) // self.size), *self._newer])
 
     def page(self, number: int) -> bytes:
-        """Page `number`, counted from 1, as last committed; shorter or empty where the file ends."""
+        """Return page `number`, counted from 1, as last committed; shorter or empty at the end of the file."""
         newer = self._newer.get(number)
         return newer if newer is not None else bytes(self.main[(number - 1) * self.size : number * self.size])
 
     def tables(self) -> Iterator[list[Row]]:
-        """The rows of each page of a table that can be read, without those that were let go."""
+        """Yield the readable rows of each table page, except free pages."""
         free = self._free()
         for number in range(1, self.count + 1):
             if number not in free:
@@ -59,7 +59,7 @@ class Pages:
                     yield rows
 
     def _free(self) -> set[int]:
-        """Pages that hold nothing any more, though old rows may still stand in them."""
+        """Return the numbers of free pages, which may still have old rows in them."""
         free: set[int] = set()
         first = self.page(1)
         trunk = int.from_bytes(first[32:36]) if first[:16] == MAGIC else 0
@@ -94,7 +94,7 @@ class Pages:
         return rowid, record(payload)
 
     def _local(self, length: int) -> int:
-        """How many bytes of a payload stand in the page itself."""
+        """Return how many bytes of a payload are stored in the page itself."""
         most = self._usable - 35
         if length <= most:
             return length
@@ -118,7 +118,7 @@ class Pages:
 
 
 def page_size(main: bytes | mmap.mmap, wal: bytes) -> int:
-    """As the file says, or else its log, or else the usual one."""
+    """Return the page size that the file names, else its log, else the usual one."""
     sizes = [int.from_bytes(main[16:18]) if main[:16] == MAGIC else 0, int.from_bytes(wal[8:12])]
     for size in sizes:
         size = 65536 if size == 1 else size
@@ -128,7 +128,7 @@ def page_size(main: bytes | mmap.mmap, wal: bytes) -> int:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at `at` and where the next one stands."""
+    """Return the variable-length integer at `at` and the position after it."""
     value = 0
     for place in range(8):
         byte = data[at + place]
@@ -140,7 +140,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def record(payload: bytes) -> tuple[Value, ...]:
-    """The columns of a row."""
+    """Return the columns of a row; raise Unreadable if the lengths do not fit."""
     end, at = varint(payload, 0)
     kinds: list[int] = []
     while at < end:
@@ -157,7 +157,7 @@ def record(payload: bytes) -> tuple[Value, ...]:
 
 
 def _value(kind: int, payload: bytes, at: int) -> tuple[Value, int]:
-    """The value of serial type `kind` and how many bytes it takes."""
+    """Return the value of serial type `kind` at `at` and how many bytes it takes."""
     if kind == 0:
         return None, 0
     if kind in INTEGERS:
@@ -174,11 +174,14 @@ def _value(kind: int, payload: bytes, at: int) -> tuple[Value, int]:
 
 
 def committed_pages(wal: bytes, page_size: int) -> dict[int, bytes]:
-    """The pages that a write-ahead log has in place of the database's. Behind the first frame that is not sound, which
-    is as far as SQLite reads, those are taken that bear the log's mark, for the words in them."""
+    """Return the pages in a write-ahead log that replace the database's.
+
+    SQLite reads as far as the first frame with a wrong checksum. Later frames with the log's salt are used too, to save
+    the text in them.
+    """
     committed: dict[int, bytes] = {}
     waiting: dict[int, bytes] = {}
-    most = 1 << 20  # pages: a damaged frame may say any number
+    most = 1 << 20  # pages; a damaged frame may contain any page number
     for head, page, _ in _frames(wal, page_size):
         if 0 < int.from_bytes(head[:4]) <= most:
             waiting[int.from_bytes(head[:4])] = page
@@ -189,19 +192,23 @@ def committed_pages(wal: bytes, page_size: int) -> dict[int, bytes]:
 
 
 def is_damaged_log(wal: bytes, page_size: int) -> bool:
-    """Would SQLite forget something that the log has? It begins anew at the first frame that is not sound, and before
-    them all where the log's head is not."""
+    """Return whether SQLite would lose committed pages of the log.
+
+    SQLite drops everything after the first frame with a wrong checksum, and the whole log if its header is damaged.
+    """
     if not _head_is_sound(wal):
         return bool(wal.strip(b"\0"))
     return any(int.from_bytes(head[4:8]) and not sound for head, _, sound in _frames(wal, page_size))
 
 
 def _frames(wal: bytes, page_size: int) -> Iterator[tuple[bytes, bytes, bool]]:
-    """Head and page of each frame that bears the log's mark, and whether all is sound up to it. Frames of an earlier
-    round, which stand behind the last one until they are written over, bear another."""
+    """Yield header, page, and whether all is sound so far, for each frame with the log's salt.
+
+    Frames of an earlier round, which remain after the last one until they are overwritten, have another salt.
+    """
     size = FRAME_HEADER + page_size
     sound = _head_is_sound(wal)
-    mark = wal[16:24] if sound else _usual_mark(wal)
+    salt = wal[16:24] if sound else _usual_salt(wal)
     order = ">" if sound and wal[3] & 1 else "<"
     sums = _checksum(wal[:24], (0, 0), order) if sound else (0, 0)
     at = WAL_HEADER if sound else 0
@@ -209,12 +216,12 @@ def _frames(wal: bytes, page_size: int) -> Iterator[tuple[bytes, bytes, bool]]:
         head, page = wal[at : at + FRAME_HEADER], wal[at + FRAME_HEADER : at + size]
         if sound:
             sums = _checksum(page, _checksum(head[:8], sums, order), order)
-            sound = head[8:16] == mark and struct.unpack(">II", head[16:24]) == sums
-        if head[8:16] == mark:
+            sound = head[8:16] == salt and struct.unpack(">II", head[16:24]) == sums
+        if head[8:16] == salt:
             yield head, page, sound
             at += size
-        else:  # damaged, of an earlier round, or moved from its place
-            at = found - 8 if (found := wal.find(mark, at + 9)) >= 0 else len(wal)
+        else:  # damaged, of an earlier round, or at a wrong position
+            at = found - 8 if (found := wal.find(salt, at + 9)) >= 0 else len(wal)
 
 
 def _head_is_sound(wal: bytes) -> bool:
@@ -223,12 +230,15 @@ def _head_is_sound(wal: bytes) -> bool:
     return struct.unpack(">II", wal[24:32]) == _checksum(wal[:24], (0, 0), ">" if wal[3] & 1 else "<")
 
 
-def _usual_mark(wal: bytes) -> bytes:
-    """The mark, two random numbers, that most frames bear, wherever they stand: it follows a page's number and the
-    number of pages after a transaction. The first frame's where no two have the same."""
+def _usual_salt(wal: bytes) -> bytes:
+    """Return the salt, two random numbers, that most frames have, wherever they are in the log.
+
+    The salt follows the page's number and the database's size in pages. If no two salts are equal, the first frame's is
+    returned.
+    """
     heads = re.finditer(rb"(?s)(?=\0[\0-\x0f]..\0[\0-\x0f]..(.{8}))", wal)
-    marks = Counter(mark for head in heads if len(set(mark := head[1])) > 3).most_common(1)
-    return marks[0][0] if marks and marks[0][1] > 1 else wal[WAL_HEADER + 8 : WAL_HEADER + 16]
+    salts = Counter(salt for head in heads if len(set(salt := head[1])) > 3).most_common(1)
+    return salts[0][0] if salts and salts[0][1] > 1 else wal[WAL_HEADER + 8 : WAL_HEADER + 16]
 
 
 def _checksum(data: bytes, sums: tuple[int, int], order: str) -> tuple[int, int]:

@@ -1,10 +1,10 @@
-"""Opens the store; a damaged file is set aside and what can be read of it goes into a new one. Knows no windows.
+"""Opens the store; a damaged file is set aside and its readable rows are copied into a new one. Knows no windows.
 
-At the start only what costs nothing is looked at: can the file be opened and its chats be listed, is it as long as it
-says, was anything found damaged since the last start (a file beside the store says so), is the log beside it, which a
-killed program leaves, of another store (a backup was copied here). Only where something speaks
-for it, all of it is read; if it is damaged, it is rebuilt beside the old one, so that being killed meanwhile loses
-nothing.
+A normal start makes only cheap checks: whether the file can be opened and its chats listed, whether it has the length
+it claims, whether damage was met since the last start (a file beside the store says so), and whether the log beside it,
+which a killed program leaves, belongs to another store (because a backup was copied here). Only if a check fails, the
+whole file is read. If it is damaged, the store is rebuilt beside the old one, so that nothing is lost if the program is
+killed meanwhile.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ from pathlib import Path
 from app.store.chat import UNTITLED, title_of
 from app.store.chat_store import ChatStore
 from app.store.database import beside, damage_mark, failures, open_for_reading, transaction
-from app.store.migrations import index_anew
+from app.store.migrations import rebuild_indexes
 from app.store.pages import MAGIC, Pages, Row, Value, is_damaged_log, page_size
 from app.words import tr, tr_n
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
-BYSTANDERS = ("SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # they say nothing of the file
+# SQLite errors that do not mean damage.
+UNRELATED_ERRORS = ("SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What came back of a damaged store, and where the damaged file lies. `str()` is what the user reads."""
+    """The numbers of chats and messages recovered from a damaged store; `str()` is what the user reads.
+
+    `damaged` is where the damaged file is now.
+    """
 
     damaged: Path
     chats: int = 0
@@ -53,12 +57,12 @@ class Recovery:
 
 
 def open_store(path: Path) -> tuple[ChatStore, Recovery | None]:
-    """The store at `path`, created if there is none, and what was recovered if it was damaged.
+    """Open the store at `path`, creating it if there is none; also return what was recovered if it was damaged.
 
-    Raises Failure when it can be neither opened nor set aside: locked, not writable, of a newer version.
+    Raises Failure if the file can be neither opened nor set aside: locked, not writable, or of a newer version.
     """
     with failures(path):
-        _finish(path)
+        _install_rebuilt(path)
         if path.is_dir():
             damaged = _set_aside(path, path.rename)
             _create(path)
@@ -69,32 +73,32 @@ def open_store(path: Path) -> tuple[ChatStore, Recovery | None]:
         sound = check(path) if foreign else _is_sound(path) and not _has_damaged_log(path)
         store = _opened(path) if sound else None
         if store is not None:
-            return store, Recovery(foreign, *store.using(whole_counts)) if foreign else None
+            return store, Recovery(foreign, *store.using(count_visible)) if foreign else None
         recovery = _recover(path)
     return ChatStore(path), recovery
 
 
 def check(path: Path) -> bool:
-    """Read all of the file, which may take seconds: is it sound? May be called from any thread."""
+    """Read the whole file, which may take seconds, and return whether it is sound. May be called from any thread."""
     try:
         with contextlib.closing(open_for_reading(path)) as db:
             return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
-    except UnicodeDecodeError:  # SQLite's own words for it have a piece of the file in them
+    except UnicodeDecodeError:  # SQLite's message contains a piece of the damaged file
         return False
     except sqlite3.DatabaseError as error:
         log.warning("the store could not be checked: %s", error)
-        return (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS)
+        return (getattr(error, "sqlite_errorname", "") or "").startswith(UNRELATED_ERRORS)
 
 
 def _opened(path: Path) -> ChatStore | None:
-    """None if it is damaged."""
+    """Open the store; return None if it is damaged."""
     store: ChatStore | None = None
     try:
         store = ChatStore(path)
         store.chats()
         store.folders()
-        if damage_mark(path).exists():  # the file itself is sound: it was the index of its words
-            store.using(index_anew)
+        if damage_mark(path).exists():  # the file itself is sound, so the damage was in the word index
+            store.using(rebuild_indexes)
             damage_mark(path).unlink()
         return store
     except Failure as failure:
@@ -107,7 +111,7 @@ def _opened(path: Path) -> ChatStore | None:
 
 
 def _is_sound(path: Path) -> bool:
-    """False if the file is certainly damaged; all of it is read only where something speaks for that."""
+    """Return False if the file is certainly damaged; the whole file is read only if a cheap check fails."""
     with path.open("rb") as file:
         head = file.read(100)
     if head[: len(MAGIC)] != MAGIC:
@@ -121,7 +125,10 @@ def _is_sound(path: Path) -> bool:
 
 
 def _set_foreign_log_aside(path: Path) -> Path | None:
-    """A log that would put another store's pages over this one's, as SQLite takes any that is whole; its new name."""
+    """Rename a log that belongs to another store; return its new name, or None if there is no such log.
+
+    SQLite would use any complete log, and put the other store's pages over this one's.
+    """
     wal = beside(path, "-wal")
     if not wal.exists() or not wal.stat().st_size or not _is_foreign(path):
         return None
@@ -131,7 +138,7 @@ def _set_foreign_log_aside(path: Path) -> Path | None:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Does nothing of the store, which can be read without the log, remain with it? Looks, and writes nothing."""
+    """Return whether the log would replace all chats that the file has without it. Writes nothing."""
     alone = _read_only(path, "immutable=1", CHAT_IDS)
     if not alone:
         return False
@@ -142,11 +149,11 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _has_damaged_log(path: Path) -> bool:
-    """Looked at before SQLite does: it would forget all behind the damage."""
+    """Return whether the log is damaged; call this before SQLite opens it, which drops everything after the damage."""
     log_file = beside(path, "-wal")
     if not log_file.exists() or not log_file.stat().st_size:
         return False
-    with contextlib.closing(_content(path)) as content:
+    with contextlib.closing(_mapped(path)) as content:
         wal = log_file.read_bytes()
         return is_damaged_log(wal, page_size(content, wal))
 
@@ -155,12 +162,12 @@ CHAT_IDS = "SELECT id FROM chats"
 
 
 def _read_only(path: Path, how: str, question: str) -> set[str] | None:
-    """The answer's first column; None if the file is damaged."""
+    """Return the first column of the query's result; None if the file is damaged."""
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as db:
             return {row[0] for row in db.execute(question)}
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        if (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS):
+        if (getattr(error, "sqlite_errorname", "") or "").startswith(UNRELATED_ERRORS):
             raise
         log.info("%s, %s: %s", path.name, how, error)
         return None
@@ -174,22 +181,22 @@ def _recover(path: Path) -> Recovery:
     _remove(part)
     store = ChatStore(part)
     try:
-        with contextlib.closing(_content(path)) as content:
+        with contextlib.closing(_mapped(path)) as content:
             pages = Pages(content, _read(beside(path, "-wal")))
             chats, messages = store.using(lambda db: salvage(pages, db))
     finally:
         store.close()
     part.replace(beside(path, ".rebuilt"))
     recovery = Recovery(_set_aside(path, lambda name: _move(path, name)), chats, messages)
-    _finish(path)
+    _install_rebuilt(path)
     return recovery
 
 
-def _content(path: Path) -> mmap.mmap:
+def _mapped(path: Path) -> mmap.mmap:
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return mmap.mmap(-1, 1)  # an empty file cannot be mapped; one zero says as little
+    return mmap.mmap(-1, 1)  # an empty file cannot be mapped; one zero byte has no content either
 
 
 def _read(path: Path) -> bytes:
@@ -198,13 +205,13 @@ def _read(path: Path) -> bytes:
 
 def _move(path: Path, name: Path) -> None:
     log_file = beside(path, "-wal")
-    if log_file.exists():  # what is not in the file yet; copied, so that the two are never apart
+    if log_file.exists():  # commits that are not in the file yet; copied, so that file and log are never separated
         shutil.copy2(log_file, beside(name, "-wal"))
     path.rename(name)
 
 
 def _set_aside(path: Path, move: Callable[[Path], object]) -> Path:
-    """Give it a dated name that nothing has yet."""
+    """Give the file an unused name with date and time; return the new path."""
     stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     name = path.with_name(f"{path.stem}-damaged-{stamp}{path.suffix}")
     number = 2
@@ -216,8 +223,8 @@ def _set_aside(path: Path, move: Callable[[Path], object]) -> Path:
     return name
 
 
-def _finish(path: Path) -> None:
-    """Put a rebuilt store where the damaged one was, also if the program was killed on the way."""
+def _install_rebuilt(path: Path) -> None:
+    """Move a rebuilt store to where the damaged one was, also if the program was killed meanwhile."""
     rebuilt = beside(path, ".rebuilt")
     if rebuilt.exists() and not path.exists():
         for end in ("-wal", "-shm"):
@@ -227,7 +234,7 @@ def _finish(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    """All at once: an empty file is one that something has emptied."""
+    """Create the store in one step, so that an empty file always means lost data."""
     part = beside(path, ".part")
     _remove(part)
     ChatStore(part).close()
@@ -239,10 +246,10 @@ def _remove(path: Path) -> None:
         beside(path, end).unlink(missing_ok=True)
 
 
-# --- what can be read of a damaged file, put into a new one; what hangs in the air is mended --------------------------
+# --- copying readable rows of a damaged file into a new one, and repairing references ---------------------------------
 
 KINDS: dict[str, tuple[type, ...]] = {"TEXT": (str,), "REAL": (float, int), "INTEGER": (int,), "BLOB": (bytes,)}
-SPEAKERS = ("user", "assistant")
+ROLES = ("user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +259,7 @@ class Column:
     required: bool
     is_rowid: bool
 
-    def takes(self, value: Value) -> bool:
+    def accepts(self, value: Value) -> bool:
         if value is None:
             return self.is_rowid or not self.required
         return not self.is_rowid and isinstance(value, KINDS.get(self.kind, ()))
@@ -260,22 +267,22 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the newest schema. Rows written by older versions are shorter: columns were only ever added."""
+    """A table of the newest schema; rows of older versions are shorter, because columns were only ever added."""
 
     name: str
     columns: tuple[Column, ...]
 
-    def takes(self, rows: Sequence[Row]) -> bool:
-        """Can all these be rows of this table?"""
+    def accepts(self, rows: Sequence[Row]) -> bool:
+        """Return whether all these rows can be rows of this table."""
         least = 1 + max(at for at, column in enumerate(self.columns) if column.required or at == 0)
         return all(
             least <= len(values) <= len(self.columns)
-            and all(column.takes(value) for column, value in zip(self.columns, values, strict=False))
+            and all(column.accepts(value) for column, value in zip(self.columns, values, strict=False))
             for _, values in rows
         )
 
     def insert(self, db: sqlite3.Connection, rowid: int, values: Sequence[Value]) -> bool:
-        """False if there is such a row already, or the row is not what it seems."""
+        """Insert a row; return False if its key exists already or SQLite refuses it."""
         names = ", ".join(column.name for column in self.columns[: len(values)])
         whole = [rowid if column.is_rowid else value for column, value in zip(self.columns, values, strict=False)]
         marks = ", ".join("?" * len(whole))
@@ -287,7 +294,7 @@ class Table:
 
 
 def salvage(pages: Pages, db: sqlite3.Connection) -> tuple[int, int]:
-    """Fill the empty store `db`; returns how many chats, without deleted ones, and how many messages in them."""
+    """Fill the empty store `db`; return how many chats, without deleted ones, it has and how many messages in them."""
     tables = _tables(db)
     db.execute("PRAGMA foreign_keys = OFF")
     with transaction(db):
@@ -296,13 +303,13 @@ def salvage(pages: Pages, db: sqlite3.Connection) -> tuple[int, int]:
             if table is not None:
                 for rowid, values in rows:
                     table.insert(db, rowid, values)
-        _mend(db)
+        _repair(db)
     db.execute("PRAGMA foreign_keys = ON")
-    return whole_counts(db)
+    return count_visible(db)
 
 
-def whole_counts(db: sqlite3.Connection) -> tuple[int, int]:
-    """How many chats there are, without deleted ones, and how many messages in them."""
+def count_visible(db: sqlite3.Connection) -> tuple[int, int]:
+    """Return how many chats there are, without deleted ones, and how many messages in them."""
     (chats,) = db.execute("SELECT count(*) FROM chats WHERE deleted_at IS NULL").fetchone()
     (messages,) = db.execute(
         "SELECT count(*) FROM messages JOIN chats ON chats.id = chat_id WHERE chats.deleted_at IS NULL"
@@ -327,14 +334,17 @@ def _columns(db: sqlite3.Connection, table: str) -> tuple[Column, ...]:
 
 
 def _table_of(rows: Sequence[Row], tables: Sequence[Table]) -> Table | None:
-    """The table these rows of one page belong to: the one they fit into with the fewest columns missing."""
-    fitting = [table for table in tables if table.takes(rows)]
+    """Return the table that the rows of one page belong to.
+
+    Of the tables that accept the rows, that is the one with the fewest columns missing in them.
+    """
+    fitting = [table for table in tables if table.accepts(rows)]
     return min(fitting, key=lambda table: len(table.columns) - len(rows[0][1]), default=None)
 
 
-def _mend(db: sqlite3.Connection) -> None:
-    """Chats for messages that have none, parents for those that lost theirs, and nothing that points nowhere."""
-    db.execute(f"DELETE FROM messages WHERE role NOT IN {SPEAKERS}")
+def _repair(db: sqlite3.Connection) -> None:
+    """Add chats for messages without one, new parents for messages that lost theirs, and remove dangling references."""
+    db.execute(f"DELETE FROM messages WHERE role NOT IN {ROLES}")
     _give_chats(db)
     db.execute("CREATE INDEX temporary_order ON messages(chat_id, number)")
     db.execute(

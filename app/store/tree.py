@@ -1,7 +1,7 @@
 """All messages of one chat as a tree, and which of its branches is shown. Knows no Qt and no store.
 
-An edit or another answer is a sibling, never a replacement. A deleted message stays in the tree, marked with its time,
-so that it can be restored; what is shown is a path of messages without that mark.
+An edit or another answer is a sibling, never a replacement. A deleted message stays in the tree, marked with the time,
+so that it can be restored; the shown branch is a path of messages without that mark.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import msgspec
 
 from app.store.chat import ChatMessage
 
-ROOT = ""  # the key of what has no parent
+ROOT = ""  # the parent of messages without a parent
 
 
 class Tree:
-    """`leaf` is the last message of the shown branch, None while nothing is shown.
+    """The messages of one chat and the shown branch, whose last message is `leaf`; None while nothing is shown.
 
-    `chosen` maps a message's id (ROOT for the beginning) to the child that was looked at last below it, where that is
-    not the newest one. Parents that are missing and rings of parents, as a damaged file may hold, become beginnings.
+    `chosen` maps a message's id (ROOT for the beginning) to the child below it that was shown last, if that is not the
+    newest child. A message whose parent is missing, or in a ring of parents, as a damaged file may have, becomes a
+    beginning.
     """
 
     def __init__(
@@ -49,11 +50,11 @@ class Tree:
         return self._messages[id]
 
     def branch(self) -> list[ChatMessage]:
-        """The shown messages, first one first."""
+        """Return the shown messages, the first one first."""
         return [self._messages[id] for id in self.path(self.leaf)]
 
     def path(self, id: str | None) -> list[str]:
-        """The ids from the beginning to `id`."""
+        """Return the ids from the beginning to `id`."""
         path = []
         while id:
             path.append(id)
@@ -61,23 +62,23 @@ class Tree:
         return path[::-1]
 
     def begins(self, id: str) -> bool:
-        """Is the message one that the chat begins with?"""
+        """Return whether the message has no parent."""
         return self._parents[id] == ROOT
 
     def siblings(self, id: str) -> list[str]:
-        """The ids that stand where `id` stands, itself included, oldest first; deleted ones are left out."""
+        """Return the ids of `id` and its siblings, oldest first, without deleted ones."""
         return self._visible(self._parents[id])
 
     def deleted_below(self, id: str | None) -> list[str]:
-        """The deleted messages that followed directly on `id`, None for the beginning of the chat."""
+        """Return the deleted children of `id`; None is the beginning of the chat."""
         return [child for child in self._children.get(id or ROOT, ()) if not self._is_visible(child)]
 
     def chosen_text(self) -> str:
-        """`chosen` as it is stored, empty where there is nothing to remember; `chosen_from` reads it."""
+        """Return `chosen` as JSON for the store, "" if there is nothing to remember; `chosen_from` reads it."""
         return msgspec.json.encode(self.chosen).decode() if self.chosen else ""
 
     def deleted_with(self, id: str | None) -> list[str]:
-        """What was deleted directly behind `id` (None: at the beginning), and together with it further down."""
+        """Return the deleted children of `id` (None: the beginning) and the messages below, deleted with them."""
         times = {child: self._messages[child].deleted_at for child in self.deleted_below(id)}
         return [
             each for child, time in times.items() for each in self._subtree(child)
@@ -87,25 +88,25 @@ class Tree:
     # --- changing ---------------------------------------------------------------------------------------------------
 
     def put(self, message: ChatMessage) -> None:
-        """Add a message below its parent, or take its new state."""
+        """Add a message below its parent, or replace its state."""
         if message.id not in self._messages:
             parent = self._parents[message.id] = self._known(message.parent_id)
             self._children.setdefault(parent, []).append(message.id)
         self._messages[message.id] = message
 
     def show(self, id: str) -> None:
-        """Show the branch through `id`, as far as it is not deleted, and below it what was looked at last there."""
+        """Show the branch through `id`, as far as it is not deleted, and below that the branch that was shown last."""
         seen = ROOT
         for each in itertools.takewhile(self._is_visible, self.path(id)):
             seen = each
         self._move(self._below(seen))
 
     def stop_at(self, id: str) -> None:
-        """Show the branch to `id` and nothing below it: another message is about to be written there."""
+        """Show the branch that ends with `id`, because another message is about to be added there."""
         self._move(id)
 
     def delete(self, id: str, now: float) -> list[ChatMessage]:
-        """Mark `id` and all that hangs below it; gives back what has changed. `now` in Unix seconds."""
+        """Mark `id` and all messages below it as deleted; return those that changed. `now` is in Unix seconds."""
         siblings = self.siblings(id)
         gone = [self._messages[each] for each in self._subtree(id) if self._is_visible(each)]
         marked = [replace(message, deleted_at=now) for message in gone]
@@ -115,7 +116,7 @@ class Tree:
         return marked
 
     def restore(self, ids: Iterable[str]) -> list[ChatMessage]:
-        """Take the mark off these messages, and off all above them; gives back what has changed."""
+        """Remove the deletion mark from these messages and all above them; return those that changed."""
         wanted: set[str] = {ROOT}
         for id in ids:
             while id not in wanted and id in self._messages:
@@ -138,7 +139,7 @@ class Tree:
     def _cut_rings(self) -> None:
         good: set[str] = {ROOT}
         for start in self._parents:
-            walked: dict[str, None] = {}  # a set that keeps its order
+            walked: dict[str, None] = {}  # an ordered set
             id = start
             while id not in good and id not in walked:
                 walked[id] = None
@@ -157,14 +158,14 @@ class Tree:
         return [id for id in self._children.get(parent, ()) if self._is_visible(id)]
 
     def _below(self, id: str) -> str | None:
-        """The end of the branch that was looked at last below `id`."""
+        """Return the leaf of the branch below `id` that was shown last; `id` itself if it has no children."""
         while children := self._visible(id):
             chosen = self.chosen.get(id, "")
             id = chosen if chosen in children else children[-1]
         return id or None
 
     def _move(self, leaf: str | None) -> None:
-        """Show the branch to `leaf` and remember it at every fork that would lead elsewhere."""
+        """Show the branch to `leaf` and remember it at every fork where the newest child is another one."""
         self.leaf = leaf
         for id in self.path(leaf):
             parent = self._parents[id]
@@ -181,14 +182,14 @@ class Tree:
             waiting.extend(self._children.get(each, ()))
 
     def _instead_of(self, id: str, siblings: list[str]) -> str | None:
-        """What is shown where `id` was: the sibling before it, else the one behind it, else its parent."""
+        """Return the leaf to show in place of `id`: that of the sibling before it, else after it, else the parent."""
         at = siblings.index(id)
         others = siblings[:at][::-1] + siblings[at + 1 :]
         return self._below(others[0]) if others else self._parents[id] or None
 
 
 def chosen_from(text: str) -> dict[str, str]:
-    """`Tree.chosen` as it was stored; what cannot be read is not worth a word."""
+    """Read `Tree.chosen` from the store; text that cannot be read gives an empty mapping."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, str])
     except (msgspec.DecodeError, msgspec.ValidationError):

@@ -1,7 +1,7 @@
-"""What the store does in idle time: takes what is deleted for good out of the file, and files' texts into its index.
+"""Upkeep of the store in idle time: removes deleted data from the file and indexes the text of attached files.
 
-All in steps of some milliseconds on a connection of its own, so that whoever writes meanwhile hardly waits; ended in
-between, it goes on next time. Knows no windows; not for the window's thread.
+All work is done in steps of some milliseconds on a connection of its own, so that other writers hardly wait. Upkeep
+that was stopped continues the next time. Knows no windows; must not run in the window's thread.
 """
 
 from __future__ import annotations
@@ -17,30 +17,33 @@ from app.store.chat_store import DOOMED, KEEP_DELETED_SECONDS
 from app.store.database import failures, transaction
 from app.store.migrations import open_migrated
 
-PIECE = 20_000  # characters of a file that are one entry of the index: some milliseconds
+PIECE = 20_000  # characters of a file in one entry of the index; takes some milliseconds
 MOST_INDEXED = 1_000_000  # characters of one file: a thick novel
-REMOVED = 20  # messages in one step
-MERGED_PAGES = 64  # of the index in one step
+REMOVED = 20  # messages removed in one step
+MERGED_PAGES = 64  # pages of the index merged in one step
 SMALL = 1 << 20  # bytes of a store that SQLite copies in some milliseconds
-GAP_SECONDS = 0.002  # for whoever waits to write
+GAP_SECONDS = 0.002  # between steps, for other writers
 INDEXES = ("message_index", "attachment_index")
 
 
-def keep_up(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
-    """Do all that is to be done in the store at `path`, as long as it is `wanted`. Raises Failure."""
+def run_upkeep(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
+    """Do all pending upkeep of the store at `path` while `wanted` returns True. Raises Failure."""
     with failures(path), contextlib.closing(open_migrated(path)) as db:
         for _ in chain(_remove(db), _forget_words(db), _index_files(db)):
             if not wanted():
                 return
             time.sleep(GAP_SECONDS)
-        if _is_hollow(db):
+        if _is_mostly_free(db):
             db.execute("VACUUM")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        db.execute("PRAGMA wal_checkpoint(PASSIVE)")  # waits for no one; the window's own connection leaves it to this
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)")  # does not wait; the window's connection never checkpoints
 
 
-def _is_hollow(db: sqlite3.Connection) -> bool:
-    """Is there little in a large file? Only then it is written anew, in a few milliseconds: all writers wait for it."""
+def _is_mostly_free(db: sqlite3.Connection) -> bool:
+    """Return whether a large file has little content. Only such a file is rewritten, which takes a few milliseconds.
+
+    All writers wait for the rewriting.
+    """
     pages, free, size = (
         db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -48,7 +51,7 @@ def _is_hollow(db: sqlite3.Connection) -> bool:
 
 
 def _remove(db: sqlite3.Connection) -> Iterator[None]:
-    """Chats that were deleted for good or long ago, and messages that were deleted long ago."""
+    """Remove chats that were deleted permanently or long ago, and messages deleted long ago, a few in each step."""
     for find, table in ((DOOMED_PIECES, "pieces"), (DOOMED_MESSAGES, "messages"), (OLD_MESSAGES, "messages")):
         while True:
             with transaction(db):
@@ -65,7 +68,7 @@ def _remove(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _index_files(db: sqlite3.Connection) -> Iterator[None]:
-    """The next piece of a file with each step."""
+    """Index one piece of a file in each step."""
     while (file := db.execute(UNCUT).fetchone()) is not None:
         _cut(db, *file)
         yield
@@ -86,12 +89,12 @@ def _cut(db: sqlite3.Connection, message_id: str, position: int, length: int) ->
 
 
 def _forget_words(db: sqlite3.Connection) -> Iterator[None]:
-    """What is deleted leaves its words in older parts of an index until these are merged with newer ones."""
+    """Merge the indexes step by step: words of deleted text stay in older parts of an index until that is done."""
     (wanted,) = db.execute("SELECT coalesce(max(deletions), 0) FROM unmerged").fetchone()
     if not wanted:
         return
     for index in INDEXES:
-        pages = -MERGED_PAGES  # the first time: all parts, however few they are
+        pages = -MERGED_PAGES  # negative the first time: merges all parts, even a few
         changes = -2
         while db.total_changes - changes >= 2:  # https://sqlite.org/fts5.html#the_merge_command
             changes = db.total_changes
@@ -100,8 +103,8 @@ def _forget_words(db: sqlite3.Connection) -> Iterator[None]:
             pages = MERGED_PAGES
             yield
     (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if not busy:  # else the words may still be read in the write-ahead log
-        db.execute("DELETE FROM unmerged WHERE deletions = ?", (wanted,))  # not if more was deleted
+    if not busy:  # otherwise the words may still be in the write-ahead log
+        db.execute("DELETE FROM unmerged WHERE deletions = ?", (wanted,))  # stays if more was deleted meanwhile
 
 
 DOOMED_MESSAGES = f"""SELECT messages.number FROM chats JOIN messages ON messages.chat_id = chats.id

@@ -1,1 +1,1 @@
-"""The middle of the window: the messages of the open chat, and what can be done with each."""
+"""Show the messages of the open chat and what can be done with each; may import composer, dialogs, state and below."""

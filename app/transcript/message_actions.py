@@ -1,5 +1,4 @@
-"""What can be done with a message: its actions, the row of buttons below it, its menu, and what helps where the
-context is full."""
+"""What can be done with a message: its actions, their buttons and menu, and remedies for a full context."""
 
 from __future__ import annotations
 
@@ -21,29 +20,34 @@ from app.store.chat import ChatMessage
 from app.words import mark, tr, tr_n
 from engine.protocol import Remedy
 
-INSIDE_TOO = ("previous", "next")  # their keys are heard in the message's own texts too
-REMEDIES = ("forget_turns", "larger_context", "smaller_kv")  # a newer engine may know more
+KEYS_IN_TEXTS = ("previous", "next")  # their keys work with the focus in one of the message's texts too
+REMEDIES = ("forget_turns", "larger_context", "smaller_kv")  # known here; a newer engine may send others
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a message stands: `last` of the branch, number `at` of `of` siblings (from 1), its chat `busy` or not.
+class MessagePosition:
+    """A message's position in its chat, as far as its actions depend on that.
 
-    `remedies`: is there a question to answer before it could go on? `deleted`: messages behind it were deleted."""
+    `is_last`: it is the last message of the shown branch. It is number `version` (from 1) of `versions` siblings.
+    `busy`: its chat is being answered. `has_remedies`: the user must choose a remedy before the answer can go on.
+    `has_deleted`: messages behind it were deleted.
+    """
 
-    last: bool = False
-    at: int = 1
-    of: int = 1
+    is_last: bool = False
+    version: int = 1
+    versions: int = 1
     busy: bool = False
-    remedies: bool = False
-    deleted: bool = False
+    has_remedies: bool = False
+    has_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`icon` of assets/icons; `label` is marked for translation. The `main` ones are always there, with their words.
+    """One thing that can be done with a message.
 
-    One that does not work `while_busy` waits for the end of the answer under way."""
+    `icon` names a file of assets/icons; `label` is marked for translation. A `main` action is always visible, with its
+    label. An action that does not work `while_busy` waits until the chat's answer has ended.
+    """
 
     name: str
     icon: str
@@ -59,98 +63,102 @@ RESTORE = Action("restore", "again", mark("Restore deleted messages below"), whi
 DETAILS = Action("details", "chevron", mark("Details"), while_busy=True)
 
 
-def actions_of(message: ChatMessage, place: Place) -> tuple[Action, ...]:
-    """Main ones first, then the others in the order of their use; none while the message is being written."""
-    if place.busy and place.last and message.role == "assistant":
+def actions_of(message: ChatMessage, position: MessagePosition) -> tuple[Action, ...]:
+    """Return the message's actions, main ones first, then by use; none while the message is being written."""
+    if position.busy and position.is_last and message.role == "assistant":
         return ()
-    return (*_main(message, place), *_others(message, place))
+    return (*_main_actions(message, position), *_other_actions(message, position))
 
 
-def _main(message: ChatMessage, place: Place) -> list[Action]:
-    if place.busy or not place.last:
+def _main_actions(message: ChatMessage, position: MessagePosition) -> list[Action]:
+    if position.busy or not position.is_last:
         return []
     if message.role == "user":
         return [Action("again", "again", mark("Answer"), main=True)]
-    if message.unfinished and not place.remedies:
-        again = [_again(main=True)] if message.stop_reason in ("failed", "engine") else []
-        return [Action("continue", "continue", mark("Continue"), main=True), *again, *_details(message)]
+    if message.unfinished and not position.has_remedies:
+        again = [_again_action(main=True)] if message.stop_reason in ("failed", "engine") else []
+        return [Action("continue", "continue", mark("Continue"), main=True), *again, *_details_action(message)]
     failed = message.stop_reason == "failed" or not message.content
-    return [*([_again(main=True)] if failed else []), *_details(message)]
+    return [*([_again_action(main=True)] if failed else []), *_details_action(message)]
 
 
-def _details(message: ChatMessage) -> list[Action]:
-    """What went wrong, for the curious."""
+def _details_action(message: ChatMessage) -> list[Action]:
+    """Return the action that shows what went wrong, if that is known."""
     known = message.stop_reason in ("failed", "engine") and (message.detail or message.stop_reason == "engine")
     return [replace(DETAILS, main=True)] if known else []
 
 
-def _others(message: ChatMessage, place: Place) -> list[Action]:
+def _other_actions(message: ChatMessage, position: MessagePosition) -> list[Action]:
     found = [Action("copy", "copy", mark("Copy message"), while_busy=True)] if message.content else []
     if message.role == "user":
         found.append(Action("edit", "edit", mark("Edit message")))
-    elif all(action.name != "again" for action in _main(message, place)):
-        found.append(_again())
+    elif all(action.name != "again" for action in _main_actions(message, position)):
+        found.append(_again_action())
     return [*found, Action("delete", "delete", mark("Delete message"))]
 
 
-def _again(main: bool = False) -> Action:
+def _again_action(main: bool = False) -> Action:
     return Action("again", "again", mark("Try again" if main else "Regenerate"), main)
 
 
 class MessageActions(QActionGroup):
-    """What row, menu and keys of a message have in common: its actions, with their words, icons and keys, and whether
-    they can be done now. `triggered` carries one, its `data()` is the name."""
+    """The QActions that a message's row, menu and keys share: words, icons, keys and whether each is possible now.
+
+    `triggered` carries a QAction whose `data()` is the action's name.
+    """
 
     def __init__(self, message: QWidget) -> None:
         super().__init__(message)
         self.setExclusionPolicy(QActionGroup.ExclusionPolicy.None_)
         self._message = message
-        self.place = Place()
+        self.position = MessagePosition()
         self.offered: tuple[Action, ...] = ()
-        self._made: dict[str, LiveAction] = {}  # when they are first to be seen: most messages are only read
+        self._qactions: dict[str, LiveAction] = {}  # made when first shown, because most messages are only read
 
-    def offer(self, actions: tuple[Action, ...], place: Place) -> bool:
-        """From now on these can be done, where the message stands now. Is that another answer than before?"""
-        if (actions, place) == (self.offered, self.place):
+    def offer(self, actions: tuple[Action, ...], position: MessagePosition) -> bool:
+        """Set the possible actions and the message's position; return whether anything changed."""
+        if (actions, position) == (self.offered, self.position):
             return False
-        self.offered, self.place = actions, place
+        self.offered, self.position = actions, position
         names = {action.name for action in actions}
-        for name, made in self._made.items():
+        for name, made in self._qactions.items():
             made.setEnabled(name in names)
         for action in actions:
-            if action.name in self._made:
-                self.action(action)
+            if action.name in self._qactions:
+                self.qaction(action)
         return True
 
-    def action(self, of: Action) -> LiveAction:
-        made = self._made.get(of.name) or self._make(of)
-        made.set_title(of.label)
-        made.setEnabled(self._possible(of))
+    def qaction(self, action: Action) -> LiveAction:
+        made = self._qactions.get(action.name) or self._make_qaction(action)
+        made.set_title(action.label)
+        made.setEnabled(self._is_possible(action))
         return made
 
     def versions(self) -> tuple[Action, ...]:
-        """What leads to the message's siblings, if it has any."""
-        return (PREVIOUS, NEXT) if self.place.of > 1 else ()
+        """Return the actions that lead to the message's siblings; none without siblings."""
+        return (PREVIOUS, NEXT) if self.position.versions > 1 else ()
 
-    def _possible(self, of: Action) -> bool:
-        place = self.place
-        if (of is PREVIOUS and place.at < 2) or (of is NEXT and place.at >= place.of):
+    def _is_possible(self, action: Action) -> bool:
+        position = self.position
+        if (action is PREVIOUS and position.version < 2) or (action is NEXT and position.version >= position.versions):
             return False
-        return of.while_busy or not place.busy
+        return action.while_busy or not position.busy
 
-    def _make(self, of: Action) -> LiveAction:
-        made = self._made[of.name] = LiveAction(self._message, of.label, of.icon, keys_in("message", of.name))
+    def _make_qaction(self, action: Action) -> LiveAction:
+        made = self._qactions[action.name] = LiveAction(
+            self._message, action.label, action.icon, keys_in("message", action.name)
+        )
         inside = Qt.ShortcutContext.WidgetWithChildrenShortcut
-        made.setShortcutContext(inside if of.name in INSIDE_TOO else Qt.ShortcutContext.WidgetShortcut)
+        made.setShortcutContext(inside if action.name in KEYS_IN_TEXTS else Qt.ShortcutContext.WidgetShortcut)
         made.setShortcutVisibleInContextMenu(True)
-        made.setData(of.name)
+        made.setData(action.name)
         self.addAction(made)
         self._message.addAction(made)
         return made
 
 
 class WordButton(QPushButton):
-    """An action with its words."""
+    """A button with an action's icon and label."""
 
     def __init__(self, action: LiveAction, parent: QWidget) -> None:
         super().__init__(parent)
@@ -171,9 +179,10 @@ Button = WordButton | ActionButton
 
 
 class ActionRow(Live, QWidget):
-    """The buttons below a message, and which of its siblings it is.
+    """The buttons below a message, and the number of its version.
 
-    What is always there stands at the message's own side, so that nothing moves when the rest appears beside it."""
+    Buttons that are always visible are at the message's own side, so that nothing moves when the others appear.
+    """
 
     def __init__(self, actions: MessageActions, parent: QWidget, right: bool) -> None:
         super().__init__(parent)
@@ -188,13 +197,13 @@ class ActionRow(Live, QWidget):
         self._number: QLabel | None = None
         self.apply_look()
 
-    def offer(self, actions: tuple[Action, ...], place: Place) -> None:
-        """Show these; the same ones again cost nothing."""
-        if self._actions.offer(actions, place):
+    def offer(self, actions: tuple[Action, ...], position: MessagePosition) -> None:
+        """Show these actions; showing the same ones again costs nothing."""
+        if self._actions.offer(actions, position):
             self._build()
 
     def open(self, shown: bool) -> None:
-        """Show or hide what is not always there."""
+        """Show or hide the buttons that are not always visible."""
         if shown != self._open:
             self._open = shown
             self._build()
@@ -206,8 +215,8 @@ class ActionRow(Live, QWidget):
 
     def retranslate(self) -> None:
         if self._number is not None:
-            place = self._actions.place
-            self._number.setAccessibleName(tr("Version {at} of {of}", at=place.at, of=place.of))
+            position = self._actions.position
+            self._number.setAccessibleName(tr("Version {at} of {of}", at=position.version, of=position.versions))
 
     def focus(self, name: str) -> None:
         if name in self.buttons:
@@ -218,8 +227,9 @@ class ActionRow(Live, QWidget):
     def _build(self) -> None:
         """Make the buttons that are wanted now.
 
-        A button that is hidden lets go of mouse and focus, which opens or closes the row: built anew after this time,
-        not within it."""
+        Hiding a button moves mouse and focus away, which opens or closes the row. Such a call is therefore done after
+        the present one, not within it.
+        """
         self._stale = True
         if self._building:
             return
@@ -232,7 +242,7 @@ class ActionRow(Live, QWidget):
             self._building = False
 
     def _arrange(self) -> None:
-        """A button that stays keeps the focus."""
+        """Put the wanted buttons into the row; a button that stays keeps the focus."""
         wanted = [action for action in self._actions.offered if action.main or self._open]
         if self._open and self._actions.offered:
             wanted.append(MORE)
@@ -252,32 +262,34 @@ class ActionRow(Live, QWidget):
             part.show()
         if not self._right:
             self._row.addStretch(1)
-        self._row.activate()  # Tab goes by where they stand
+        self._row.activate()  # Tab follows the buttons' positions
 
     def _switcher(self) -> list[QWidget]:
-        place = self._actions.place
+        position = self._actions.position
         if self._number is not None:
-            self._number.setVisible(place.of > 1)
-        if place.of < 2:
+            self._number.setVisible(position.versions > 1)
+        if position.versions < 2:
             return []
         if self._number is None:
             self._number = QLabel(self)
             self._number.setObjectName("aside")
-        self._number.setText(f"{place.at}/{place.of}")
+        self._number.setText(f"{position.version}/{position.versions}")
         self.retranslate()
         return [self._button(PREVIOUS), self._number, self._button(NEXT)]
 
-    def _button(self, of: Action) -> Button:
-        action, button = self._actions.action(of), self.buttons.get(of.name)
-        if not isinstance(button, WordButton if of.main else ActionButton):
+    def _button(self, action: Action) -> Button:
+        qaction, button = self._actions.qaction(action), self.buttons.get(action.name)
+        if not isinstance(button, WordButton if action.main else ActionButton):
             if button is not None:
                 _drop(button)
-            button = self.buttons[of.name] = WordButton(action, self) if of.main else self._icon_button(action)
+            button = self.buttons[action.name] = (
+                WordButton(qaction, self) if action.main else self._icon_button(qaction)
+            )
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus where it is
         return button
 
-    def _icon_button(self, action: LiveAction) -> ActionButton:
-        button = ActionButton(action, self)
+    def _icon_button(self, qaction: LiveAction) -> ActionButton:
+        button = ActionButton(qaction, self)
         button.setProperty("kind", "small")
         button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         return button
@@ -289,24 +301,29 @@ def _drop(button: Button) -> None:
 
 
 class MessageMenu(QMenu):
-    """What the row offers, what is selected or pointed at in the message's `view`, and facts. Gone when closed."""
+    """A message's menu: its actions, its selected text, the link under the pointer, and facts. Deleted when closed."""
 
     def __init__(
-        self, view: QWidget, verbs: MessageActions, message: ChatMessage, place: Place, has_details: bool
+        self,
+        view: QWidget,
+        message_actions: MessageActions,
+        message: ChatMessage,
+        position: MessagePosition,
+        has_details: bool,
     ) -> None:
         super().__init__(view)
         self.aboutToHide.connect(self.deleteLater)
-        self._view, self._verbs, self._message = view, verbs, message
+        self._view, self._message_actions, self._message = view, message_actions, message
         self._add_pointed_at()
-        for action in actions_of(message, place):
+        for action in actions_of(message, position):
             self._add(action)
             if action.name == "copy":
                 self._add_code()
-        if place.of > 1:
+        if position.versions > 1:
             self.addSeparator()
             self._add(PREVIOUS)
             self._add(NEXT)
-        if place.deleted:
+        if position.has_deleted:
             self._add(RESTORE)
         if has_details:
             self._add(DETAILS)
@@ -315,35 +332,36 @@ class MessageMenu(QMenu):
             self.addAction(line.replace("&", "&&")).setEnabled(False)
 
     def _add(self, action: Action) -> None:
-        self.addAction(self._verbs.action(action))
+        self.addAction(self._message_actions.qaction(action))
 
     def _add_code(self) -> None:
         blocks = code_of(self._message.content)
         if blocks and self._message.role == "assistant":
-            self._copying(tr("Copy code"), "\n\n".join(blocks))
+            self._add_copying(tr("Copy code"), "\n\n".join(blocks))
 
     def _add_pointed_at(self) -> None:
-        """The selection and the link under the pointer come first: they are what the menu was opened for."""
+        """Add entries for the selection and the link under the pointer, first because the menu was opened for them."""
         scope = scope_of(self._view)
         selected = scope.selected_text() if scope is not None else ""
         if selected:
-            self._copying(tr("Copy selection"), selected)
+            self._add_copying(tr("Copy selection"), selected)
         for part in self._view.findChildren(ProseView):
             link = part.anchorAt(part.viewport().mapFromGlobal(QCursor.pos())) if part.underMouse() else ""
             if link:
-                self._copying(tr("Copy link address"), link)
+                self._add_copying(tr("Copy link address"), link)
         if self.actions():
             self.addSeparator()
 
-    def _copying(self, label: str, text: str) -> None:
+    def _add_copying(self, label: str, text: str) -> None:
         entry = self.addAction(icon("copy", theme().soft), label)
         entry.triggered.connect(lambda: QGuiApplication.clipboard().setText(text))
 
 
 class RemedyButtons(Live, QWidget):
-    """What the user may do when a chat has outgrown the context: one button a remedy, as many in a row as fit.
+    """The remedies of a chat that has outgrown the context: one button each, wrapped into rows.
 
-    `chosen` carries the Remedy. Hidden while there is nothing to choose."""
+    `chosen` carries the Remedy. The widget is hidden while there are no remedies.
+    """
 
     chosen = Signal(object)
 
@@ -365,7 +383,7 @@ class RemedyButtons(Live, QWidget):
 
     def retranslate(self) -> None:
         for button, remedy in zip(self.buttons, self._remedies, strict=True):
-            button.setText(words_of(remedy))
+            button.setText(remedy_label(remedy))
         self._place(self.width())
 
     def heightForWidth(self, width: int) -> int:
@@ -375,15 +393,15 @@ class RemedyButtons(Live, QWidget):
         self._place(self.width())
 
     def _button(self, remedy: Remedy) -> QPushButton:
-        button = QPushButton(words_of(remedy), self)
-        button.setAutoDefault(True)  # Return presses it, as Space does
+        button = QPushButton(remedy_label(remedy), self)
+        button.setAutoDefault(True)  # Return presses it like Space
         button.setProperty("kind", "step")
         button.clicked.connect(lambda: self.chosen.emit(remedy))
         button.show()
         return button
 
     def _place(self, width: int) -> int:
-        """Put the buttons in rows of `width` pixels; the rows' height."""
+        """Put the buttons in rows of `width` pixels; return the height of all rows."""
         left = top = bottom = 0
         for button in self.buttons:
             size = button.sizeHint()
@@ -395,7 +413,7 @@ class RemedyButtons(Live, QWidget):
         return bottom
 
 
-def words_of(remedy: Remedy) -> str:
+def remedy_label(remedy: Remedy) -> str:
     if remedy.kind == "forget_turns":
         return tr_n("Leave out the oldest turn", "Leave out the oldest {n} turns", remedy.turns)
     if remedy.kind == "larger_context":

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 
 from app.look.theme import SIZES, body_font
-from app.markdown.block_stack import delete_slowly
+from app.markdown.block_stack import delete_in_slices
 from app.markdown.selection import SelectionScope
 from app.store.chat import ChatMessage
 from app.transcript.message_view import MessageView
@@ -17,11 +17,12 @@ Maker = Callable[[ChatMessage, bool], MessageView]
 
 
 class MessageColumn(SelectionScope):
-    """`rows` are the shown messages by number. Nothing here scrolls: who does asks for rows and their places.
+    """The shown messages, numbered by row. The column does not scroll: its user asks for rows and their positions.
 
-    `changed`: the view of this message says that its height is another one now."""
+    `height_changed` carries the id of a message whose view needs another height.
+    """
 
-    changed = Signal(object)
+    height_changed = Signal(object)
 
     def __init__(self, make: Maker) -> None:
         super().__init__()
@@ -30,40 +31,40 @@ class MessageColumn(SelectionScope):
         self._make = make
         self._messages: list[ChatMessage] = []
         self._rows: dict[str, int] = {}
-        self._live: dict[str, MessageView] = {}
+        self._views: dict[str, MessageView] = {}
         self._measured: dict[str, int] = {}  # heights by id, for the present width
         self._heights = Heights()
         self._width = self._left = 0
-        self._dirty: set[str] = set()  # views whose height may be another one now
-        self._filling: dict[str, bool] = {}  # views that were not filled when they were measured: made ahead?
+        self._unmeasured: set[str] = set()  # ids of views whose height may have changed
+        self._incomplete: dict[str, bool] = {}  # id of a view not `filled` when measured: whether it was made ahead
 
-    # --- looking ----------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._messages)
 
     @property
     def views(self) -> list[MessageView]:
-        """The views there are, from top to bottom."""
-        return [self._live[id] for id in sorted(self._live, key=self._rows.__getitem__)]
+        """The existing views, from top to bottom."""
+        return [self._views[id] for id in sorted(self._views, key=self._rows.__getitem__)]
 
     @property
     def last(self) -> MessageView | None:
-        """The view of the last message, which is the one that grows."""
+        """The view of the last message, which is the one that grows; None if the message has no view."""
         return self.view(-1) if self._messages else None
 
     def view(self, row: int) -> MessageView | None:
-        return self._live.get(self._messages[row].id)
+        return self._views.get(self._messages[row].id)
 
     def is_whole(self, row: int) -> bool:
-        """Has the row a view that was laid out to its end when it was measured?"""
+        """Return whether the row has a view that was laid out completely when it was measured."""
         id = self._messages[row].id
-        return id in self._live and id not in self._filling
+        return id in self._views and id not in self._incomplete
 
     def is_ready(self, row: int) -> bool:
-        """Has the row a view that is as high as it must be so far?"""
+        """Return whether the row has a view with its right height so far."""
         id = self._messages[row].id
-        return id in self._live and id not in self._dirty
+        return id in self._views and id not in self._unmeasured
 
     def row_of(self, id: str) -> int | None:
         return self._rows.get(id)
@@ -78,33 +79,36 @@ class MessageColumn(SelectionScope):
         return self._heights.row_at(y - SIZES.gap_xl)
 
     def rows(self, top: int, bottom: int) -> range:
-        """Those that lie between, wholly or in part; at least one where there are any."""
+        """Return the rows that lie between `top` and `bottom`, wholly or partly; at least one if there are messages."""
         return range(self.row_at(top), self.row_at(max(top, bottom - 1)) + 1) if self._messages else range(0)
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
     def show_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """From now on the rows are these; views of messages that are still shown stay, the others go."""
+        """Set the rows; keep the views of messages that are still shown and delete the others."""
         shown = {message.id for message in messages}
-        for id in [id for id in self._live if id not in shown]:
-            self._let_go(id)  # while the rows are still the old ones: the focus may move
+        for id in [id for id in self._views if id not in shown]:
+            self._delete_view(id)  # before the rows change, because the focus may move among them
         self._messages = list(messages)
         self._rows = {message.id: row for row, message in enumerate(self._messages)}
-        self._reckon()
+        self._estimate_heights()
 
     def append(self, message: ChatMessage) -> MessageView:
         self._rows[message.id] = len(self._messages)
         self._messages.append(message)
-        self._reckon()
+        self._estimate_heights()
         return self.build(len(self._messages) - 1)
 
     def update_message(self, row: int, message: ChatMessage) -> None:
-        """The same message in a new state."""
+        """Replace a row's message by its new state."""
         self._messages[row] = message
 
     def fit(self, page: int, width: int) -> None:
-        """The page has another width: all heights are guesses again. `width` is the page's without the scroll bar:
-        with or without one, the column stays above the composer."""
+        """Fit the column to another page width; all heights are estimates again.
+
+        `width` is the page's width without the scroll bar. With or without a scroll bar, the column stays above the
+        composer.
+        """
         column = min(SIZES.column, page - 2 * SIZES.gap_xl)
         self._left = (page - column) // 2 - SIZES.gap
         if column + 2 * SIZES.gap != self._width:
@@ -114,53 +118,58 @@ class MessageColumn(SelectionScope):
         self.place()
 
     def remeasure(self) -> None:
-        """Sizes or fonts have changed."""
+        """Forget all measured heights, because sizes or fonts have changed."""
         self._measured.clear()
-        self._dirty = set(self._live)
-        self._reckon()
+        self._unmeasured = set(self._views)
+        self._estimate_heights()
 
     def build(self, row: int, ahead: bool = False) -> MessageView:
-        """See that the row has a view as high as it must be; the rows below it move. One that is made `ahead` is laid
-        out little by little, and meanwhile as high as it was believed to be, so that what is around it stays."""
+        """Make the row's view if it has none, and measure it; a new height moves the rows below.
+
+        A view that is made `ahead` of being seen is laid out in slices. Until then it is at least as high as estimated,
+        so that the rows around it do not move.
+        """
         message = self._messages[row]
-        view = self._live.get(message.id)
+        view = self._views.get(message.id)
         if view is not None:
             self._measure(message.id)
             return view
-        view = self._live[message.id] = self._make(message, ahead)
+        view = self._views[message.id] = self._make(message, ahead)
         if not view.filled:
-            self._filling[message.id] = ahead
-        view.resized.connect(lambda: self._resized(message.id))
-        self._measure(message.id)  # before it is shown: it is laid out once, for the width it will have
-        self._stack(row, view)
+            self._incomplete[message.id] = ahead
+        view.height_changed.connect(lambda: self._view_height_changed(message.id))
+        self._measure(message.id)  # before it is shown, so that it is laid out once, for its final width
+        self._insert_view(row, view)
         return view
 
     def lay_out(self, row: int) -> None:
-        """Some more of a view that is not laid out to its end, now."""
+        """Lay out some more of the row's view, now instead of in a later slice."""
         view = self.view(row)
         if view is not None:
             view.lay_out()
             self._measure(view.message.id)
 
     def measure(self, id: str) -> None:
-        """The view's height has changed, or may have."""
-        if id in self._live:
+        """Measure a view whose height may have changed."""
+        if id in self._views:
             self._measure(id)
 
-    def let_go(self, top: int, bottom: int) -> bool:
-        """A view that lies outside goes, but not the last one and none that holds something of the user's. Was there
-        one?"""
-        for id, view in self._live.items():
+    def delete_distant_view(self, top: int, bottom: int) -> bool:
+        """Delete one view above `top` or below `bottom`; return whether there was one.
+
+        The last message's view stays, and so does a view that holds something of the user's (`pinned`).
+        """
+        for id, view in self._views.items():
             row = self._rows[id]
             outside = self.top(row) + self._heights[row] < top or self.top(row) > bottom
             if outside and row != len(self._messages) - 1 and not view.pinned():
-                self._let_go(id)
+                self._delete_view(id)
                 return True
         return False
 
     def place(self) -> None:
-        """Put the views where they belong now."""
-        for id, view in self._live.items():
+        """Move the views to their present positions."""
+        for id, view in self._views.items():
             row = self._rows[id]
             view.setGeometry(self._left, self.top(row), self._width, self._heights[row] - SIZES.gap_s)
         self.resize(self.width(), self.top(len(self._messages)) + SIZES.gap_l)
@@ -168,43 +177,45 @@ class MessageColumn(SelectionScope):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _measure(self, id: str) -> None:
-        view = self._live[id]
+        view = self._views[id]
         row = self._rows[id]
         height = view.heightForWidth(self._width) + SIZES.gap_s
         if view.filled:
-            self._filling.pop(id, None)
-        elif self._filling.get(id):
+            self._incomplete.pop(id, None)
+        elif self._incomplete.get(id):
             height = max(height, self._heights[row])
         self._measured[id] = height
         if height != self._heights[row]:
             self._heights.set(row, height)
         view.resize(self._width, height - SIZES.gap_s)
         view.place_parts()
-        self._dirty.discard(id)  # last: what is set meanwhile is what was just measured
+        self._unmeasured.discard(id)  # last, because the lines above mark the view as unmeasured again
 
-    def _resized(self, id: str) -> None:
-        if id in self._rows and id in self._live:
-            self._dirty.add(id)
-            self.changed.emit(id)
+    def _view_height_changed(self, id: str) -> None:
+        if id in self._rows and id in self._views:
+            self._unmeasured.add(id)
+            self.height_changed.emit(id)
 
-    def _reckon(self) -> None:
+    def _estimate_heights(self) -> None:
         characters = max(1, self._width) / max(1, QFontMetrics(body_font()).averageCharWidth())
-        self._heights = Heights(self._measured.get(each.id) or self._guess(each, characters) for each in self._messages)
+        self._heights = Heights(
+            self._measured.get(each.id) or self._estimate_height(each, characters) for each in self._messages
+        )
 
-    def _guess(self, message: ChatMessage, characters: float) -> int:
-        line = SIZES.body * SIZES.line_height // 100 * 5 // 4  # a font's own lines are higher than its size
+    def _estimate_height(self, message: ChatMessage, characters: float) -> int:
+        line = SIZES.body * SIZES.line_height // 100 * 5 // 4  # a font's line is higher than its size
         share = SIZES.user_width if message.role == "user" else 1.0
-        around = SIZES.row + SIZES.gap + (SIZES.gap_m if message.role == "user" else 0)
-        return estimate(message.content, characters * share, line) + around
+        padding = SIZES.row + SIZES.gap + (SIZES.gap_m if message.role == "user" else 0)
+        return estimate(message.content, characters * share, line) + padding
 
-    def _let_go(self, id: str) -> None:
-        view = self._live.pop(id)
-        self._dirty.discard(id)
-        self._filling.pop(id, None)
-        delete_slowly(view, view.stacks)
+    def _delete_view(self, id: str) -> None:
+        view = self._views.pop(id)
+        self._unmeasured.discard(id)
+        self._incomplete.pop(id, None)
+        delete_in_slices(view, view.stacks)
 
-    def _stack(self, row: int, view: MessageView) -> None:
-        """Tab leads from message to message in their order, whenever their views were made."""
+    def _insert_view(self, row: int, view: MessageView) -> None:
+        """Insert the view at its row in the stacking order; Tab follows that order, not the order of creation."""
         view.move(QPoint(self._left, self.top(row)))
         after = next((each for each in self.views if self._rows[each.message.id] > row), None)
         if after is not None:
@@ -213,8 +224,10 @@ class MessageColumn(SelectionScope):
 
 
 class Heights:
-    """The heights of rows that follow each other, measured or estimated ones, in pixels: a Fenwick tree of partial sums
-    (P. Fenwick, 1994). Finding a row by its place, and changing a height, take time in the order of log(rows)."""
+    """The heights of consecutive rows in pixels, measured or estimated: a Fenwick tree of partial sums.
+
+    Finding a row by its position and changing a height take O(log rows) (P. Fenwick, 1994).
+    """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -235,7 +248,7 @@ class Heights:
         return self.top(len(self._heights))
 
     def top(self, row: int) -> int:
-        """Where `row` begins: the sum of all heights before it."""
+        """Return the position of `row`: the sum of all heights before it."""
         total = 0
         while row:
             total += self._sums[row]
@@ -250,7 +263,7 @@ class Heights:
             at += at & -at
 
     def row_at(self, y: int) -> int:
-        """The row that holds `y`, the first or the last one where `y` lies outside; -1 when there are no rows."""
+        """Return the row at the position `y`, the first or last row if `y` lies outside, -1 if there are no rows."""
         at, step = 0, 1 << len(self._sums).bit_length()
         while step:
             if at + step < len(self._sums) and self._sums[at + step] <= y:
@@ -261,5 +274,5 @@ class Heights:
 
 
 def estimate(text: str, characters: float, line: int) -> int:
-    """About how high `text` will be, with so many characters in a line that is `line` pixels high."""
+    """Estimate the height of `text` in pixels, from the `characters` in a line and the height of a `line`."""
     return line * (1 + text.count("\n") + int(len(text) / max(characters, 1)))

@@ -1,4 +1,4 @@
-"""A user's message in an editor where it stood: Enter sends the new wording, Esc leaves the message as it is."""
+"""An editor in place of a user's message: Enter sends the new wording, Esc leaves the message as it is."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ MAX_LINES = 16
 
 
 class MessageEditor(Live, QFrame):
-    """`asked` carries `send`, `leave` or, with every keystroke, `note`, and the text. `resized`: a new height."""
+    """The editor of one user message.
 
-    asked = Signal(str, object)
-    resized = Signal()
+    `action_requested` carries the editor's text with `send`, `leave` or, at each keystroke, `note`. `height_changed`:
+    the editor needs another height.
+    """
+
+    action_requested = Signal(str, object)
+    height_changed = Signal()
 
     def __init__(self, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("editor")
-        self.text = PromptEditor(self, MAX_LINES, can_be_left=True)
+        self.text = PromptEditor(self, MAX_LINES, can_escape=True)
         self.text.setPlainText(text)
         self.cancel = QPushButton(self)
         self.send = QPushButton(self)
@@ -42,8 +46,8 @@ class MessageEditor(Live, QFrame):
         self.text.textChanged.connect(self._typed)
         for sending in (self.text.submitted, self.send.clicked):
             sending.connect(self._submit)
-        for leaving in (self.text.left, self.cancel.clicked):
-            leaving.connect(lambda *_: self.asked.emit("leave", self.text.toPlainText()))
+        for leaving in (self.text.escaped, self.cancel.clicked):
+            leaving.connect(lambda *_: self.action_requested.emit("leave", self.text.toPlainText()))
         self.setFocusProxy(self.text)
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.apply_look()
@@ -56,7 +60,7 @@ class MessageEditor(Live, QFrame):
         self.send.setToolTip(tr("Send as a new version; the old one is kept (Enter)"))
 
     def height_for(self, width: int) -> int:
-        """Its height when it is `width` pixels wide."""
+        """Return the editor's height at a width of `width` pixels."""
         self.resize(width, self.height())
         layout = self.layout()
         assert layout
@@ -66,10 +70,10 @@ class MessageEditor(Live, QFrame):
 
     def _typed(self) -> None:
         self.send.setEnabled(bool(self.text.toPlainText().strip()))
-        self.asked.emit("note", self.text.toPlainText())
+        self.action_requested.emit("note", self.text.toPlainText())
         if self.text.wanted_height() != self.text.height():
-            self.resized.emit()
+            self.height_changed.emit()
 
     def _submit(self) -> None:
         if self.text.toPlainText().strip():
-            self.asked.emit("send", self.text.toPlainText())
+            self.action_requested.emit("send", self.text.toPlainText())

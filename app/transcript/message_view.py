@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QTextEdit, QWidget
 
-from app.commands.commands import meant
+from app.commands.commands import focus_action
 from app.composer.chips import SentFiles
 from app.look.live import Live
 from app.look.theme import SIZES, theme
@@ -30,11 +30,18 @@ from app.markdown.selection import scope_of
 from app.state.answer_facts import facts_of, sources_line
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
-from app.transcript.message_actions import ActionRow, MessageActions, MessageMenu, Place, RemedyButtons, actions_of
+from app.transcript.message_actions import (
+    ActionRow,
+    MessageActions,
+    MessageMenu,
+    MessagePosition,
+    RemedyButtons,
+    actions_of,
+)
 from app.transcript.message_editor import MessageEditor
 from app.words import mark, tr, worded
-from common.reasoning import Kind
-from common.sentences import restored
+from common.reasoning import PieceKind
+from common.sentences import decode_sentence
 from engine.protocol import Remedy
 
 ENDINGS = {
@@ -48,23 +55,27 @@ NAME_LENGTH = 80
 
 
 class MessageView(Live, QWidget):
-    """`resized`: the height for the present width has changed.
+    """One message. `height_changed`: the height for the present width is another one.
 
-    `asked`: what is to be done, and what else there is to say of it: an action's name and nothing; `remedy` and one
-    (engine.protocol.Remedy); `send`, `note` and `leave` and what stands in the editor: to be sent, so far, given up.
+    `action_requested` carries an action's name and None; `remedy` and a Remedy (engine.protocol.Remedy); or `send`,
+    `note` or `leave` and the text in the editor, which is to be sent, is being typed, or is discarded.
     """
 
-    resized = Signal()
-    asked = Signal(str, object)
+    height_changed = Signal()
+    action_requested = Signal(str, object)
 
     def __init__(
         self, message: ChatMessage, parent: QWidget | None = None, streaming: bool = False, ahead: bool = False
     ) -> None:
-        """`streaming`: its text is still being written; `ahead`: nobody sees it yet, so it may take its time."""
+        """Make the view of `message`.
+
+        `streaming`: its text is still being written; `ahead`: it is made before it is seen, so it is laid out in
+        slices.
+        """
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.message = message
-        self.place = Place()
+        self.position = MessagePosition()
         self.editor: MessageEditor | None = None
         self._text = message.content
         self._streaming = streaming
@@ -72,11 +83,11 @@ class MessageView(Live, QWidget):
         self._remedies: tuple[Remedy, ...] = ()
         self._labels: dict[str, QLabel] = {}
         self.files = SentFiles(message.attachments, self) if message.attachments else None
-        self.choices = RemedyButtons(self)
-        self.choices.chosen.connect(lambda remedy: self.asked.emit("remedy", remedy))
-        self.verbs = MessageActions(self)
-        self.verbs.triggered.connect(self._do)
-        self.row = ActionRow(self.verbs, self, right=message.role == "user")
+        self.remedy_buttons = RemedyButtons(self)
+        self.remedy_buttons.chosen.connect(lambda remedy: self.action_requested.emit("remedy", remedy))
+        self.message_actions = MessageActions(self)
+        self.message_actions.triggered.connect(self._perform)
+        self.row = ActionRow(self.message_actions, self, right=message.role == "user")
         self._make_body(message, streaming, ahead)
         self.apply_look()
 
@@ -88,47 +99,47 @@ class MessageView(Live, QWidget):
     def streaming(self) -> bool:
         return self._streaming
 
-    def said(self, name: str) -> str:
-        """What the label `problem`, `aside` or `details` says now; empty if it is not shown."""
+    def label_text(self, name: str) -> str:
+        """Return the text of the label `sources`, `problem`, `aside` or `details`; "" if it is not shown."""
         label = self._labels.get(name)
         return label.text() if label is not None and not label.isHidden() else ""
 
     @property
     def filled(self) -> bool:
-        """Is all of it laid out?"""
+        """Whether all of the message is laid out."""
         return isinstance(self.body, ProseView) or self.body.filled
 
     def lay_out(self) -> None:
-        """The next block of what is not laid out yet, now."""
+        """Lay out the next block that is not laid out yet, now instead of in a later slice."""
         if not isinstance(self.body, ProseView):
             self.body.lay_out()
 
     @property
     def stacks(self) -> list[BlockStack]:
-        """What its text is laid out in."""
+        """The block stacks that show the message's text; empty if one ProseView does."""
         if isinstance(self.body, AnswerView):
             return self.body.stacks
         return [self.body] if isinstance(self.body, BlockStack) else []
 
-    def grow(self, text: str, part: Kind = "text") -> None:
+    def grow(self, text: str, kind: PieceKind = "text") -> None:
         self._text += text
         if isinstance(self.body, AnswerView):
-            self.body.grow(text, part)
+            self.body.grow(text, kind)
 
     def finish(self, message: ChatMessage) -> None:
         self.message, self._text, self._streaming = message, message.content, False
         if isinstance(self.body, AnswerView):
             self.body.finish(message.thought_seconds)
-        self._tell()
-        self.resized.emit()
+        self._update_labels()
+        self.height_changed.emit()
 
-    def set_place(self, place: Place, remedies: tuple[Remedy, ...] = ()) -> None:
-        """Where the message stands now. Only the last one has remedies to choose from."""
-        self.place = replace(place, remedies=bool(remedies))
+    def set_position(self, position: MessagePosition, remedies: tuple[Remedy, ...] = ()) -> None:
+        """Set the message's position in its chat; only the last message has remedies to choose from."""
+        self.position = replace(position, has_remedies=bool(remedies))
         if remedies != self._remedies:
             self._remedies = remedies
-            self.choices.offer(remedies)
-            self.resized.emit()
+            self.remedy_buttons.offer(remedies)
+            self.height_changed.emit()
         self._show_actions()
 
     def copy(self) -> None:
@@ -136,14 +147,14 @@ class MessageView(Live, QWidget):
         QGuiApplication.clipboard().setText(text or self._text)
 
     def edit(self, text: str) -> None:
-        """Open the editor with `text`; it takes the place of the bubble."""
+        """Open the editor with `text` in place of the bubble."""
         if self.editor is None and self.message.role == "user":
             editor = self.editor = MessageEditor(text, self)
-            editor.asked.connect(self._edit)
-            editor.resized.connect(self.resized)
+            editor.action_requested.connect(self._editor_action)
+            editor.height_changed.connect(self.height_changed)
             editor.show()
             self._show_actions()
-            self.resized.emit()
+            self.height_changed.emit()
 
     def close_editor(self) -> None:
         if self.editor is not None:
@@ -151,36 +162,36 @@ class MessageView(Live, QWidget):
             self.editor.deleteLater()
             self.editor = None
             self._show_actions()
-            self.resized.emit()
+            self.height_changed.emit()
 
     def pinned(self) -> bool:
-        """Would something be lost if this view was let go: what is typed, selected, under way, or has the focus?"""
+        """Return whether deleting this view would lose typed text, a selection, a streamed answer or the focus."""
         if self.editor is not None or self._streaming or self.has_focus():
             return True
         return any(text.textCursor().hasSelection() for text in self.texts())
 
     def texts(self) -> list[QTextEdit | QPlainTextEdit]:
-        """Whatever one can select from."""
+        """Return all texts that the user can select from."""
         return [*self.findChildren(QTextEdit), *self.findChildren(QPlainTextEdit)]
 
     def restyle(self) -> None:
         self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else SIZES.column
 
     def retranslate(self) -> None:
-        self._tell()
+        self._update_labels()
 
     # --- layout -----------------------------------------------------------------------------------------------------
 
     def heightForWidth(self, width: int) -> int:
         inner = width - 2 * SIZES.gap
-        below = SIZES.gap_s + sum(part.heightForWidth(inner) + SIZES.gap for part in self._below())
+        below = SIZES.gap_s + sum(part.heightForWidth(inner) + SIZES.gap for part in self._parts_below())
         return self._files_height(inner) + self._body_height(inner) + below + SIZES.row
 
     def resizeEvent(self, _event: object) -> None:
         self.place_parts()
 
     def place_parts(self) -> None:
-        """Put everything in its place for the present size."""
+        """Move all parts to their positions for the present size."""
         left, width = SIZES.gap, self.width() - 2 * SIZES.gap
         if width <= 0 or not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
             return
@@ -188,11 +199,11 @@ class MessageView(Live, QWidget):
         if self.files is not None:
             self.files.setGeometry(left, SIZES.gap_s, width, top - 2 * SIZES.gap_s)
         top += self._place_body(left, top, width)
-        for part in self._below():
+        for part in self._parts_below():
             height = part.heightForWidth(width)
             part.setGeometry(left, top + SIZES.gap, width, height)
             top += height + SIZES.gap
-        inset = 0 if self._bubble else SIZES.gap - SIZES.gap_s  # an icon has blank space around it
+        inset = 0 if self._bubble else SIZES.gap - SIZES.gap_s  # for the blank space inside an icon
         self.row.setGeometry(left - inset, top + SIZES.gap_s, width + inset, SIZES.row - SIZES.gap_s)
 
     def _files_height(self, width: int) -> int:
@@ -201,11 +212,11 @@ class MessageView(Live, QWidget):
     def _body_height(self, width: int) -> int:
         if self.editor is not None:
             return self.editor.height_for(width)
-        if self._bubble is not None and not self._text:  # files alone
+        if self._bubble is not None and not self._text:  # a message of files only
             return 0
         if not isinstance(self.body, AnswerView):
             inner = self._bubble_width(width) - 2 * SIZES.gap_l
-            return self.body.heightForWidth(inner) + SIZES.gap_m + SIZES.gap_s  # the last line has its own space below
+            return self.body.heightForWidth(inner) + SIZES.gap_m + SIZES.gap_s  # leading is below the last line
         if not self._text and not self._streaming:
             return 0
         return self.body.heightForWidth(width) or SIZES.gap_xl
@@ -229,12 +240,12 @@ class MessageView(Live, QWidget):
     def _bubble_width(self, width: int) -> int:
         return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)
 
-    def _below(self) -> list[QLabel | RemedyButtons]:
+    def _parts_below(self) -> list[QLabel | RemedyButtons]:
         before = [self._labels.get(name) for name in ("sources", "problem", "aside")]
-        parts = [*before, self.choices, self._labels.get("details")]
+        parts = [*before, self.remedy_buttons, self._labels.get("details")]
         return [part for part in parts if part is not None and not part.isHidden()]
 
-    # --- what is said -----------------------------------------------------------------------------------------------
+    # --- body and labels --------------------------------------------------------------------------------------------
 
     def _make_body(self, message: ChatMessage, streaming: bool, ahead: bool) -> None:
         self.body: ProseView | BlockStack | AnswerView
@@ -246,7 +257,7 @@ class MessageView(Live, QWidget):
             self._make_question(self._bubble, message.content, ahead)
             return
         self.body = AnswerView(self)
-        self.body.resized.connect(self.resized)
+        self.body.height_changed.connect(self.height_changed)
         if streaming:
             self.body.start(message.content, message.thought_seconds)
         else:
@@ -257,21 +268,21 @@ class MessageView(Live, QWidget):
             self.body = ProseView(bubble)
             self.body.set_plain(text)
             return
-        self.body = BlockStack(bubble)  # in pieces: 200,000 characters would take 160 ms
-        self.body.resized.connect(self.resized)
+        self.body = BlockStack(bubble)  # in pieces, because 200,000 characters at once would take 160 ms
+        self.body.height_changed.connect(self.height_changed)
         self.body.set_plain(text, ahead)
 
-    def _tell(self) -> None:
+    def _update_labels(self) -> None:
         message = self.message
         answer = message.role == "assistant" and not self._streaming
         ending = ENDINGS.get(message.stop_reason, "") if answer else ""
-        problem = worded(restored(message.problem)) if message.problem else ""
-        said = [problem, message.detail] if message.stop_reason == "engine" else [message.detail]
-        details = "\n".join(filter(None, said))[-2000:] if answer else ""
-        self._say("sources", sources_line(message.sources) if answer else "")
-        self._say("problem", problem if answer and message.stop_reason == "failed" else "")
-        self._say("aside", tr(ending) if ending else "")
-        self._say("details", details if self._open_details else "")
+        problem = worded(decode_sentence(message.problem)) if message.problem else ""
+        lines = [problem, message.detail] if message.stop_reason == "engine" else [message.detail]
+        details = "\n".join(filter(None, lines))[-2000:] if answer else ""
+        self._set_label("sources", sources_line(message.sources) if answer else "")
+        self._set_label("problem", problem if answer and message.stop_reason == "failed" else "")
+        self._set_label("aside", tr(ending) if ending else "")
+        self._set_label("details", details if self._open_details else "")
         self.has_details = bool(details)
         who = tr("You") if message.role == "user" else tr("Answer")
         self.setAccessibleName(f"{who}: {' '.join(message.content[: 2 * NAME_LENGTH].split())[:NAME_LENGTH]}")
@@ -279,7 +290,7 @@ class MessageView(Live, QWidget):
         self._show_actions()
         self.place_parts()
 
-    def _say(self, name: str, text: str) -> None:
+    def _set_label(self, name: str, text: str) -> None:
         label = self._labels.get(name)
         if label is None and text:
             label = self._labels[name] = _label(name, self)
@@ -289,12 +300,12 @@ class MessageView(Live, QWidget):
 
     def toggle_details(self) -> None:
         self._open_details = not self._open_details
-        self._tell()
-        self.resized.emit()
+        self._update_labels()
+        self.height_changed.emit()
 
     # --- actions ----------------------------------------------------------------------------------------------------
 
-    def _do(self, action: QAction) -> None:
+    def _perform(self, action: QAction) -> None:
         name = str(action.data())
         if name == "more":
             button = self.row.buttons[name]
@@ -304,35 +315,35 @@ class MessageView(Live, QWidget):
         elif name == "details":
             self.toggle_details()
         else:
-            self.asked.emit(name, None)
+            self.action_requested.emit(name, None)
 
     def open_menu(self, point: QPoint) -> None:
-        """At a point of the screen."""
+        """Open the menu at a point of the screen."""
         self.menu().popup(point)
 
     def menu(self) -> MessageMenu:
-        return MessageMenu(self, self.verbs, self.message, self.place, self.has_details)
+        return MessageMenu(self, self.message_actions, self.message, self.position, self.has_details)
 
-    def _edit(self, what: str, text: str) -> None:
-        """The editor asks for something."""
+    def _editor_action(self, what: str, text: str) -> None:
+        """Close the editor if it was left, and pass the request on."""
         if what == "leave":
             self.close_editor()
             self.setFocus()
-        self.asked.emit(what, text)
+        self.action_requested.emit(what, text)
 
     def _show_actions(self) -> None:
         editing = self.editor is not None
         self.row.setVisible(not editing)
-        self.row.offer(() if editing or self._streaming else actions_of(self.message, self.place), self.place)
+        self.row.offer(() if editing or self._streaming else actions_of(self.message, self.position), self.position)
         self.row.open(self.underMouse() or self.has_focus())
 
     def focus_changed(self) -> None:
-        """The focus came into this message, went out of it or moved within."""
+        """Redraw after the focus has entered or left this message, or moved within it."""
         self._show_actions()
         self.update()
 
     def has_focus(self) -> bool:
-        """Is the focus on the message, or on something in it?"""
+        """Return whether the focus is on the message or on something in it."""
         focused = QApplication.focusWidget()
         return focused is not None and (focused is self or self.isAncestorOf(focused))
 
@@ -352,17 +363,17 @@ class MessageView(Live, QWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
-        self.open_menu(self.mapToGlobal(self._corner()) if by_keys else event.globalPos())
+        self.open_menu(self.mapToGlobal(self._menu_corner()) if by_keys else event.globalPos())
 
-    def _corner(self) -> QPoint:
-        """Where the menu opens that was asked for by keyboard: at the top of what of the message is visible."""
+    def _menu_corner(self) -> QPoint:
+        """Return where a menu opened by keyboard appears: near the top left corner of the visible part."""
         seen = self.visibleRegion().boundingRect()
         return QPoint(SIZES.gap_xl, seen.top() + SIZES.gap_xl)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        name = meant(event, "message") if self.hasFocus() else ""
-        if name in ("edit", "delete"):  # its action waits for the end of an answer: whoever is asked says so
-            self.asked.emit(name, None)
+        name = focus_action(event, "message") if self.hasFocus() else ""
+        if name in ("edit", "delete"):  # even while their actions are disabled: the receiver says why
+            self.action_requested.emit(name, None)
         elif self.hasFocus() and event.matches(QKeySequence.StandardKey.SelectAll) and (scope := scope_of(self)):
             scope.select_all(self)
         else:

@@ -1,4 +1,4 @@
-"""The conversation's messages: what it says of them shows at once, and keys go from one to the next."""
+"""Shows the conversation's messages: changes appear at once, and keys move the focus from message to message."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.commands.commands import meant
+from app.commands.commands import focus_action
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES
 from app.state.conversation import Conversation
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
-from app.transcript.message_actions import Place
+from app.transcript.message_actions import MessagePosition
 from app.transcript.message_view import MessageView
 from app.transcript.scrolling_column import Anchor, ScrollingColumn
 
-OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # of the turn that opens a chat: so many of the last messages at least
+OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # time and least number of messages of the turn that opens a chat
 
 
 class Transcript(ScrollingColumn):
-    """Shows one conversation. `asked`: a message's id, what is to be done with it and what else there is to say of
-    that, as MessageView's."""
+    """The messages of one conversation.
 
-    asked = Signal(str, str, object)
+    `action_requested` carries a message's id, then what MessageView's `action_requested` carries.
+    """
+
+    action_requested = Signal(str, str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("transcript")
         self.conversation: Conversation | None = None
-        self._held: Anchor | None = None
-        self._written: MessageView | None = None  # the view of the answer that is being written
+        self._held_edge: Anchor | None = None
+        self._streaming_view: MessageView | None = None  # the view of the answer that is being written
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_moved)
@@ -41,7 +43,7 @@ class Transcript(ScrollingColumn):
 
     def show_conversation(self, conversation: Conversation) -> None:
         if self.conversation is not None:
-            self._write_to(None)
+            self._stream_into(None)
             self._disconnect(self.conversation)
         self.conversation = conversation
         self._connect(conversation)
@@ -50,7 +52,7 @@ class Transcript(ScrollingColumn):
         self._show_branch(OPENING_SECONDS)
 
     def show_message(self, id: str) -> None:
-        """Bring the message into view and give it the focus, on whatever branch it is."""
+        """Scroll to the message, on whatever branch it is, and give it the focus."""
         if self.conversation is None:
             return
         if self.column.row_of(id) is None:
@@ -61,14 +63,14 @@ class Transcript(ScrollingColumn):
             self.column.build(row).setFocus()
 
     @property
-    def place(self) -> str:
-        """The id of the message at the upper edge of the view; "" at the chat's end, where it comes up anyway."""
+    def top_message_id(self) -> str:
+        """The id of the message at the upper edge of the view; "" at the chat's end, where every chat opens anyway."""
         if self.following or self.conversation is None or not len(self.column):
             return ""
         return self.conversation.messages[self.column.row_at(self.view_top() + SIZES.gap_xl)].id
 
     def focus_message(self, id: str) -> None:
-        """Give a message that is (about to be) in view the focus; nothing scrolls."""
+        """Give the focus to a message that is in view or about to be, without scrolling."""
         row = self.column.row_of(id)
         if row is not None:
             self.column.build(row).setFocus()
@@ -77,82 +79,84 @@ class Transcript(ScrollingColumn):
         row = self.column.row_of(id)
         return None if row is None else self.column.view(row)
 
-    # --- what the conversation says ---------------------------------------------------------------------------------
+    # --- the conversation's events ----------------------------------------------------------------------------------
 
     def _connect(self, conversation: Conversation) -> None:
-        conversation.message_added.connect(self._add)
-        conversation.answer_resumed.connect(self._reopen)
-        conversation.answer_ended.connect(self._end)
-        conversation.branch_changed.connect(self._show_other)
+        conversation.message_added.connect(self._add_message)
+        conversation.answer_resumed.connect(self._resume_answer)
+        conversation.answer_ended.connect(self._end_answer)
+        conversation.branch_changed.connect(self._branch_changed)
         for event in (conversation.phase_changed, conversation.context_changed):
-            event.connect(self._mark)
+            event.connect(self._update_positions)
 
     def _disconnect(self, conversation: Conversation) -> None:
-        conversation.message_added.disconnect(self._add)
-        conversation.answer_resumed.disconnect(self._reopen)
-        conversation.answer_ended.disconnect(self._end)
-        conversation.branch_changed.disconnect(self._show_other)
+        conversation.message_added.disconnect(self._add_message)
+        conversation.answer_resumed.disconnect(self._resume_answer)
+        conversation.answer_ended.disconnect(self._end_answer)
+        conversation.branch_changed.disconnect(self._branch_changed)
         for event in (conversation.phase_changed, conversation.context_changed):
-            event.disconnect(self._mark)
+            event.disconnect(self._update_positions)
 
-    def _add(self, _conversation: Conversation, message: ChatMessage) -> None:
+    def _add_message(self, _conversation: Conversation, message: ChatMessage) -> None:
         if message.role == "user":
             self.following = True
         self.column.append(message)
-        self._mark()
+        self._update_positions()
         self.fill()
 
-    def _write_to(self, view: MessageView | None) -> None:
-        """New text of the answer goes straight into this view, which is the only one that shows it."""
+    def _stream_into(self, view: MessageView | None) -> None:
+        """Connect the answer's new text directly to this view, the only one that shows it; None disconnects."""
         assert self.conversation
-        if self._written is not None:
-            self.conversation.text_appended.disconnect(self._written.grow)
-        self._written = view
+        if self._streaming_view is not None:
+            self.conversation.text_appended.disconnect(self._streaming_view.grow)
+        self._streaming_view = view
         if view is not None:
             self.conversation.text_appended.connect(view.grow)
 
-    def _end(self, _conversation: Conversation, answer: ChatMessage) -> None:
-        self._write_to(None)
+    def _end_answer(self, _conversation: Conversation, answer: ChatMessage) -> None:
+        self._stream_into(None)
         last = self.column.last
         if last:
             self.column.update_message(len(self.column) - 1, answer)
             last.finish(answer)
-            self._mark()
+            self._update_positions()
 
-    def _show_other(self, _conversation: Conversation) -> None:
+    def _branch_changed(self, _conversation: Conversation) -> None:
         self._show_branch()
 
     def _show_branch(self, patience: float = math.inf) -> None:
-        """Other messages are shown now: what stands in view stays where it is, if it is still there."""
+        """Show the conversation's present messages; rows in view keep their positions if they are still shown."""
         assert self.conversation
-        anchor, held, self._held = self.anchor(), self._held, None
+        anchor, edge, self._held_edge = self.anchor(), self._held_edge, None
         self.column.show_messages(self.conversation.messages)
         self.column.fit(self.width(), self.viewport().width())
-        self._mark()
+        self._update_positions()
         rows = len(self.column)
-        if held and held[0] < rows:
+        if edge and edge[0] < rows:
             self.following = False
-            self.column.build(held[0])
-            anchor = held[0], held[1] - self.column.height_of(held[0])
+            self.column.build(edge[0])
+            anchor = edge[0], edge[1] - self.column.height_of(edge[0])
         self.fill((min(anchor[0], rows - 1), anchor[1]) if anchor and rows else None, patience, OPENING_ROWS)
-        if held:
-            self.see_whether_following()
+        if edge:
+            self.update_following()
 
-    def hold(self, id: str) -> int | None:
-        """When the branch is another one next, the lower edge of what stands in this message's row stays where it is,
-        and the buttons below it under the pointer. Gives back the row."""
+    def hold_lower_edge(self, id: str) -> int | None:
+        """Keep the lower edge of this message's row in place at the next change of branch; return the row.
+
+        The buttons below the message thereby stay under the pointer.
+        """
         row = self.column.row_of(id)
-        self._held = None if row is None else (row, self.column.top(row + 1) - self.view_top())
+        self._held_edge = None if row is None else (row, self.column.top(row + 1) - self.view_top())
         return row
 
-    def _reopen(self, _conversation: Conversation) -> None:
-        """The last answer goes on: its view becomes one that is written to."""
+    def _resume_answer(self, _conversation: Conversation) -> None:
+        """Replace the last answer's view by one that can be streamed into, because the answer goes on."""
         assert self.conversation
         messages = self.conversation.messages
         self.column.show_messages(messages[:-1])
         self.column.append(messages[-1])
         self.following = True
-        self._mark()
+        self._update_positions()
         self.fill()
 
     def make(self, message: ChatMessage, ahead: bool) -> MessageView:
@@ -163,22 +167,22 @@ class Transcript(ScrollingColumn):
             message = replace(message, content=conversation.answer_text)
         view = MessageView(message, self.column, under_way, ahead)
         if under_way:
-            self._write_to(view)
+            self._stream_into(view)
         id = message.id
-        view.asked.connect(lambda what, value: self.asked.emit(id, what, value))
-        self._place(view)
+        view.action_requested.connect(lambda what, value: self.action_requested.emit(id, what, value))
+        self._update_position(view)
         if isinstance(view.body, AnswerView):
             view.body.unfold(conversation.unfolded, id)
         if id in conversation.edits:
             view.edit(conversation.edits[id])
         return view
 
-    def _mark(self, _conversation: Conversation | None = None) -> None:
+    def _update_positions(self, _conversation: Conversation | None = None) -> None:
         for view in self.views:
-            self._place(view)
+            self._update_position(view)
 
-    def _place(self, view: MessageView) -> None:
-        """Tell the view where its message stands among the others."""
+    def _update_position(self, view: MessageView) -> None:
+        """Set the view's position among its siblings and in the branch."""
         conversation, id = self.conversation, view.message.id
         if conversation is None or id not in conversation.tree or not conversation.messages:
             return
@@ -187,29 +191,29 @@ class Transcript(ScrollingColumn):
         at = siblings.index(id) + 1 if id in siblings else 1
         beginning = conversation.tree.deleted_below(None) if conversation.tree.begins(id) else []
         deleted = bool(conversation.tree.deleted_below(id) or beginning)
-        place = Place(last, at, len(siblings), conversation.busy, deleted=deleted)
-        view.set_place(place, conversation.remedies if last else ())
+        place = MessagePosition(last, at, len(siblings), conversation.busy, has_deleted=deleted)
+        view.set_position(place, conversation.remedies if last else ())
 
     # --- keyboard ---------------------------------------------------------------------------------------------------
 
     def focusNextPrevChild(self, next: bool) -> bool:
         focused = QApplication.focusWidget()
-        if focused is not None and not focused.isVisible():  # it goes, and Qt asks for another one
-            holder = self._holder(focused)
+        if focused is not None and not focused.isVisible():  # being hidden, so Qt looks for another widget to focus
+            holder = self._message_view_of(focused)
             (holder if holder is not None and holder.isVisible() else self).setFocus()
             return True
         if not step_inside(self, self.views, next):
             return super().focusNextPrevChild(next)
-        self._reveal(self._holder(QApplication.focusWidget()))
+        self._reveal(self._message_view_of(QApplication.focusWidget()))
         return True
 
     def _focus_moved(self, old: QWidget | None, new: QWidget | None) -> None:
-        for view in {self._holder(old), self._holder(new)} - {None}:
+        for view in {self._message_view_of(old), self._message_view_of(new)} - {None}:
             assert view
             view.focus_changed()
 
-    def _holder(self, widget: QWidget | None) -> MessageView | None:
-        """The message that the widget is, or is in."""
+    def _message_view_of(self, widget: QWidget | None) -> MessageView | None:
+        """Return the message view that is the widget or contains it, or None."""
         try:
             while widget is not None and not isinstance(widget, MessageView):
                 widget = widget.parentWidget()
@@ -218,7 +222,7 @@ class Transcript(ScrollingColumn):
         return widget if widget in self.views else None
 
     def _reveal(self, view: MessageView | None) -> None:
-        """The message that got the focus comes into view, its beginning if it is too high for it."""
+        """Scroll to the message that got the focus; to its beginning if it is higher than the view."""
         row = self.column.row_of(view.message.id) if view is not None else None
         if row is None:
             return
@@ -228,12 +232,12 @@ class Transcript(ScrollingColumn):
             place = SIZES.gap if top < 0 or height > page else page - height - SIZES.gap
             self.following = False
             self.fill((row, place))
-            self.see_whether_following()
+            self.update_following()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """What a message with the focus has no use for: Up and Down go to the next one."""
+        """Move the focus with Up and Down to the previous or next message."""
         focused = QApplication.focusWidget()
-        name = meant(event, "message") if isinstance(focused, MessageView) else ""
+        name = focus_action(event, "message") if isinstance(focused, MessageView) else ""
         if isinstance(focused, MessageView) and name in ("up", "down"):
             self._move_focus(focused, -1 if name == "up" else 1)
         else:

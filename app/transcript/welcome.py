@@ -1,4 +1,4 @@
-"""The page of a chat without messages: the bird, one line, three questions to begin with; at first, what this is."""
+"""The page of a chat without messages: the bird, one line and three example questions; an introduction at first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.look.live import Live
 from app.look.theme import SIZES, bird
 from app.words import mark, tr
 
-LINE = mark("Private. Offline. On this laptop.")
+SLOGAN = mark("Private. Offline. On this laptop.")
 FIRST = (
     mark("Chat with language models that run on this computer. No account needed."),
     mark(
@@ -20,7 +20,7 @@ FIRST = (
 )
 READY = mark("{model} is included and ready. Press {keys} to open another GGUF model.")
 MISSING = mark("No models yet. Press {keys} to open a GGUF model file.")
-# Small models do these well: short, general, no facts to get wrong.
+# Questions that small models answer well: short, general, without facts to get wrong.
 SMALL = (
     mark("Write a friendly note to thank a neighbour"),
     mark("Explain in simple words why the sky is blue"),
@@ -37,20 +37,20 @@ CODE = (
     mark("Write a SQL query for the three latest orders of each customer"),
 )
 CODER = re.compile(r"code|coder|starcoder|devstral|codestral", re.IGNORECASE)
-LARGE_FROM = 2e9  # parameters; below that plans and quizzes go astray
+LARGE_FROM = 2e9  # parameters; smaller models fail at plans and quizzes
 
 
 def examples_for(name: str, parameters: int) -> tuple[str, str, str]:
-    """The English texts, to be shown by `tr`; `name` is the model file's."""
+    """Return example questions in English, to be shown by `tr`, for the model with this file name and size."""
     if CODER.search(name):
         return CODE
     return LARGE if parameters >= LARGE_FROM else SMALL
 
 
 class Welcome(Live, QScrollArea):
-    """`asked` carries the example the user chose; `begin` is pressed when the first page was read."""
+    """The welcome page. `example_chosen` carries the question; the button `begin` ends the introduction."""
 
-    asked = Signal(str)
+    example_chosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,23 +62,23 @@ class Welcome(Live, QScrollArea):
         self._first: tuple[str, str] | None = None
         self._bird = QLabel()
         self._bird.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.title = self._line("welcomeTitle")
-        self.sentences = [self._line("welcomeSentence") for _ in range(3)]
+        self.title = self._sentence_label("welcomeTitle")
+        self.sentences = [self._sentence_label("welcomeSentence") for _ in range(3)]
         self.begin = QPushButton()
-        self.begin.setAutoDefault(True)  # Return presses it, as Space does
+        self.begin.setAutoDefault(True)  # Return presses it like Space
         self.begin.setProperty("kind", "begin")
         self.examples = [self._example(number) for number in range(len(SMALL))]
         self._layout()
         self.apply_look()
 
-    def suit(self, texts: tuple[str, str, str]) -> None:
-        """Offer these questions (English; they are shown in the user's language)."""
+    def set_examples(self, texts: tuple[str, str, str]) -> None:
+        """Set the example questions; they are English and are shown in the user's language."""
         if texts != self._texts:
             self._texts = texts
             self.retranslate()
 
     def introduce(self, model: str, keys: str) -> None:
-        """Say what this is before anything else; `model` is the built-in one's name, "" without one."""
+        """Show the introduction; `model` is the name of the built-in model, "" if there is none."""
         self._first = (model, keys)
         self.retranslate()
 
@@ -88,7 +88,7 @@ class Welcome(Live, QScrollArea):
 
     def retranslate(self) -> None:
         first = self._first is not None
-        self.title.setText(tr("Welcome to Chickadee") if first else tr(LINE))
+        self.title.setText(tr("Welcome to Chickadee") if first else tr(SLOGAN))
         self._bird.setAccessibleName(tr("A chickadee"))
         self.begin.setText(tr("Start chatting"))
         for button, text in zip(self.examples, self._texts, strict=True):
@@ -102,18 +102,18 @@ class Welcome(Live, QScrollArea):
             part.setVisible(first)
         for part in self.examples:
             part.setVisible(not first)
-        self._fit()
+        self._limit_width()
 
     def restyle(self) -> None:
         self._bird.setPixmap(bird(SIZES.bird))
-        self._fit()
+        self._limit_width()
 
-    def _fit(self) -> None:
-        """Sentences may be longer than questions, of which none is cut off."""
+    def _limit_width(self) -> None:
+        """Limit the width: sentences may be wider than questions, and no question may be cut off."""
         widest = max(button.sizeHint().width() for button in self.examples)
         self._holder.setMaximumWidth(SIZES.column if self._first else max(SIZES.column * 3 // 5, widest))
 
-    def _line(self, name: str) -> QLabel:
+    def _sentence_label(self, name: str) -> QLabel:
         label = QLabel()
         label.setObjectName(name)
         label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
@@ -123,9 +123,9 @@ class Welcome(Live, QScrollArea):
 
     def _example(self, number: int) -> QPushButton:
         button = QPushButton()
-        button.setAutoDefault(True)  # Return presses it, as Space does
+        button.setAutoDefault(True)  # Return presses it like Space
         button.setProperty("kind", "example")
-        button.clicked.connect(lambda: self.asked.emit(tr(self._texts[number])))
+        button.clicked.connect(lambda: self.example_chosen.emit(tr(self._texts[number])))
         return button
 
     def _layout(self) -> None:
@@ -146,7 +146,7 @@ class Welcome(Live, QScrollArea):
         layout.addSpacing(SIZES.gap_m)
         layout.addWidget(self.title)
         layout.addSpacing(SIZES.gap_xl)
-        row = QHBoxLayout()  # not an alignment, which would not ask for the height that a width takes
+        row = QHBoxLayout()  # an alignment would ignore the height that the holder needs for its width
         row.addStretch(0)
         row.addWidget(self._holder, 1)
         row.addStretch(0)

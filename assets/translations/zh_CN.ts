@@ -820,9 +820,9 @@
   </message>
   <message>
     <location filename="../../app/control/chat_list_controller.py"/>
+    <location filename="../../app/control/context_menu.py"/>
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/control/model_controller.py"/>
-    <location filename="../../app/control/status_controller.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
   </message>
@@ -841,6 +841,16 @@
     <location filename="../../app/control/chat_options_controller.py"/>
     <source>Changed</source>
     <translation>已更改</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/context_menu.py"/>
+    <source>Include all turns again</source>
+    <translation>重新包含全部对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/context_menu.py"/>
+    <source>The model reads the whole chat again with your next message.</source>
+    <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
@@ -909,11 +919,6 @@
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
-    <source>Folder of Markdown files, for reading (*.md)</source>
-    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
     <source>Import chats from Chickadee or ChatGPT</source>
     <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
   </message>
@@ -921,16 +926,6 @@
     <location filename="../../app/control/import_export_controller.py"/>
     <source>Importing… {percent} %, {chats} chats</source>
     <translation>正在导入… {percent} %，{chats} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <source>JSON, can be imported again (*.json)</source>
-    <translation>JSON，可再次导入 (*.json)</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <source>Markdown, for reading (*.md)</source>
-    <translation>Markdown，便于阅读 (*.md)</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
@@ -998,8 +993,18 @@
   </message>
   <message>
     <location filename="../../app/control/model_controller.py"/>
+    <source>Models (*.gguf);;All files (*)</source>
+    <translation>模型 (*.gguf);;所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
     <source>No results on huggingface.co</source>
     <translation>在 huggingface.co 上无结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
+    <source>Open model</source>
+    <translation>打开模型</translation>
   </message>
   <message>
     <location filename="../../app/control/model_files.py"/>
@@ -1048,28 +1053,8 @@
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
-    <source>Include all turns again</source>
-    <translation>重新包含全部对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/status_controller.py"/>
-    <source>Models (*.gguf);;All files (*)</source>
-    <translation>模型 (*.gguf);;所有文件 (*)</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/status_controller.py"/>
-    <source>Open model</source>
-    <translation>打开模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/status_controller.py"/>
     <source>Restart engine</source>
     <translation>重新启动引擎</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/status_controller.py"/>
-    <source>The model reads the whole chat again with your next message.</source>
-    <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -1628,6 +1613,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>Checking {name} takes long: the file may be damaged. Loading it checks it to the end.</source>
+    <extracomment>slow_check.of_model</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Chickadee cannot write to its folder {folder}. Check its permissions and free space.</source>
     <extracomment>data_folder.locked</extracomment>
     <translation>Chickadee 无法写入它的文件夹 {folder}。请检查权限和剩余空间。</translation>
@@ -1916,6 +1907,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The catalogue on {host} has errors. The one that you have was kept.</source>
+    <extracomment>refused.catalogue</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The catalogue that was fetched is damaged, so the one that came with Chickadee is used. Check for new models again.</source>
+    <extracomment>bad_catalogue.here</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The common phrases are missing from this installation. Install Chickadee again.</source>
     <extracomment>no_such_file.phrases</extracomment>
     <translation>此安装缺少常用短语。请重新安装 Chickadee。</translation>
@@ -2108,6 +2111,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The model computes no numbers: its file is damaged. Download the model again.</source>
+    <extracomment>bad_model.no_numbers</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The model has no chat template of its own; ChatML is used.</source>
     <extracomment>template.missing</extracomment>
     <translation>该模型没有自带的对话模板，已使用 ChatML。</translation>
@@ -2153,6 +2162,12 @@
     <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
     <extracomment>bad_model.missing_tokens</extracomment>
     <translation>模型的词表已损坏：其中缺少某些字符对应的词元。请重新下载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The new catalogue cannot be saved: {path} cannot be written ({reason}).</source>
+    <extracomment>unwritable.catalogue</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2396,6 +2411,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp cannot store this model's KV cache as {kv_type}.</source>
+    <extracomment>ik.kv_type</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>ik_llama.cpp crashed with it.</source>
     <extracomment>ik.crashed</extracomment>
     <translation>ik_llama.cpp 运行此模型时曾崩溃。</translation>
@@ -2489,6 +2510,12 @@
     <source>llama.cpp could not quantise {name}. Check that there is enough disk space.</source>
     <extracomment>not_quantised.by_llama</extracomment>
     <translation>llama.cpp 无法量化 {name}。请检查磁盘空间是否足够。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>llama.cpp crashed with this model, so ik_llama.cpp is used.</source>
+    <extracomment>choice.llama_crashed</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3023,6 +3050,12 @@
     <source>{size:bytes} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
     <extracomment>plan.held_twice</extracomment>
     <translation>{size:bytes} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{title} has arrived, but its file is of the kind “{found}”; the catalogue says “{stated}”. Memory and speed may differ from what was predicted.</source>
+    <extracomment>other_kind.arrived</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3925,6 +3958,12 @@
     <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
   </message>
   <message>
+    <location filename="../../app/control/context_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Leave out the oldest turn</source>
+    <translation>不再包含最早的一轮对话</translation>
+  </message>
+  <message>
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Restore</source>
@@ -3941,12 +3980,6 @@
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add folder…</source>
     <translation>添加文件夹…</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/status_controller.py"/>
-    <location filename="../../app/transcript/message_actions.py"/>
-    <source>Leave out the oldest turn</source>
-    <translation>不再包含最早的一轮对话</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
@@ -4179,22 +4212,22 @@
     <translation>置顶</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/search.py"/>
+    <location filename="../../app/sidebar/search_view.py"/>
     <source>Clear search</source>
     <translation>清除搜索</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/search.py"/>
+    <location filename="../../app/sidebar/search_view.py"/>
     <source>Search chats</source>
     <translation>搜索对话</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/search.py"/>
+    <location filename="../../app/sidebar/search_view.py"/>
     <source>Search results</source>
     <translation>搜索结果</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/search.py"/>
+    <location filename="../../app/sidebar/search_view.py"/>
     <source>{title}: {words}</source>
     <translation>{title}：{words}</translation>
   </message>
@@ -4368,6 +4401,21 @@
     <translation>昨天</translation>
   </message>
   <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>Folder of Markdown files, for reading (*.md)</source>
+    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>JSON, can be imported again (*.json)</source>
+    <translation>JSON，可再次导入 (*.json)</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>Markdown, for reading (*.md)</source>
+    <translation>Markdown，便于阅读 (*.md)</translation>
+  </message>
+  <message>
     <location filename="../../app/store/formats.py"/>
     <source>*Attached: {name}*</source>
     <translation>*附件：{name}*</translation>
@@ -4463,8 +4511,13 @@
   <name>suggestions</name>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>A good first choice for a laptop with 8 GB: many languages, little memory.</source>
-    <translation>8 GB 笔记本的首选：支持多种语言，占用内存少。</translation>
+    <source>Answers at once, without thoughts; follows instructions well in many languages.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Eleven languages, those of Europe above all; letters, summaries and translations.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -4473,18 +4526,33 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Follows instructions closely; summaries and questions about long documents.</source>
-    <translation>严格遵循指令；适合长文档的摘要和问答。</translation>
+    <source>Follows instructions closely; summaries, tables and questions about documents.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>For a laptop with 16 GB: careful answers, slower.</source>
-    <translation>适合 16 GB 笔记本：回答更周全，但较慢。</translation>
+    <source>For 16 GB and more: thinks well and stays quick; best in English.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>For serious code on a laptop with 16 GB.</source>
-    <translation>适合在 16 GB 笔记本上认真写代码。</translation>
+    <source>For 24 GB and more: wide knowledge at the speed of a small model.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For a laptop with 16 GB: careful answers and code; can think before it answers.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For computers with 4 GB: many languages in half a gigabyte.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For computers with 4 GB: tiny and fast, for short summaries and for pulling facts out of a text.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -4498,8 +4566,18 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Good English for its size: rewriting, summaries, everyday questions.</source>
-    <translation>体积虽小，英文出色：改写、摘要、日常问题。</translation>
+    <source>Knows many programming languages; completes and corrects code.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Natural conversation and translation; for a laptop with 12 GB or more.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Natural conversation in many languages; quick for its quality.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -4508,33 +4586,38 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Strong at reasoning in English; weak in long chats.</source>
-    <translation>擅长英文推理；不擅长长对话。</translation>
+    <source>Quick answers in many languages, with little memory for long chats.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>The best answers that a laptop with 8 GB can give; thinks before it answers.</source>
-    <translation>8 GB 笔记本能给出的最佳回答；先思考再回答。</translation>
+    <source>Quick, and needs little memory for very long documents.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>The smallest one that knows many languages; can draft for the larger Qwen2.5.</source>
-    <translation>最小的多语言模型；可为更大的 Qwen2.5 做推测解码。</translation>
+    <source>Small, thinks before it answers; can draft for the larger Qwen3.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Thinks before it answers, even on small laptops; can draft for the larger Qwen3.</source>
-    <translation>先思考再回答，小型笔记本也能运行；可为更大的 Qwen3 做推测解码。</translation>
+    <source>Strong at reasoning and maths for its size; knows little of the world.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Thinks before it answers; maths, planning and more than a hundred languages.</source>
-    <translation>先思考再回答；擅长数学、规划，支持一百多种语言。</translation>
+    <source>The best answers that a laptop with 8 GB can give; can think before it answers.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Tiny and fast; for short rewrites and summaries in English.</source>
-    <translation>小巧快速；适合简短的英文改写和摘要。</translation>
+    <source>The fastest one that holds a conversation; little memory even for long texts.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Thinks at the speed of a tiny model: only a fifth of it works on each word.</source>
+    <translation type="unfinished"></translation>
   </message>
 </context>
 <context>

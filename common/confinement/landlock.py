@@ -26,7 +26,7 @@ MAKE_DIR, MAKE_FILE, REFER, TRUNCATE, DEVICE_COMMANDS = (1 << bit for bit in (7,
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_COMMANDS  # the other rights apply to folders only
 READ = READ_FILE | READ_DIR
 WRITE = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_FILE | REFER | TRUNCATE
-FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all rights that exist since this ABI
+FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all that this ABI has
 TCP_RIGHTS = {4: 0b11}  # bind, connect
 SCOPES = {6: 0b11}  # no abstract Unix sockets of, and no signals to, processes outside
 

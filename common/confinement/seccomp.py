@@ -45,7 +45,7 @@ THREAD = 0x00010000  # flag of clone
 TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into the terminal that the program was started in
 
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # of linux/bpf_common.h
-NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data; FIRST and SECOND are the low halves of arguments
+NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data; low halves of arguments
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
 SET_FILTER, ALL_THREADS = 1, 1
 SET_NO_NEW_PRIVS = 38

@@ -1,0 +1,1 @@
+"""Commands of `python -m models`, one module each. Imports `models` and `common`."""

@@ -1,4 +1,4 @@
-"""`python -m models add`: add a folder of models, or a single model file. Nothing is copied."""
+"""`python -m models add`: adds a folder of models, or a single model file. Nothing is copied."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from common.failures import Failure
 from common.files import is_file
 from common.paths import printable, typed_path
-from models.added import Added
-from models.collection import LocalModel, describe, scan
-from models.commands import shown
+from models.added_paths import AddedPaths
+from models.collection import LocalModel, describe_model, scan_models
+from models.commands import output
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,16 +23,16 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(options: argparse.Namespace) -> int:
     path: Path = options.path
     if is_file(path):
-        model = describe(path)
-        if model.facts is None:  # what cannot be used at all is better told now
+        model = describe_model(path)
+        if model.facts is None:  # say now that the file is unusable
             raise Failure("bad_model.added", problem=model.problem)
-    Added().add(path)
-    found = [model for model in scan(Added().read()) if _is_there(model, path)]
+    AddedPaths().add(path)
+    found = [model for model in scan_models(AddedPaths().read()) if _is_below(model, path)]
     if options.json:
-        return shown.print_json([shown.local(model) for model in found])
+        return output.print_json([output.local_json(model) for model in found])
     print(f"{printable(str(path))} was added: {len(found)} {'model' if len(found) == 1 else 'models'} in it.")
     return 0
 
 
-def _is_there(model: LocalModel, path: Path) -> bool:
+def _is_below(model: LocalModel, path: Path) -> bool:
     return model.path == path or model.path.is_relative_to(path)

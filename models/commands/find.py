@@ -1,23 +1,23 @@
-"""Which model does the user mean? Asked by name, by path, or by a part of the name that only one has."""
+"""Finds the model that the user means: by name, by path, or by a part of the name that only one model has."""
 
 from __future__ import annotations
 
 from common.failures import CommandFailure
 from common.files import is_file
-from common.paths import shown, typed_path
-from models.added import Added
-from models.collection import LocalModel, describe, scan
+from common.paths import display_name, typed_path
+from models.added_paths import AddedPaths
+from models.collection import LocalModel, describe_model, scan_models
 
 
 def find(words: str) -> LocalModel:
-    """Raises Failure when no model, or more than one, is called that."""
-    models = list(scan(Added().read()))
-    path, name = typed_path(words), shown(words)
+    """Return the model that `words` names. Raises Failure if none or several match."""
+    models = list(scan_models(AddedPaths().read()))
+    path, name = typed_path(words), display_name(words)
     same = [model for model in models if name == model.name or path in model.files]
     if same:
         return same[0]
     if is_file(path):
-        return describe(path)
+        return describe_model(path)
     alike = [model for model in models if name.lower() in model.name.lower()]
     if len(alike) == 1:
         return alike[0]

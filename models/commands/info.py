@@ -1,4 +1,4 @@
-"""`python -m models info`: what a model file says of itself, whether it fits, and which models can draft for it."""
+"""`python -m models info`: shows what a model file says of itself, whether it fits, and what can draft for it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import argparse
 from common.byte_sizes import show_bytes
 from common.paths import path_text, printable
 from common.planning import Ask, Verdict
-from models.added import Added
-from models.collection import LocalModel, scan
-from models.commands import shown
+from models.added_paths import AddedPaths
+from models.collection import LocalModel, scan_models
+from models.commands import output
 from models.commands.find import find
 from models.verdict import verdicts
 
@@ -23,25 +23,25 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(options: argparse.Namespace) -> int:
-    """1 when the file is there but cannot be used."""
+    """Print the model; return 1 if the file exists but cannot be used."""
     model = find(options.model)
     drafters = drafters_for(model)
-    asked = {"this": Ask(path=path_text(model.path))} if model.usable and not options.no_plan else {}
-    verdict = dict(verdicts(asked)).get("this")
+    questions = {"this": Ask(path=path_text(model.path))} if model.usable and not options.no_plan else {}
+    verdict = dict(verdicts(questions)).get("this")
     if options.json:
         names = [drafter.name for drafter in drafters]
-        shown.print_json(shown.local(model, verdict) | {"drafters": names})
+        output.print_json(output.local_json(model, verdict) | {"drafters": names})
     else:
         print("\n".join(lines(model, verdict, drafters)))
     return 0 if model.usable else 1
 
 
 def drafters_for(model: LocalModel) -> list[LocalModel]:
-    """Models here that have the same vocabulary and fewer weights."""
+    """Return the models on this computer with the same vocabulary and fewer weights."""
     facts = model.facts
     if facts is None:
         return []
-    return [other for other in scan(Added().read()) if other.facts and other.facts.can_draft_for(facts)]
+    return [other for other in scan_models(AddedPaths().read()) if other.facts and other.facts.can_draft_for(facts)]
 
 
 def lines(model: LocalModel, verdict: Verdict | None, drafters: list[LocalModel]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m models remove`: delete a downloaded model, or take one that was added off the list."""
+"""`python -m models remove`: deletes a downloaded model, or takes an added one off the list."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from common.byte_sizes import show_bytes
 from common.failures import CommandFailure
 from common.paths import path_text, printable, typed_path
-from models.added import Added
-from models.commands import shown
+from models.added_paths import AddedPaths
+from models.commands import output
 from models.commands.find import find
 from models.removal import remove
 
@@ -25,27 +25,27 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(options: argparse.Namespace) -> int:
     path = typed_path(options.model)
-    if Added().drop(path):
-        return _told(options, path, deleted=False)
+    if AddedPaths().drop(path):
+        return _print_result(options, path, deleted=False)
     model = find(options.model)
     question = f"Delete {printable(str(model.path))}, {show_bytes(model.size)}?"
-    if model.place.is_ours and not options.yes and not _agreed(question):
+    if model.location.is_ours and not options.yes and not _agreed(question):
         raise CommandFailure("kept", f"{model.name} was not deleted. Use --yes to delete without being asked.")
     removal = remove(model)
     removal.finish()
-    return _told(options, model.path, removal.deletes)
+    return _print_result(options, model.path, removal.deletes)
 
 
 def _agreed(question: str) -> bool:
-    """Without a terminal nobody agrees."""
+    """Return whether the user agrees; without a terminal nobody does."""
     if not sys.stdin.isatty():
         return False
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _told(options: argparse.Namespace, path: Path, deleted: bool) -> int:
+def _print_result(options: argparse.Namespace, path: Path, deleted: bool) -> int:
     if options.json:
-        return shown.print_json({"path": path_text(path), "deleted": deleted})
+        return output.print_json({"path": path_text(path), "deleted": deleted})
     name = printable(str(path))
     print(f"{name} was deleted." if deleted else f"{name} was removed from the list. Its files are still there.")
     return 0

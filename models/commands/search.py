@@ -1,11 +1,11 @@
-"""`python -m models search`: asks the Hugging Face hub. Connects to it."""
+"""`python -m models search`: searches the Hugging Face hub, to which it connects."""
 
 from __future__ import annotations
 
 import argparse
 
 from common.byte_sizes import show_bytes
-from models.commands import shown
+from models.commands import output
 from models.hub import REPO, Hub
 
 
@@ -21,25 +21,25 @@ def run(options: argparse.Namespace) -> int:
     if REPO.fullmatch(words):
         models = hub.models(words)
         if options.json:
-            return shown.print_json([shown.remote(model) for model in models])
+            return output.print_json([output.remote_json(model) for model in models])
         files = [(model.name, model.quantisation, show_bytes(model.size)) for model in models]
-        print(shown.table(files, ("file", "kind", "size")))
+        print(output.table(files, ("file", "kind", "size")))
         return 0
     found = hub.search(words)
     if options.json:
-        return shown.print_json([shown.result(result) for result in found])
+        return output.print_json([output.result_json(result) for result in found])
     if not found:
         print("No results on huggingface.co.")
         return 0
     rows = [
         (
             one.repo,
-            shown.count(one.parameters),
+            output.show_count(one.parameters),
             one.licence,
             f"{one.downloads:,}",
             "needs an account" if one.gated else "",
         )
         for one in found
     ]
-    print(shown.table(rows, ("model", "weights", "licence", "downloads", "")))
+    print(output.table(rows, ("model", "weights", "licence", "downloads", "")))
     return 0

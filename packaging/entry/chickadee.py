@@ -1,4 +1,4 @@
-"""The packaged window's first lines."""
+"""Entry point of the packaged window."""
 
 import sys
 

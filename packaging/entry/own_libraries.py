@@ -1,6 +1,6 @@
-"""Programs that the packaged window starts (a browser, a file manager) find their own libraries, not the bundle's.
+"""Restores LD_LIBRARY_PATH, so that programs started by the packaged window (a browser) load their own libraries.
 
-Qt and Python are loaded already, and what they load later is found by their own search paths.
+Qt and Python are loaded already, and what they load later is found through their own search paths.
 """
 
 import os

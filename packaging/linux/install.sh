@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts Chickadee into your own folders, no root needed: ./install.sh; with an entry in the menu. Run it again to upgrade.
+# Installs Chickadee into your own folders, with a menu entry and without root: ./install.sh. Run it again to upgrade.
 # Chats are in ~/.local/share/chickadee, which neither this nor uninstall.sh touches.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
@@ -17,7 +17,7 @@ fail() {
 mkdir -p "$HOME/.local/opt" "$HOME/.local/bin" "$data" 2>/dev/null && [ -w "$HOME/.local/opt" ] ||
     fail "Chickadee was not installed: $HOME/.local cannot be written. Check its permissions, or start $here/chickadee as it is."
 rm -rf "$target.new"
-cp -a "$here" "$target.new" 2>/dev/null || { # it would complain of each of 400 files
+cp -a "$here" "$target.new" 2>/dev/null || { # hide cp's errors, one for each of 400 files
     rm -rf "$target.new"
     fail "Chickadee was not installed: copying to $target failed. Is the disk full? It needs 400 MB."
 }
@@ -33,7 +33,7 @@ done
     mkdir -p "$data/$(dirname "$file")"
     cp "$target/share/$file" "$data/$file"
 done
-# The menu does not look into ~/.local/bin everywhere.
+# Not every desktop's menu searches ~/.local/bin.
 sed -i "s|^Exec=chickadee|Exec=\"$target/chickadee\"|" "$data/applications/chickadee.desktop"
 for update in "update-desktop-database $data/applications" "update-mime-database $data/mime" "gtk-update-icon-cache -qtf $data/icons/hicolor"; do
     command -v "${update%% *}" >/dev/null 2>&1 && $update >/dev/null 2>&1 || true

@@ -5,7 +5,7 @@ needed=@GLIBC@
 complain() {
     echo "$1" >&2
     [ -t 2 ] && exit 1
-    # Started from a menu or a file manager: say it on the screen, by whatever is there.
+    # Started from a menu or a file manager: show the message with whichever of these programs is installed.
     zenity --error --title=Chickadee --text="$1" 2>/dev/null || kdialog --title Chickadee --error "$1" 2>/dev/null ||
         xmessage -center "$1" 2>/dev/null || notify-send Chickadee "$1" 2>/dev/null
     exit 1

@@ -1,4 +1,4 @@
-"""The disk image's window, for dmgbuild: the app beside a link to Applications. `defines` comes from dmgbuild."""
+"""Window of the disk image, for dmgbuild: the app beside a link to Applications. dmgbuild provides `defines`."""
 
 from pathlib import Path
 

@@ -1,5 +1,8 @@
-"""A start of the program without its window: `python -m tests.app.claims FOLDER GO` waits for the file GO, claims the
-folder, says what came of it, and stays if it is the first."""
+"""A process that claims a data folder as the program does when it starts, without a window.
+
+`python -m tests.app.claims FOLDER GO` waits for the file GO, claims the folder, prints whether it was the first to
+claim it, and keeps running if it was.
+"""
 
 from __future__ import annotations
 

@@ -27,15 +27,15 @@ from engine.protocol import Request, decode_request
 CHECKOUT = Path(__file__).parents[2]
 FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
 NAMES = {"English", "简体中文", "llama.cpp", "ik_llama.cpp"}  # the same in every language
-ONE_HOLE = re.compile(r"\{[^}]*\}")  # nothing in it to translate
-SECONDS = 120_000  # how long a test waits for anything, in ms: beside other busy programs too it comes before that
+ONE_PLACEHOLDER = re.compile(r"\{[^}]*\}")  # a text without words to translate
+SECONDS = 120_000  # ms: the default timeout, long enough beside other busy programs
 Opener = Callable[..., Chickadee]
 Requests = Callable[[], list[Request]]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def formulas() -> Iterator[None]:
-    """No worker process outlives the tests."""
+def close_math_service() -> Iterator[None]:
+    """End the process that draws formulas after the last test."""
     yield
     if math_service._service is not None:
         math_service._service.close()
@@ -43,11 +43,14 @@ def formulas() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The command of the scripted engine; where processes can be copied, one that has its imports behind it."""
+    """Yield the command of the scripted engine.
+
+    Where processes can fork, the command connects to a server process that has imported everything already.
+    """
     if not hasattr(os, "fork"):
         yield FAKE
         return
-    with tempfile.TemporaryDirectory() as folder:  # a socket's path is short
+    with tempfile.TemporaryDirectory() as folder:  # its path is short, as a socket's path must be
         path = f"{folder}/engines"
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
         forks = subprocess.Popen([*FAKE, "--forks", path], cwd=CHECKOUT, **pipes)  # type: ignore[call-overload]
@@ -59,7 +62,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 
 class PatientBot(QtBot):
-    """Waits as long as a busy computer may need, where a test says nothing else."""
+    """A QtBot whose default timeouts are long enough for a busy computer."""
 
     def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = SECONDS) -> None:
         super().waitUntil(callback, timeout=timeout)
@@ -78,7 +81,7 @@ def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
 
 @pytest.fixture(scope="session")
 def window_texts() -> Mapping[str, Any]:
-    """The English of all that `make translations` finds: it reads the whole program for that."""
+    """Return the English texts that `make translations` finds; to find them, it reads the whole program."""
     sys.path.insert(0, str(CHECKOUT / "packaging"))
     try:
         texts: Mapping[str, Any] = import_module("translations").texts()
@@ -94,11 +97,11 @@ def known_words(window_texts: Mapping[str, Any]) -> set[str]:
 
 @pytest.fixture(autouse=True)
 def _words_can_be_translated(known_words: set[str]) -> Iterator[None]:
-    """Whatever is asked for by `tr`, in whichever test, is where `make translations` finds it: literal, or marked."""
+    """Check in every test that `make translations` finds each text that is passed to `tr`, literal or marked."""
     unknown: list[str] = []
 
     def look_up(text: str, _n: int | None = None, /) -> None:
-        if text not in known_words and not ONE_HOLE.fullmatch(text):
+        if text not in known_words and not ONE_PLACEHOLDER.fullmatch(text):
             unknown.append(text)
 
     words.use(look_up)
@@ -109,9 +112,12 @@ def _words_can_be_translated(known_words: set[str]) -> Iterator[None]:
 
 @pytest.fixture
 def intervals() -> Intervals:
-    """The window waits for nothing that a test would have to wait for too. Only an engine has its time: beside busy
-    programs even a sound one may take longer than a user should wait."""
-    return Intervals(tick=50, patience=SECONDS, opened=10, typed=20, settled=20, placed=20)
+    """Return short intervals, so that no test waits for a timer of the window.
+
+    Only the patience with an engine is long: on a busy computer, even a healthy engine may take longer than users
+    should have to wait.
+    """
+    return Intervals(tick=50, patience=SECONDS, read_ahead=10, save_text=20, settings_settled=20, save_window=20)
 
 
 @pytest.fixture
@@ -121,7 +127,7 @@ def folders(tmp_path: Path) -> Folders:
 
 @pytest.fixture(scope="session")
 def fusion(qapp: QApplication) -> None:
-    """The style that the program sets when it starts."""
+    """Set the style that the program sets when it starts."""
     qapp.setStyle("Fusion")
 
 
@@ -129,7 +135,7 @@ def fusion(qapp: QApplication) -> None:
 def open_window(
     qtbot: QtBot, fusion: None, folders: Folders, tmp_path: Path, intervals: Intervals, scripted: list[str]
 ) -> Iterator[Opener]:
-    """Opens the window on the test's folder; every one is closed again."""
+    """Yield a function that opens a window on the test's folder; close all windows after the test."""
     opened: list[Chickadee] = []
 
     def opener(
@@ -153,13 +159,13 @@ def open_window(
             chickadee.window.close()
         chickadee.window.deleteLater()
         chickadee.deleteLater()
-    # Now: what is left would be painted again with the next window's theme, which takes longer than all of its making.
+    # Delete at once: the next window's theme would repaint old widgets, which takes longer than making the window.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 @pytest.fixture
 def chickadee(open_window: Opener, qtbot: QtBot) -> Chickadee:
-    """The window with the scripted engine, ready to answer."""
+    """Open the window with the scripted engine and wait until the engine is ready."""
     chickadee = open_window()
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     return chickadee
@@ -167,7 +173,7 @@ def chickadee(open_window: Opener, qtbot: QtBot) -> Chickadee:
 
 @pytest.fixture
 def ask(qtbot: QtBot) -> Callable[[Chickadee, str], None]:
-    """Types the text and presses Enter."""
+    """Return a function that types a text into the composer and presses Enter."""
 
     def ask(chickadee: Chickadee, text: str) -> None:
         qtbot.keyClicks(chickadee.window.composer.text, text)
@@ -178,7 +184,7 @@ def ask(qtbot: QtBot) -> Callable[[Chickadee, str], None]:
 
 @pytest.fixture
 def requests(tmp_path: Path) -> Requests:
-    """What the engine was asked to load, to read and to answer."""
+    """Return a function that reads the Load, Prepare and Generate requests that the scripted engine has logged."""
 
     def read() -> list[Request]:
         path = tmp_path / "requests.log"

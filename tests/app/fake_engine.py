@@ -1,15 +1,30 @@
-"""A scripted engine: speaks the protocol over stdin and stdout and does what the last message's words ask for.
+"""A scripted engine: speaks the protocol over stdin and stdout and obeys words in the user's last message.
 
-slow: text for ever, until cancelled · read: prompt progress first · die: some text, then SIGKILL · nonsense: broken
-lines between the text · refuse: a failure · mute: nothing until Cancel, then a failure · many: hundred paragraphs ·
-outdo: another library is faster, so that the next Load asks for a new process · long: too long with remedies, unless
-the oldest turns are forgotten or the context is larger · full: text until the context is full · hang: some text, then
-deaf to Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the
-file `go` beside it appears, one with "crash" ends the process, one with "unheard" is loaded by a library that no
-window knows, one with "hybrid" needs llama.cpp, which is there when the file `compiled` lies beside it, a file with
-"other" in its name asks for a new process first. Every Load, Prepare and Generate is noted in `requests.log` beside the
-model; a Prepare of a chat with "read" in it goes on until another request comes. Count takes four characters for a
-token.
+- slow: text until cancelled
+- read: prefill progress first; with "wait" until cancelled
+- die: some text, then SIGKILL
+- nonsense: broken lines between the text
+- refuse: a failure
+- mute: nothing until Cancel, then a failure
+- many: a hundred paragraphs
+- notice: a Notice and an empty answer
+- outdo: the other library is now faster, so the next Load asks for a new process
+- long: too long, with remedies, unless turns are forgotten or the context is larger
+- full: text until the context is full
+- hang: some text, then no reaction to Cancel
+- otherwise: an echo
+
+Words in a model's path:
+
+- missing: the model cannot be loaded
+- slowload: the model is loaded once the file `go` exists beside it
+- crash: the process ends; with "once" only the first one
+- unheard: the model is loaded by a library that the window does not know
+- hybrid: the model needs llama.cpp, which is there once the file `compiled` exists beside it
+- other (in the file's name): a new process is asked for first
+
+Each Load, Prepare, Generate and Watch is logged in `requests.log` beside the model. A Prepare of a chat with "read" in
+it continues until the next request. A token has four characters.
 """
 
 from __future__ import annotations
@@ -52,13 +67,13 @@ def listen() -> None:
 
 
 def count(request: p.Count) -> p.Counted:
-    """A token has four characters."""
+    """Count the request's tokens: one for four characters."""
     texts = tuple(len(text) // 4 for text in request.texts)
     return p.Counted(request.id, texts, sum(len(message.content) // 4 + 5 for message in request.messages))
 
 
 def info(path: str, n_ctx: int) -> p.ModelInfo:
-    from models.titles import title_of  # takes longer to import than all else here together: only who loads needs it
+    from models.titles import title_of  # imported late, because it takes longest and only Load needs it
 
     return p.ModelInfo(path, title_of(path_of(path)), "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
 
@@ -72,9 +87,11 @@ def load(request: p.Load) -> p.ModelInfo | None:
     if "hybrid" in request.path and not path_of(request.path).with_name("compiled").exists():
         say(p.Failed(request.id, Sentence.of("no_backend.for_model", reason="It is a hybrid.")))
         return None
-    if "crash" in request.path:
-        os.kill(os.getpid(), signal.SIGSEGV)
     path = path_of(request.path)
+    crashed = path.with_name("crashed")
+    if "crash" in request.path and not ("once" in request.path and crashed.exists()):
+        crashed.touch()
+        os.kill(os.getpid(), signal.SIGSEGV)
     restarted = path.with_name("restarted")
     outdone = path.with_name("outdone").exists()
     if ("other" in path.name or outdone) and not restarted.exists():
@@ -83,7 +100,7 @@ def load(request: p.Load) -> p.ModelInfo | None:
         return None
     while "slowload" in request.path and not path.with_name("go").exists():
         time.sleep(0.01)
-    if "unheard" in request.path:  # what a newer engine might say
+    if "unheard" in request.path:  # as a newer engine might answer
         said = p.encode(p.Loaded(request.id, info(request.path, 4096), 0.1))
         sys.stdout.buffer.write(said.replace(b'"backend":"llama"', b'"backend":"of-a-newer-engine"'))
         sys.stdout.buffer.flush()
@@ -208,7 +225,7 @@ def main() -> None:
             case p.Hello() as request:
                 say(p.Welcome(request.id, "fake", "none", os.getpid()))
             case p.Load() as request:
-                model = load(request) or (model if "hybrid" in request.path else None)  # which stays
+                model = load(request) or (model if "hybrid" in request.path else None)  # the old model stays loaded
             case p.Generate() as request:
                 assert model
                 note(model.path, request)
@@ -224,12 +241,12 @@ def main() -> None:
             case p.Watch() as request:
                 watch(request, model)
             case _:
-                os._exit(0)  # the thread that reads would be in the way of an orderly end
+                os._exit(0)  # an orderly exit would wait for the reading thread
 
 
 def serve_forks(path: str) -> None:
-    """A copy of this process, which has imported everything, for each `fake_engine_client` that connects at `path`."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who looks after a copy ends by itself
+    """Listen at `path`; for each connecting `fake_engine_client`, fork this process, which has imported everything."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes ended children
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
@@ -261,13 +278,13 @@ def look_after_one(connection: socket.socket) -> None:
     for pipe in (0, 1, 2, *pipes):
         os.close(pipe)
     code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
-    with contextlib.suppress(OSError):  # it was killed itself
+    with contextlib.suppress(OSError):  # the client was killed
         connection.send(str(code).encode())
     os._exit(0)
 
 
 def end_with(connection: socket.socket) -> None:
-    """The window knows the client alone: whoever kills that means the copy."""
+    """End this process when the client is killed, because the window knows only the client."""
     connection.recv(1)
     os._exit(1)
 

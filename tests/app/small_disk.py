@@ -1,4 +1,4 @@
-"""A real disk of some hundred kilobytes that can be full: a file system of its own, gone with this process. Linux."""
+"""A small disk that can be full: a file system that disappears with this process. Linux only."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ DETACH = 2  # MNT_DETACH of linux/fs.h
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size: int = 1 << 20) -> Iterator[Path]:
-    """`folder`, made for it, holds at most `size` bytes; skips the test where nothing can be mounted.
+    """Create `folder` as a disk of `size` bytes; skip the test if nothing can be mounted.
 
-    Seen by this process and those that it starts only, so that nothing stays behind if it is killed."""
+    Only this process and its children see the disk, so nothing remains if the process is killed.
+    """
     if not sys.platform.startswith("linux"):
         pytest.skip("a small file system is mounted as Linux does it")
     libc = ctypes.CDLL(None, use_errno=True)
@@ -39,7 +40,7 @@ def small_disk(folder: Path, size: int = 1 << 20) -> Iterator[Path]:
 
 
 def fill_up(folder: Path, leave: int = 0) -> Path:
-    """Take all the room on the disk but `leave` bytes, by a file that gives it back when it is deleted."""
+    """Fill the disk up to `leave` free bytes with a file; return its path, for deleting the file frees the space."""
     path = folder / "filler"
     free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
     with path.open("ab", buffering=0) as file, contextlib.suppress(OSError):

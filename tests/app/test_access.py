@@ -1,4 +1,4 @@
-"""Everything that can be used has a name, can be reached by Tab in a sensible order, and can be read on its ground."""
+"""Every control has a name, can be reached with Tab in a sensible order, and has readable colours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Ask = Callable[[Chickadee, str], None]
 USED = (QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QPlainTextEdit)
 RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 TEXT, LARGE = 4.5, 3.0
-# What a selector stands on when its own rule names no ground.
+# The ground of each selector whose own rule names none.
 GROUNDS = {
     "#status": "paper", "#welcome": "paper", "#chatTitle": "paper", "#problem": "paper", "#aside": "paper",
     "#details": "code", "#codeLabel": "code", "#chats": "side", "#empty": "side", "#noticeText": "raised",
@@ -42,12 +42,12 @@ def tokens(theme: Theme) -> dict[str, str]:
 
 
 def style() -> str:
-    """The stylesheet's source, its ${names} without braces."""
+    """Return the stylesheet's source, with its ${names} without braces."""
     return re.sub(r"\$\{(\w+)\}", r"$\1", asset("style.qss").read_text(encoding="utf-8"))
 
 
 def pairs() -> Iterator[tuple[str, str, str]]:
-    """Selector, token of the text and token of its ground, for every rule of the stylesheet that sets a colour."""
+    """Yield selector, token of the text and token of its ground for every rule of the stylesheet that sets a colour."""
     for selectors, body in RULE.findall(style()):
         said = dict(re.findall(r"(?<![\w-])(color|background):\s*\$(\w+)", body))
         for selector in selectors.split(","):
@@ -92,14 +92,16 @@ def test_a_text_size_scales_what_holds_text(percent: int) -> None:
         SIZES.scale(100)
 
 
-def used(window: QWidget) -> list[QWidget]:
-    """What can be clicked or typed in and is visible, Qt's own inner parts left out."""
+def controls(window: QWidget) -> list[QWidget]:
+    """Return the visible parts that can be clicked or typed in, without Qt's own inner parts."""
     parts = [part for kind in USED for part in window.findChildren(kind)]
-    return [part for part in parts if part.isVisible() and not part.objectName().startswith("qt_") and not inner(part)]
+    return [
+        part for part in parts if part.isVisible() and not part.objectName().startswith("qt_") and not is_qt_part(part)
+    ]
 
 
-def inner(part: QWidget) -> bool:
-    """A part that Qt made: the list in a combo box, the clear button of a line."""
+def is_qt_part(part: QWidget) -> bool:
+    """Return whether Qt made the part: the list of a combo box or the clear button of a line edit."""
     above: QWidget | None = part.parentWidget()
     while above is not None:
         if isinstance(above, QComboBox | QLineEdit):
@@ -108,8 +110,8 @@ def inner(part: QWidget) -> bool:
     return False
 
 
-def said_of(part: QWidget) -> str:
-    """What a screen reader says: the accessible name, else the words on it."""
+def spoken_name(part: QWidget) -> str:
+    """Return what a screen reader says of a part: its accessible name, else its text."""
     return part.accessibleName() or (part.text() if isinstance(part, QAbstractButton) else "")
 
 
@@ -118,7 +120,7 @@ def with_chat(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> Chickadee:
     ask(chickadee, "Hello")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     ask(chickadee, "many")
-    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy and not slices()._steps)  # laid out, too
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy and not slices()._steps)  # all is laid out too
     return chickadee
 
 
@@ -129,31 +131,33 @@ def test_everything_that_is_used_has_a_name(with_chat: Chickadee) -> None:
     window.commands.run("about")
     window.commands.run("models")
     window.commands.run("palette")
-    window.notice.tell("Something", "Undo", detail="more")
+    window.notice.post("Something", "Undo", detail="more")
     shown: list[QWidget] = [part for part in QApplication.topLevelWidgets() if part.isVisible()]
     assert len(shown) >= 4
-    nameless = [repr(part) for top in shown for part in used(top) if not said_of(part).strip()]
+    nameless = [repr(part) for top in shown for part in controls(top) if not spoken_name(part).strip()]
     assert nameless == []
     for top in shown:
         if top is not window:
             top.close()
 
 
-def focused_in_turn(steps: int, qtbot: QtBot, key: Qt.Key) -> dict[QWidget, str]:
-    """What has the focus, step by step, until something has it again; each with its name then. Buttons of a message
-    come and go with the focus: the next time it is another one that has the same name."""
+def press_round(steps: int, qtbot: QtBot, key: Qt.Key) -> dict[QWidget, str]:
+    """Press `key` until a part has the focus again; return the parts in that order, with their names at the time.
+
+    A message's buttons come and go with the focus: in the next round, other buttons have the same names.
+    """
     seen: dict[QWidget, str] = {}
     for _ in range(steps):
         part: QWidget | None = QApplication.focusWidget()
         if part is None or part in seen:
             break
-        seen[part] = said_of(part)
+        seen[part] = spoken_name(part)
         qtbot.keyClick(part, key)
     return seen
 
 
-def backwards(turn: dict[QWidget, str]) -> list[str]:
-    """The names of another round that begins at the same place."""
+def reversed_names(turn: dict[QWidget, str]) -> list[str]:
+    """Return the names of the opposite round from the same part."""
     first, *others = turn.values()
     return [first, *reversed(others)]
 
@@ -163,38 +167,38 @@ def test_tab_comes_everywhere_and_round_again(with_chat: Chickadee, qtbot: QtBot
     window.activateWindow()
     window.composer.setFocus()
     qtbot.waitUntil(lambda: QApplication.focusWidget() is window.composer.text)
-    turn = focused_in_turn(80, qtbot, Qt.Key.Key_Tab)
-    assert QApplication.focusWidget() is window.composer.text  # once round
-    missed = [part for part in used(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
-    assert [said_of(part) for part in missed if part not in turn and part.focusProxy() is None] == []
+    turn = press_round(80, qtbot, Qt.Key.Key_Tab)
+    assert QApplication.focusWidget() is window.composer.text  # back at the start
+    missed = [part for part in controls(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
+    assert [spoken_name(part) for part in missed if part not in turn and part.focusProxy() is None] == []
     order = [window.composer, window.status, window.sidebar, window.header, window.transcript, window.composer]
     where = [next(area for area in order if area.isAncestorOf(part)) for part in turn]
     assert [area for area, _ in groupby(where)] in (order, order[:-1])
-    back = focused_in_turn(80, qtbot, Qt.Key.Key_Backtab)
-    assert list(back.values()) == backwards(turn)
+    back = press_round(80, qtbot, Qt.Key.Key_Backtab)
+    assert list(back.values()) == reversed_names(turn)
 
 
 def test_tab_goes_through_the_engine_panel_and_the_notice_too(with_chat: Chickadee, qtbot: QtBot) -> None:
-    """Whatever else is open stands where one looks for it: as one reads, from the left, each part from above."""
+    """Tab visits panel and notice in reading order: from the left, each part from top to bottom."""
     window = with_chat.window
     window.resize(1280, 800)
     window.commands.run("engine")
-    window.notice.tell("Something", "Undo", detail="more")
+    window.notice.post("Something", "Undo", detail="more")
     window.activateWindow()
     window.composer.setFocus()
     qtbot.waitUntil(lambda: QApplication.focusWidget() is window.composer.text)
-    turn = focused_in_turn(120, qtbot, Qt.Key.Key_Tab)
-    missed = [part for part in used(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
-    assert [said_of(part) for part in missed if part not in turn and part.focusProxy() is None] == []
+    turn = press_round(120, qtbot, Qt.Key.Key_Tab)
+    missed = [part for part in controls(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
+    assert [spoken_name(part) for part in missed if part not in turn and part.focusProxy() is None] == []
     notice = [window.notice.fold, window.notice.button, window.notice.close_button]
     assert [part for part in turn if part in notice] == notice
-    back = focused_in_turn(120, qtbot, Qt.Key.Key_Backtab)
-    assert list(back.values()) == backwards(turn)
+    back = press_round(120, qtbot, Qt.Key.Key_Backtab)
+    assert list(back.values()) == reversed_names(turn)
     window.commands.run("engine")
 
 
 def test_what_has_the_focus_looks_different(with_chat: Chickadee) -> None:
-    """Every control of the stylesheet that takes the focus has a rule for it."""
+    """Every control of the stylesheet that takes the focus has a rule for the focus."""
     source = style()
     for control in ("QPushButton", "QToolButton", "#send", "#down", "#paletteLine", "#settings QComboBox"):
         assert f"{control}:focus" in source

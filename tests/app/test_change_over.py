@@ -1,4 +1,4 @@
-"""The window with the real engine goes over to the faster library by itself, and the chat goes on in it."""
+"""The window with the real engine changes to the faster library by itself, and the chat continues with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from engine.costs.cost_model import KS, Timings
-from engine.costs.measurements import Key, keep
+from engine.costs.measurements import CalibrationKey, store_calibration
 from engine.loading.libraries import backend
 from engine.machine import default_threads, fingerprint
 from models.default import default_model
@@ -18,7 +18,7 @@ from tests.app.conftest import SECONDS, Opener
 from tests.app.test_window import Ask, done
 from tests.engine.asking import needs_ik
 
-# As if llama.cpp's passes took no time: what is measured of ik_llama.cpp meanwhile is real.
+# Stored timings as if llama.cpp's passes took no time; ik_llama.cpp is really measured.
 NOTHING = Timings({16: dict.fromkeys(KS, 1e-6)}, 0.0, 512, 1e-5)
 
 
@@ -31,12 +31,12 @@ def test_the_faster_library_takes_over(
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
     header = read_header(default_model())
     model = file_identity(header.path, header.data_offset)
-    keep(Key(model, default_threads(), "f16", backend("llama").build, fingerprint()), NOTHING)
+    store_calibration(CalibrationKey(model, default_threads(), "f16", backend("llama").build, fingerprint()), NOTHING)
     chickadee = open_window(model=default_model(), command=None, max_tokens=8)
     state, conversation = chickadee.engine.state, chickadee.open_chats.current
     qtbot.waitUntil(lambda: state.phase == "ready", timeout=SECONDS)
     assert state.model
-    assert state.model.backend == "ik"  # by what is known of other computers, until it was timed here
+    assert state.model.backend == "ik"  # chosen by timings of other computers, until measured here
     first = chickadee.client.pid
     ask(chickadee, "Name a bird.")
     qtbot.waitUntil(lambda: len(conversation.messages) == 2 and done(chickadee), timeout=SECONDS)

@@ -1,4 +1,4 @@
-"""Every dialog opens with every library, policy and mode, in both languages and looks, and closes in any order."""
+"""Every dialog opens with every library, policy and mode, in both languages and themes, and closes in any order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QDialog
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.composer.status_line import lines_of
+from app.composer.status_line import detail_lines
 from app.folders import Folders
 from app.settings.schema import choice_words
 from app.wiring import Chickadee
@@ -42,15 +42,15 @@ OPENERS = (
 POLICIES: tuple[KVPolicy, ...] = get_args(KVPolicy)
 MODES: tuple[KVModeName, ...] = get_args(KVModeName)
 BACKENDS: tuple[BackendName, ...] = get_args(BackendName)
-UNHEARD: Any = "of-a-newer-engine"
+UNKNOWN: Any = "of-a-newer-engine"
 
 
 @pytest.fixture(autouse=True)
 def _qt_warns_of_nothing(qtlog: Any) -> Iterator[None]:
-    """But that there is no screen."""
+    """Check that Qt logs nothing but the warning that the offscreen plugin does not support something."""
     yield
-    said = [record.message for record in qtlog.records]
-    assert [message for message in said if not message.startswith("This plugin does not support")] == []
+    messages = [record.message for record in qtlog.records]
+    assert [message for message in messages if not message.startswith("This plugin does not support")] == []
 
 
 def open_dialogs() -> list[QDialog]:
@@ -58,7 +58,7 @@ def open_dialogs() -> list[QDialog]:
 
 
 def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> None:
-    """Open everything, twice, as in the other language and look, and close it again."""
+    """Open everything twice, switch language and theme, and close everything."""
     window = chickadee.window
     for name in (*OPENERS, *OPENERS):
         if name != "engine" or chickadee.chats.engine_monitor.panel.isHidden():
@@ -79,7 +79,7 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
             assert not each.grab().isNull()
     dialogs = sorted(open_dialogs(), key=depth, reverse=innermost_first)
     for dialog in dialogs:
-        if isValid(dialog):  # one that lay on another is gone with it
+        if isValid(dialog):  # a dialog's children are deleted with it
             dialog.close()
         QApplication.processEvents()
     chickadee.chats.engine_monitor.panel.close_button.click()
@@ -93,8 +93,8 @@ def depth(dialog: QDialog) -> int:
     return 1 + depth(parent) if isinstance(parent, QDialog) else 0
 
 
-def told(backend: Any, kernels: str, policy: Any, mode: Any) -> tuple[ModelInfo, Statistics, Pulse]:
-    """What an engine says of itself."""
+def engine_messages(backend: Any, kernels: str, policy: Any, mode: Any) -> tuple[ModelInfo, Statistics, Pulse]:
+    """Build a model's description, an answer's statistics and a pulse, as an engine sends them."""
     plan = {"weights_mapped": 9, "kv": 5, "kv_compressed": 3, "draft_kv": 2, "scratch": 1, "of a newer engine": 4}
     info = ModelInfo(
         "/nowhere/m.gguf",
@@ -118,22 +118,22 @@ def told(backend: Any, kernels: str, policy: Any, mode: Any) -> tuple[ModelInfo,
     return info, numbers, pulse
 
 
-TOLD = list(itertools.product((*BACKENDS, UNHEARD), ("", "compiled in", "haswell", UNHEARD)))
-SOME = [TOLD[5 * number % len(TOLD)] for number in range(1 + max(len(POLICIES), len(MODES)))]
+COMBINATIONS = list(itertools.product((*BACKENDS, UNKNOWN), ("", "compiled in", "haswell", UNKNOWN)))
+SOME = [COMBINATIONS[5 * number % len(COMBINATIONS)] for number in range(1 + max(len(POLICIES), len(MODES)))]
 
 
 @pytest.mark.parametrize(
-    "combinations", [pytest.param(SOME, id="some"), pytest.param(TOLD, id="all", marks=pytest.mark.slow)]
+    "combinations", [pytest.param(SOME, id="some"), pytest.param(COMBINATIONS, id="all", marks=pytest.mark.slow)]
 )
 def test_every_dialog_opens_whatever_the_engine_says(
     chickadee: Chickadee, qtbot: QtBot, combinations: list[tuple[Any, str]]
 ) -> None:
-    """Some: each library, kind of kernels, policy and mode at least once."""
+    """The short run includes each library, kind of kernels, policy and mode at least once."""
     window, engine, panel = chickadee.window, chickadee.engine, chickadee.chats.engine_monitor.panel
     window.commands.run("engine")
-    policies, modes = itertools.cycle((*POLICIES, UNHEARD)), itertools.cycle((*MODES, UNHEARD))
+    policies, modes = itertools.cycle((*POLICIES, UNKNOWN)), itertools.cycle((*MODES, UNKNOWN))
     for backend, kernels in combinations:
-        info, numbers, pulse = told(backend, kernels, next(policies), next(modes))
+        info, numbers, pulse = engine_messages(backend, kernels, next(policies), next(modes))
         engine.handle(Loaded(engine._load, info, 0.1))
         engine.handle(pulse)
         engine.state.change(statistics=numbers)
@@ -142,9 +142,9 @@ def test_every_dialog_opens_whatever_the_engine_says(
         assert about is not None
         assert choice_words("backend", backend) in about.computing.text()
         about.close()
-        assert any(choice_words("backend", backend) in line for line in lines_of(engine.state))
-        panel.show_readings()
-        assert choice_words("kv_mode", pulse.head_groups[1].mode) in [part.name for part in panel.groups.parts]
+        assert any(choice_words("backend", backend) in line for line in detail_lines(engine.state))
+        panel.show_all()
+        assert choice_words("kv_mode", pulse.head_groups[1].mode) in [part.name for part in panel.groups.segments]
     walk(chickadee, qtbot)
 
 
@@ -152,10 +152,10 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.answer_text))
     engine = chickadee.engine
-    remedies = (Remedy(UNHEARD), Remedy("forget_turns", turns=1))
+    remedies = (Remedy(UNKNOWN), Remedy("forget_turns", turns=1))
     engine.handle(Failed(engine._generate, Sentence("of.a_newer_engine"), "", remedies))
     view = chickadee.window.transcript.views[-1]
-    assert [button.text() for button in view.choices.buttons] == ["Leave out the oldest turn"]
+    assert [button.text() for button in view.remedy_buttons.buttons] == ["Leave out the oldest turn"]
 
 
 @pytest.mark.long
@@ -196,7 +196,7 @@ def test_the_engine_dies_with_everything_open(chickadee: Chickadee, qtbot: QtBot
 
 
 def test_a_chat_is_deleted_while_it_is_answered(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
-    """What the engine still says of it finds no chat, and the next question is answered."""
+    """The engine's later events for the chat are ignored, and the next question is answered."""
     ask(chickadee, "slow")
     conversation = chickadee.open_chats.current
     qtbot.waitUntil(lambda: bool(conversation.answer_text))
@@ -211,7 +211,7 @@ def test_a_chat_is_deleted_while_it_is_answered(chickadee: Chickadee, qtbot: QtB
 def test_an_answer_that_the_window_does_not_understand_ends_the_waiting(
     chickadee: Chickadee, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    chickadee.models.status.use_model(str(tmp_path / "unheard.gguf"))
+    chickadee.models.controller.use_model(str(tmp_path / "unheard.gguf"))
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: not notice.isHidden())
     assert "does not understand" in notice.text.text()

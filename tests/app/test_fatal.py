@@ -1,4 +1,4 @@
-"""What keeps the window from opening is said in a sentence, with what to install."""
+"""Failures before the window opens: the sentence names what is missing and how to install it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app import fatal
-from app.fatal import lacking, platforms, plugin, problem_of, require_platform
+from app.fatal import missing_library_failure, platforms, plugin, problem_of, require_platform
 from app.folders import open_folders
 from app.services.single_instance import SingleInstance
 from common.failures import Failure
@@ -19,18 +19,18 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' 
 
 @linux
 def test_what_the_linker_says_becomes_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "libEGL.so.1: cannot open shared object file: No such file or directory"
-    assert str(lacking(said)) == (
+    error_text = "libEGL.so.1: cannot open shared object file: No such file or directory"
+    assert str(missing_library_failure(error_text)) == (
         "The window cannot open because a system library is missing: libEGL.so.1. "
         "`sudo apt install libegl1` installs it on Debian and Ubuntu."
     )
-    assert "package manager" in str(lacking(said.replace("EGL", "Unheard")))
+    assert "package manager" in str(missing_library_failure(error_text.replace("EGL", "Unheard")))
     monkeypatch.setitem(fatal.PACKAGES, "libunheard.so.0", "libunheard0")
-    assert str(lacking(said)).endswith(
+    assert str(missing_library_failure(error_text)).endswith(
         "a system library is missing: libEGL.so.1, libunheard.so.0. "
         "`sudo apt install libegl1 libunheard0` installs it on Debian and Ubuntu."
     )
-    assert "undefined symbol" in str(lacking("libqxcb.so: undefined symbol: bird"))
+    assert "undefined symbol" in str(missing_library_failure("libqxcb.so: undefined symbol: bird"))
 
 
 @linux
@@ -64,5 +64,5 @@ def test_a_lock_that_cannot_be_written_is_no_other_window(qapp: object, tmp_path
 
 def test_from_a_checkout_stderr_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
     assert fatal.reads_stderr()
-    fatal.tell("No bird.")
+    fatal.announce("No bird.")
     assert capsys.readouterr().err == "No bird.\n"

@@ -1,4 +1,4 @@
-"""What a pointer shows over a link, what keys do in a dialog, and what the window does by itself."""
+"""Tool tips of links and names, keys in a dialog, and timers while the window is idle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADDRESS = "https://example.org/?a=1&b=<i>2</i>"
 
 
 def seen(tip: str) -> str:
-    """What a person reads of a tool tip: Qt guesses whether it is HTML."""
+    """Return a tool tip as the user sees it; Qt guesses whether the tip is HTML."""
     if not QtGui.Qt.mightBeRichText(tip):
         return tip
     document = QTextDocument()

@@ -1,4 +1,4 @@
-"""Languages: nothing is left untranslated, and the running window changes from one to the other at once."""
+"""Languages: no text is left untranslated, and the running window switches languages at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import words
-from app.fatal import lacking
+from app.fatal import missing_library_failure
 from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
 from app.words import (
@@ -67,7 +67,7 @@ def test_words_without_a_translation_stay_english(tmp_path: Path, monkeypatch: p
 
 
 def test_each_number_has_its_plural_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of Polish: 1 plik, 2 pliki, 5 plików, 22 pliki."""
+    """Polish has three forms: 1 plik, 2 pliki, 5 plików, 22 pliki."""
 
     def form(n: int) -> int:
         few = n % 10 in (2, 3, 4) and n % 100 not in (12, 13, 14)
@@ -115,7 +115,9 @@ def test_the_environment_says_what_the_system_speaks(environment: dict[str, str]
 
 
 def test_what_is_said_before_there_is_a_window_is_said_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
-    sentence = lacking("libEGL.so.1: cannot open shared object file: No such file or directory").sentence
+    sentence = missing_library_failure(
+        "libEGL.so.1: cannot open shared object file: No such file or directory"
+    ).sentence
     assert in_system_language(sentence) == str(sentence)
     for name in ("LANGUAGE", "LC_ALL"):
         monkeypatch.delenv(name)
@@ -138,7 +140,10 @@ def test_each_translation_has_the_holes_of_its_english() -> None:
 
 
 def test_words_are_those_of_the_house() -> None:
-    """No haste and no begging, one family of units; in Chinese one word each for a token, a chat and the reader."""
+    """Texts do not hurry or beg, and use one family of units; Chinese has one word for each term.
+
+    The terms are a token, a chat and the reader.
+    """
     for texts in read_contexts(CHINESE).values():
         for source, forms in texts.items():
             assert not re.search(r"!|\bplease\b|\b[KMG]iB\b|\bfor good\b", source, re.IGNORECASE), source
@@ -153,7 +158,7 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_nothing_is_left_untranslated(window_texts: Mapping[str, Any]) -> None:
-    """`make translations` makes room for new words and takes old ones out; then translate what is empty."""
+    """`make translations` adds new texts and removes old ones; the empty translations are then filled in by hand."""
     contexts = read_contexts(CHINESE)
     said = {(context, text) for context, texts in contexts.items() for text in texts}
     wanted = {(text.context, english) for english, text in window_texts.items()}
@@ -200,7 +205,7 @@ SAMPLE: dict[str, Any] = {"share": 0.5, "ratio": 1.02, "reason": "No such file"}
 
 
 def filled(text: str) -> dict[str, Any]:
-    """A value for each hole of a message."""
+    """Build values for the placeholders of a message."""
     return {
         name: SAMPLE.get(name, 1234567 if spec or name == "n" else f"x{name}")
         for _, name, spec, _ in Formatter().parse(text)
@@ -217,7 +222,7 @@ def test_every_message_crosses_the_border_and_is_worded_in_both_languages(
         event = decode_event(encode(message(7, sentence)))
         assert event == message(7, sentence)
         assert isinstance(event, Failed | Notice)
-        assert (event.code, event.message) == (sentence.code, str(sentence))  # for who knows no ids
+        assert (event.code, event.message) == (sentence.code, str(sentence))  # for readers that know no ids
         english, chinese = str(event.sentence), event.sentence.worded(catalogue.translate)
         assert not re.search(r"[{}]", english + chinese), id
         if re.search(r"[A-Za-z]{2,}", re.sub(r"\{[^}]*\}", "", str(text))):
@@ -257,10 +262,11 @@ def test_a_sentence_of_parts_is_wholly_translated(catalogue: Catalogue) -> None:
     assert not re.search(r"[A-Za-z]{3,}", chinese), chinese
 
 
-# What shows a text to the user, and which of its arguments does; a text there must have gone through tr.
+# Calls that show a text to the user, and the number of the argument; that text must come from tr.
 SHOWING = {
     "setText": 0, "setToolTip": 0, "setAccessibleName": 0, "setAccessibleDescription": 0, "setPlaceholderText": 0,
     "setWindowTitle": 0, "setStatusTip": 0, "setWhatsThis": 0, "addAction": 0, "addMenu": 0, "setTitle": 0, "tell": 0,
+    "post": 0,
     "QPushButton": 0, "QToolButton": 0, "QLabel": 0, "QAction": 0, "QCheckBox": 0, "QMenu": 0, "QListWidgetItem": 0,
     "addItem": 0, "setItemText": 1, "QFileDialog": 1, "setInformativeText": 0, "QGroupBox": 0, "addTab": 1,
     "getOpenFileName": 1, "getSaveFileName": 1, "getOpenFileNames": 1, "getExistingDirectory": 1,
@@ -303,7 +309,7 @@ def test_the_search_for_literals_finds_them() -> None:
 
 
 def words_in(widget: QWidget) -> set[str]:
-    """What is visible of `widget` and in it, and its menus; not what is typed or written in texts."""
+    """Collect the visible texts of `widget`, its children and menus, except what is typed or written in text fields."""
     said: set[str] = set()
     for part in (widget, *widget.findChildren(QWidget)):
         typed = isinstance(part, QPlainTextEdit | QLineEdit)
@@ -348,13 +354,15 @@ def test_why_an_answer_failed_follows_the_language(chickadee: Chickadee, ask: As
     settings, transcript = chickadee.settings, chickadee.window.transcript
     ask(chickadee, "long")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
-    assert transcript.views[-1].said("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096.")
+    assert (
+        transcript.views[-1].label_text("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096.")
+    )
     answer = chickadee.open_chats.current.messages[-1]
-    assert answer.problem.startswith('{"id":"prompt_too_long.chat"')  # no language is stored
+    assert answer.problem.startswith('{"id":"prompt_too_long.chat"')  # stored without a language
     settings.change({"window.language": "zh_CN"})
-    assert transcript.views[-1].said("problem").startswith("此对话需要 5,000 个词元，上下文只能容纳 4,096 个。")
+    assert transcript.views[-1].label_text("problem").startswith("此对话需要 5,000 个词元，上下文只能容纳 4,096 个。")
     transcript.views[-1].finish(replace(answer, problem="An earlier version said this."))
-    assert transcript.views[-1].said("problem") == "An earlier version said this."
+    assert transcript.views[-1].label_text("problem") == "An earlier version said this."
 
 
 def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Chickadee) -> None:
@@ -371,7 +379,7 @@ def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Ch
     assert all(re.search(r"[一-鿿]", sentence) for sentence in chinese)
     notice.dismiss()
     settings.change({"window.language": "en"})
-    assert notice.isHidden()  # what was read once is not told again in another language
+    assert notice.isHidden()  # a notice that was read is not posted again in another language
 
 
 def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, qtbot: QtBot) -> None:
@@ -397,7 +405,7 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
 
 
 def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    """The days among the chats, and what is deleted with the question about it."""
+    """The day headings of the chat list and the deleted chats, with the question about them, are translated too."""
     for text in ("first", "second"):
         ask(chickadee, text)
         qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)

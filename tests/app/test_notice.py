@@ -1,4 +1,4 @@
-"""Sentences above the composer: whoever told one takes away that one alone, and an undo stays for its time."""
+"""Notices above the composer: each is dismissed by its poster alone, and an undo stays for its time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.notice import UNDO_MS, Notice
+from app.notice import UNDO_MS, NoticeArea
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 from tests.app.test_window import done
@@ -15,13 +15,13 @@ from tests.app.test_window import done
 Ask = Callable[[Chickadee, str], None]
 
 
-def sentences(notice: Notice) -> list[str]:
-    """What is shown, from top to bottom."""
-    return [each.text.text() for each in notice.told if not each.isHidden()]
+def sentences(notice: NoticeArea) -> list[str]:
+    """Return the sentences that are shown, from top to bottom."""
+    return [each.text.text() for each in notice.rows if not each.isHidden()]
 
 
 def test_an_undo_stays_while_problems_come_and_go(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    """The engine dies, a chat is deleted, the engine runs again: the chat can still be brought back."""
+    """When the engine dies, a chat is deleted and the engine runs again, the chat can still be brought back."""
     ask(chickadee, "one")
     qtbot.waitUntil(lambda: done(chickadee))
     chat = chickadee.open_chats.current.chat.id
@@ -32,44 +32,44 @@ def test_an_undo_stays_while_problems_come_and_go(chickadee: Chickadee, ask: Ask
     assert notice.button.text() == "Restart engine"
     chickadee.chats.list.delete([chat])
     assert notice.button.text() == "Undo"
-    assert len(sentences(notice)) == 2  # what is wrong is still said
-    qtbot.mouseClick(notice.told[0].button, Qt.MouseButton.LeftButton)
+    assert len(sentences(notice)) == 2  # the problem is still shown
+    qtbot.mouseClick(notice.rows[0].button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
-    chickadee.window.commands.run("copy_code")  # "There is no code", which goes by itself
+    chickadee.window.commands.run("copy_code")  # posts "There is no code", which disappears by itself
     assert len(sentences(notice)) == 2
-    undo = next(each for each in notice.told if each.undo)
+    undo = next(each for each in notice.rows if each.undo)
     qtbot.mouseClick(undo.button, Qt.MouseButton.LeftButton)
     assert chat in [each.id for each in chickadee.open_chats.chats()]
     assert len(sentences(notice)) == 1
 
 
 def test_several_undos_each_bring_back_their_own(qtbot: QtBot) -> None:
-    notice, did = Notice(), list[int]()
+    notice, did = NoticeArea(), list[int]()
     qtbot.addWidget(notice)
     for number in range(5):
-        notice.tell(f"{number} is gone.", "Undo", lambda number=number: did.append(number), milliseconds=UNDO_MS)  # type: ignore[misc]
+        notice.post(f"{number} is gone.", "Undo", lambda number=number: did.append(number), milliseconds=UNDO_MS)  # type: ignore[misc]
     assert sentences(notice) == ["2 is gone.", "3 is gone.", "4 is gone."]
-    qtbot.mouseClick(notice.told[3].button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(notice.rows[3].button, Qt.MouseButton.LeftButton)
     assert did == [3]
-    assert sentences(notice) == ["1 is gone.", "2 is gone.", "4 is gone."]  # one that was told before comes up again
+    assert sentences(notice) == ["1 is gone.", "2 is gone.", "4 is gone."]  # an earlier one is shown again
     notice.dismiss()
     assert sentences(notice) == ["0 is gone.", "1 is gone.", "2 is gone."]
 
 
 def test_what_was_told_is_taken_away_and_nothing_else(qtbot: QtBot) -> None:
-    notice = Notice()
+    notice = NoticeArea()
     qtbot.addWidget(notice)
-    first = notice.tell("The engine stopped.", kind="problem")
-    second = notice.tell("The file cannot be read.", kind="problem")
-    notice.dismiss(first)  # its place was taken
+    first = notice.post("The engine stopped.", kind="problem")
+    second = notice.post("The file cannot be read.", kind="problem")
+    notice.dismiss(first)  # already replaced by the second
     assert sentences(notice) == ["The file cannot be read."]
     notice.dismiss(second)
     notice.dismiss(second)
     assert notice.isHidden()
-    brief = notice.tell("Copied.", milliseconds=1)
-    qtbot.waitUntil(lambda: brief not in notice.told)
+    brief = notice.post("Copied.", milliseconds=1)
+    qtbot.waitUntil(lambda: brief not in notice.rows)
     assert notice.isHidden()
-    notice.tell("The next one.")
+    notice.post("The next one.")
     notice.dismiss(second)
     assert sentences(notice) == ["The next one."]
 
@@ -80,7 +80,7 @@ def test_settings_that_are_right_again_leave_the_undo(open_window: Opener, chick
     chickadee.settings.refresh()
     notice = chickadee.window.notice
     assert notice.button.text() == "Open settings"
-    notice.tell("Gone.", "Undo", lambda: None, milliseconds=UNDO_MS)
+    notice.post("Gone.", "Undo", lambda: None, milliseconds=UNDO_MS)
     path.write_text("", encoding="utf-8")
     chickadee.settings.refresh()
     assert sentences(notice) == ["Gone."]

@@ -1,4 +1,4 @@
-"""Waiting lines, contrast, turns to forget, live speed."""
+"""Durations, contrast, turns to forget, labels of remedies and the live speed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from app.composer.composer import duration
 from app.look.theme import DARK, LIGHT, Theme, contrast
 from app.state.engine_queue import LiveSpeed
-from app.state.prompt import turns_to_free, without_oldest
-from app.transcript.message_actions import forgotten_line, words_of
+from app.state.prompt import drop_oldest_turns, turns_to_free
+from app.transcript.message_actions import forgotten_line, remedy_label
 from engine.protocol import Message, Remedy
 
 AA = 4.5
@@ -49,15 +49,15 @@ def test_durations(seconds: float, text: str) -> None:
 
 
 def chat(*lengths: int) -> tuple[Message, ...]:
-    """One turn of so many characters each, half of them the answer's."""
+    """Build one turn for each length in characters, half of them in the answer."""
     return tuple(Message(role, "x" * (n // 2)) for n in lengths for role in ("user", "assistant"))
 
 
 def test_the_oldest_turns_are_left_out() -> None:
     turns = chat(2, 4, 6)
-    assert without_oldest(turns, 0) == turns
-    assert without_oldest(turns, 2) == chat(6)
-    assert without_oldest(turns, 3) == without_oldest(turns, 9) == ()
+    assert drop_oldest_turns(turns, 0) == turns
+    assert drop_oldest_turns(turns, 2) == chat(6)
+    assert drop_oldest_turns(turns, 3) == drop_oldest_turns(turns, 9) == ()
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_enough_turns_make_room(lengths: tuple[int, ...], forgotten: int, turns:
 
 
 def test_remedies_have_words() -> None:
-    assert words_of(Remedy("forget_turns", turns=1)) == "Leave out the oldest turn"
-    assert words_of(Remedy("forget_turns", turns=2)) == "Leave out the oldest 2 turns"
+    assert remedy_label(Remedy("forget_turns", turns=1)) == "Leave out the oldest turn"
+    assert remedy_label(Remedy("forget_turns", turns=2)) == "Leave out the oldest 2 turns"
     assert forgotten_line(2) == "The oldest 2 turns are left out starting with your next message."
 
 

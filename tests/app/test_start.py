@@ -1,4 +1,4 @@
-"""Starting the program: bad input, no display, a second start, the self-test, and the whole journey for real."""
+"""The start of the program: bad input, no display, a second start, the self-test, and a whole journey."""
 
 from __future__ import annotations
 
@@ -135,11 +135,11 @@ def test_the_self_test_can_fail(tmp_path: Path) -> None:
 def test_the_journey(
     open_window: Opener, ask: Callable[[Chickadee, str], None], qtbot: QtBot, folders: Folders
 ) -> None:
-    """Send, stream, stop, kill the engine, send again, restart: with the real engine and the default model."""
+    """Send, stream, stop, kill the engine, send again and restart, with the real engine and the default model."""
     chickadee = open_window(command=None)
     ask(chickadee, "Count from one to five hundred in words.")
     conversation = chickadee.open_chats.current
-    # The model is free to be brief: then there is nothing left to stop.
+    # The model may answer briefly; then there is nothing to stop.
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 40 or not conversation.busy, timeout=SECONDS)
     if conversation.busy:
         qtbot.mouseClick(chickadee.window.composer.button, Qt.MouseButton.LeftButton)
@@ -194,7 +194,7 @@ def test_a_window_that_is_closed_while_the_disk_is_full_ends_clean(tmp_path: Pat
         while process.poll() is None and not loaded(data):
             time.sleep(0.05)
         log = data / "logs" / "window.log"
-        with log.open("ab") as file:  # its last page has room even on a full disk
+        with log.open("ab") as file:  # the file's last page has free space even on a full disk
             file.write(b"\n" * (-log.stat().st_size % mmap.PAGESIZE))
         fill_up(data)
         process.send_signal(signal.SIGTERM)
@@ -203,7 +203,7 @@ def test_a_window_that_is_closed_while_the_disk_is_full_ends_clean(tmp_path: Pat
 
 
 def loaded(data: Path) -> list[str]:
-    """The models that a window with this folder has loaded, the latest first."""
+    """Return the models that a window with this folder has loaded, the latest first."""
     if not (data / "library.sqlite3").exists():
         return []
     with contextlib.closing(sqlite3.connect(data / "library.sqlite3", timeout=SECONDS / 1000)) as db:

@@ -122,7 +122,7 @@ def test_finished_blocks_are_not_laid_out_again(
     qtbot.waitUntil(lambda: bool(chickadee.window.transcript.views[1:]), timeout=SECONDS)
     body = chickadee.window.transcript.views[-1].body
     assert isinstance(body, AnswerView)
-    qtbot.waitUntil(lambda: len(body.parts) > 2, timeout=SECONDS)
+    qtbot.waitUntil(lambda: len(body.block_views) > 2, timeout=SECONDS)
     monkeypatch.setattr(ProseView, "set_markdown", counting)
     qtbot.waitUntil(lambda: "paragraph 40" in last_text(chickadee) and bool(drawn), timeout=SECONDS)
     assert not [markdown for markdown in drawn if "word5 " in markdown]
@@ -144,7 +144,7 @@ def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
 def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    chickadee.window.sidebar.list.asked.emit("delete", [chickadee.open_chats.current.chat.id], None)
+    chickadee.window.sidebar.list.action_requested.emit("delete", [chickadee.open_chats.current.chat.id], None)
     assert chickadee.window.sidebar.titles() == []
     assert chickadee.window.notice.button.text() == "Undo"
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
@@ -189,7 +189,7 @@ def test_a_chat_is_renamed_in_place(
 def test_the_last_answer_can_be_written_again(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
     ask(chickadee, "hello")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    chickadee.window.transcript.views[-1].asked.emit("again", None)
+    chickadee.window.transcript.views[-1].action_requested.emit("again", None)
     qtbot.waitUntil(lambda: done(chickadee) and len(stored(folders)) == 3, timeout=SECONDS)
     assert len(chickadee.window.transcript.views) == 2
     assert [role for role, _, _ in stored(folders)] == ["user", "assistant", "assistant"]

@@ -1,4 +1,4 @@
-"""Words are looked up when they are shown, and a bad translation costs the translation only."""
+"""Texts are translated when they are shown; a bad translation is replaced by the English text."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from app import words
 
 @pytest.fixture(autouse=True)
 def _english_again() -> Iterator[None]:
-    words.use(None)  # these texts are no words of the window
+    words.use(None)  # these texts are not the window's, so the check of all tests must not see them
     yield
     words.use(None)
 

@@ -1,4 +1,4 @@
-"""Files' permissions hold for root too while a test asks for that: by the capability that overrides them. Linux."""
+"""Removes root's right to ignore file permissions while a test needs permissions to hold. Linux only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Data(ctypes.Structure):
 
 @contextlib.contextmanager
 def permissions_hold() -> Iterator[None]:
-    """In this thread, for whoever runs the tests; skips the test where that cannot be had."""
+    """Make file permissions hold in this thread, even for root; skip the test if the system cannot do so."""
     if os.name != "posix":
         pytest.skip("permissions are POSIX's")
     if os.geteuid():

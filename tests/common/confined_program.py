@@ -1,4 +1,4 @@
-"""Programs of their own that give up rights and then try what they should not be able to do."""
+"""Runs programs that give up rights and then attempt what they should no longer be able to do."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ def attempt(name, action):
 """
 
 
-def tried(confining: str, attempts: dict[str, str], *arguments: str) -> dict[str, str]:
-    """What came of each of the attempts (expressions) after the statements `confining`: "done", or the exception."""
+def run_attempts(confining: str, attempts: dict[str, str], *arguments: str) -> dict[str, str]:
+    """Run a program that executes the statements `confining` and then each attempt, an expression.
+
+    Returns each attempt's outcome: "done", or the name of the exception.
+    """
     lines = [f"attempt({name!r}, lambda: {action})" for name, action in attempts.items()]
     code = "\n".join([ATTEMPTS, confining, *lines, 'print("\\n" + json.dumps(outcomes))'])
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)

@@ -1,4 +1,4 @@
-"""Sizes of memory are read and written as people do it."""
+"""Tests of memory sizes as text."""
 
 from __future__ import annotations
 

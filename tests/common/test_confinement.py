@@ -1,4 +1,4 @@
-"""What a confined process is refused and what is left to it: by programs that try, and by running the filter itself."""
+"""Tests of what a confined process is refused and what it keeps: by programs that try, and by simulating the filter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from common.confinement import landlock, limits, seccomp
 from common.confinement.program import ROOT, holds_home, program_files
-from tests.common.trying import linux, needs_landlock, private_file, tried
+from tests.common.confined_program import linux, needs_landlock, private_file, run_attempts
 
 NETWORK = {
     "internet": "socket.socket()",
@@ -40,7 +40,7 @@ def test_no_way_leads_into_the_network_nor_to_other_processes():
     }
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
-        outcomes = tried(CONFINE.format(rights=""), NETWORK | others, str(server.getsockname()[1]))
+        outcomes = run_attempts(CONFINE.format(rights=""), NETWORK | others, str(server.getsockname()[1]))
         with pytest.raises(BlockingIOError):
             server.accept()
     assert set(outcomes) == set(NETWORK | others)
@@ -73,7 +73,7 @@ def test_only_what_is_listed_can_be_opened(tmp_path):
         "own program": "Path(sys.argv[3], 'left.py').write_text('x')",
         "parent": "os.listdir(f'/proc/{os.getppid()}/cwd')",
     }
-    outcomes = tried(CONFINE.format(rights=rights), attempts, str(tmp_path), str(secret), str(ROOT))
+    outcomes = run_attempts(CONFINE.format(rights=rights), attempts, str(tmp_path), str(secret), str(ROOT))
     wanted = ("given", "written", "replaced", "folder", "module", "program", "nothing", "processor")
     assert outcomes == {name: "done" if name in wanted else "PermissionError" for name in attempts}
     assert secret.read_text() == "a secret"
@@ -82,7 +82,7 @@ def test_only_what_is_listed_can_be_opened(tmp_path):
 @needs_landlock
 @pytest.mark.skipif(not landlock.version() >= 6, reason="this kernel's Landlock leaves signals alone")
 def test_no_signal_reaches_a_process_outside():
-    outcomes = tried(
+    outcomes = run_attempts(
         CONFINE.format(rights=""), {"parent": "os.kill(os.getppid(), 0)", "own": "os.kill(os.getpid(), 0)"}
     )
     assert outcomes == {"parent": "PermissionError", "own": "done"}
@@ -96,14 +96,14 @@ def test_without_processes_there_are_threads_alone():
         "fork": "os.fork()",
         "another program in its place": "os.execv(sys.executable, [sys.executable, '-c', 'pass'])",
     }
-    outcomes = tried(CONFINE.format(rights="processes=False"), attempts)
+    outcomes = run_attempts(CONFINE.format(rights="processes=False"), attempts)
     assert outcomes == {name: "done" if name == "thread" else "PermissionError" for name in attempts}
 
 
 @needs_landlock
 @pytest.mark.parametrize("abi", [1, 2, 3, 4, 5, 6])
 def test_a_kernel_with_an_older_interface_is_asked_for_no_more_than_it_knows(tmp_path, abi):
-    """This kernel takes what such a one would: the smaller structs and fewer rights."""
+    """This kernel accepts the smaller structs and fewer rights of an older interface."""
     older = f"from common.confinement import landlock\nlandlock.version = lambda: {abi}\n"
     restrict = "landlock.restrict(program_files(), (Path(sys.argv[1]) / 'kept',), True)\n"
     (tmp_path / "kept").mkdir()
@@ -112,13 +112,13 @@ def test_a_kernel_with_an_older_interface_is_asked_for_no_more_than_it_knows(tmp
         "secret": "Path(sys.argv[2]).read_text()",
     }
     start = f"from common.confinement import program_files\n{older}{restrict}"
-    outcomes = tried(start, attempts, str(tmp_path), str(private_file(tmp_path)))
+    outcomes = run_attempts(start, attempts, str(tmp_path), str(private_file(tmp_path)))
     assert outcomes == {"written": "done", "secret": "PermissionError"}
 
 
 @needs_landlock
 def test_what_the_kernel_refuses_stops_nothing_and_is_told():
-    """More than 16 domains in one another are refused."""
+    """The kernel refuses more than 16 nested domains."""
     often = "from common.confinement import *\nfor _ in range(18): confine(Rights())\nprint(*problems(), sep=chr(10))\n"
     done = subprocess.run([sys.executable, "-c", often], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.startswith("Landlock: ")
@@ -141,7 +141,7 @@ def test_the_program_s_folders_hold_nobody_s_files(tmp_path, monkeypatch):
     assert {ROOT, Path(sys.prefix), Path(sys.base_prefix)} <= set(folders)
     assert holds_home(tmp_path)
     assert not holds_home(tmp_path / "user" / "models")
-    monkeypatch.setenv("HOME", str(ROOT / "somebody"))  # a checkout is the program, wherever it lies
+    monkeypatch.setenv("HOME", str(ROOT / "somebody"))  # the checkout is the program's, even in a home folder
     assert ROOT in program_files()
 
 
@@ -151,7 +151,7 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def verdict(machine: str, number: int, first: int = 0, second: int = 0, architecture: int | None = None) -> int:
-    """0 if the kernel would allow this call, else the error's number: the filter's instructions, done one by one."""
+    """Run the seccomp filter on one call, instruction by instruction; return 0 if it allows it, else the errno."""
     steps = [struct.unpack("=HBBI", step) for step in seccomp.program(seccomp.MACHINES[machine], processes=True)]
     assert len(steps) <= 4096
     data = struct.pack(
@@ -183,13 +183,13 @@ def test_the_filter_refuses_by_number_architecture_and_argument(machine):
     assert verdict(machine, clone3 or 0) == errno.ENOSYS
     assert verdict(machine, clone, 0x3D0F00) == 0  # a thread
     assert verdict(machine, clone, 0x4111) == 0  # a process
-    assert verdict(machine, clone, 0x10000011) == errno.EPERM  # with users of its own
+    assert verdict(machine, clone, 0x10000011) == errno.EPERM  # with a new user namespace
     assert verdict(machine, ioctl, 0, 0x5401) == 0
     assert verdict(machine, ioctl, 0, 0x5412) == errno.EPERM
-    assert verdict(machine, ioctl, 0, 0xFFFFFFFF00005412) == errno.EPERM  # the kernel takes the lower half
+    assert verdict(machine, ioctl, 0, 0xFFFFFFFF00005412) == errno.EPERM  # the kernel ignores the upper half
     usual = {"x86_64": (0, 1, 9, 231), "aarch64": (63, 64, 222, 94)}[machine]  # read, write, mmap, exit_group
     assert [verdict(machine, number) for number in usual] == [0, 0, 0, 0]
-    assert verdict(machine, usual[0], architecture=0x40000003) == errno.EPERM  # of 32 bits
+    assert verdict(machine, usual[0], architecture=0x40000003) == errno.EPERM  # the 32-bit architecture
     if machine == "x86_64":
         assert verdict(machine, 0x40000000 + 41) == errno.EPERM  # socket, by its number in x32
 

@@ -1,4 +1,4 @@
-"""Files are whole or absent, and private."""
+"""Tests that files are written whole or not at all, and private to the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder for what can be worked out again."""
+"""Tests of the cache folder."""
 
 from __future__ import annotations
 

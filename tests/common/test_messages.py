@@ -1,4 +1,4 @@
-"""The table of messages and the code: each id that is used is there with its holes, and none is there for nobody."""
+"""Tests of the table of messages against the code: each id that is used exists with its holes, and each id is used."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from common.messages import MESSAGES
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("app", "common", "engine", "models")
-MADE = {"Failure", "Sentence.of"}  # of an id and values
-# What speaks English only, to who works on the code or in the terminal.
+MADE = {"Failure", "Sentence.of"}  # calls that make a sentence of an id and values
+# Modules that speak English only, to developers and users of the terminal.
 COMMANDS = (
     "app/self_test.py", "engine/commands/", "engine/tokenization/chat_lines.py", "models/commands/", "training/",
     "benchmarks/",
@@ -35,7 +35,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def called(call: ast.Call) -> str:
-    """`name` or `name.attribute`; nothing for what is longer."""
+    """Return the called name, `name` or `name.attribute`; '' for anything longer."""
     match call.func:
         case ast.Name(id=name):
             return name
@@ -63,7 +63,7 @@ def texts_of(id: str) -> tuple[str, ...]:
 
 
 def made(tree: ast.Module) -> Iterator[tuple[ast.Call, list[str]]]:
-    """Calls that make a sentence, with the ids that they name."""
+    """Yield the calls that make a sentence, each with the message ids that it names."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called(node) in MADE and node.args:
             yield node, list(literals(node.args[0]))
@@ -77,7 +77,7 @@ def test_each_id_that_is_used_is_in_the_table_with_its_values(room: str) -> None
             for id in ids:
                 assert id in MESSAGES, f"{name}:{call.lineno}"
                 for text in texts_of(id):
-                    # `**values` may bring any; a number may be said by one of two texts alone
+                    # `**values` may contain any; of two texts, one may leave out the number
                     wanted = holes(text) | ({"n"} if len(texts_of(id)) > 1 else set())
                     assert None in given or given == wanted, f"{name}:{call.lineno}"
 
@@ -93,10 +93,10 @@ def test_each_id_of_the_table_is_used() -> None:
 
 
 def test_ids_that_are_looked_up_are_in_the_table() -> None:
-    """Where an id is no literal of the call, it comes from one of these."""
+    """An id that is no literal in the call comes from one of these tables."""
     from app.services.process_end import SIGNALS
     from app.store.database import KNOWN
-    from models.same_vocabulary import SPECIAL
+    from models.vocabulary_match import SPECIAL
 
     assert {*SIGNALS.values(), *KNOWN, *SPECIAL.values()} <= set(MESSAGES)
     found = {(name, ast.unparse(call.args[0])) for name, tree in sources(ROOMS) for call, ids in made(tree) if not ids}
@@ -108,8 +108,8 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
         ("common/failures.py", "sentence"),
         ("engine/loading/first_look.py", "refusal.sentence"),
         ("models/network.py", "reason"),
-        ("models/same_vocabulary.py", "meaning"),
-        ("models/same_vocabulary.py", "what"),
+        ("models/vocabulary_match.py", "meaning"),
+        ("models/vocabulary_match.py", "what"),
     }
 
 

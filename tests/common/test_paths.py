@@ -1,4 +1,4 @@
-"""Paths as text come back as they were, and what is shown can be shown."""
+"""Tests that paths survive as text, and that shown names are printable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.failures import Failure
-from common.paths import path_of, path_text, printable, shown
+from common.paths import display_name, path_of, path_text, printable
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name)
 
@@ -23,19 +23,19 @@ def test_any_name_comes_back(name):
     path = Path(os.fsdecode(b"/models/" + name))
     assert path_of(path_text(path)) == path
     assert path_of(json.loads(json.dumps(path_text(path)).encode())) == path
-    shown(path).encode()
-    assert "\n" not in shown(path)
+    display_name(path).encode()
+    assert "\n" not in display_name(path)
 
 
 def test_usual_paths_are_as_they_are():
     for text in ("/a b/c%20.gguf", "x.gguf", "/日本/é.gguf", "file:x"):
         assert path_text(text) == text
         assert path_of(text) == Path(text)
-    assert shown(Path("/a/é b.gguf")) == "é b.gguf"
+    assert display_name(Path("/a/é b.gguf")) == "é b.gguf"
 
 
 def test_a_long_name_keeps_its_ends():
-    name = shown(Path("/" + "a" * 190 + "b" * 20 + ".gguf"))
+    name = display_name(Path("/" + "a" * 190 + "b" * 20 + ".gguf"))
     assert len(name) == 200
     assert name.startswith("aaa")
     assert name.endswith("b.gguf")

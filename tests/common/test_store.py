@@ -1,4 +1,4 @@
-"""What is kept comes back as it was or not at all, whatever happens to its file, and never takes more than it may."""
+"""Tests that a stored value comes back unchanged or not at all, and that stores keep their limits."""
 
 from __future__ import annotations
 
@@ -119,13 +119,13 @@ def test_whatever_lies_there_is_absent(raw: bytes) -> None:
 
 @pytest.mark.parametrize("payload", [b"[" * 100_000, b"null", b'{"name": 1}', b'{"name": "\xff"}', b"1e999", b""])
 def test_a_whole_file_of_another_kind_is_absent(payload: bytes) -> None:
-    """As after a change of the kind that forgot the version."""
+    """A change of the kind whose author forgot to raise the version leaves such files."""
     Store("birds", 3, msgspec.Raw).put(msgspec.Raw(payload), "a")
     assert BIRDS.get("a") is None
 
 
 def test_one_bird_is_not_taken_for_another(cache: Path) -> None:
-    """A file under another's name: copied by hand, or by a program that names files differently."""
+    """A file may lie under another's name if it was copied by hand, or by a program that names files differently."""
     BIRDS.put(WREN, "a")
     BIRDS.path("b").write_bytes(BIRDS.path("a").read_bytes())
     assert BIRDS.get("b") is None
@@ -248,7 +248,7 @@ def writers() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_two_processes_write_at_once(cache: Path) -> None:
-    """Each finds what it or the other wrote, whole or (evicted meanwhile) not at all."""
+    """Each process finds what it or the other wrote, whole or (if evicted meanwhile) not at all."""
     processes = list(writers())
     said = [process.communicate()[1] for process in processes]
     assert [(process.returncode, words) for process, words in zip(processes, said, strict=True)] == [(0, b"")] * 2

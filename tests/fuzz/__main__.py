@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: throws what is strange at every program of ours and sees whether all promises are kept."""
+"""`python -m tests.fuzz`: gives strange input to every program of ours and checks that they keep all promises."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fuzz.campaign import KINDS, Kind, Summary, keep, numbered, opened, run_cases
+from tests.fuzz.campaign import KINDS, Fuzzer, Summary, numbered, open_fuzzer, run_cases, save_case
 from tests.fuzz.harness import Recipe
 
 DEFAULT_CASES = 100
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0: every case kept to what is promised; 1: some did not, and each is printed; 2: there are no such kinds."""
+    """Run the cases; return 1 if one of them broke a promise. Unknown kinds end the program with code 2."""
     parser = _parser()
     options = parser.parse_args(arguments)
     kinds = options.only.split(",") if options.only else list(KINDS)
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     failures = 0
     with tempfile.TemporaryDirectory(prefix="chickadee-fuzz-") as folder:
         for name in kinds:
-            kind = opened(name, Path(folder))
+            kind = open_fuzzer(name, Path(folder))
             try:
                 cases = _cases(kind, options)
                 summary = _run(kind, _in_time(cases, options.minutes and 60 * options.minutes / len(kinds)), options)
@@ -46,16 +46,16 @@ def _in_time(cases: Iterator[tuple[str, Recipe]], seconds: float | None) -> Iter
     return itertools.takewhile(lambda _: time.monotonic() < until, cases)
 
 
-def _run(kind: Kind, cases: Iterator[tuple[str, Recipe]], options: argparse.Namespace) -> Summary:
+def _run(kind: Fuzzer, cases: Iterator[tuple[str, Recipe]], options: argparse.Namespace) -> Summary:
     summary = Summary(kind.name)
     for failed in run_cases(kind, cases, summary):
         print(failed, flush=True)
         if options.keep:
-            print(f"  kept as {keep(failed, options.keep)}", flush=True)
+            print(f"  kept as {save_case(failed, options.keep)}", flush=True)
     return summary
 
 
-def _cases(kind: Kind, options: argparse.Namespace) -> Iterator[tuple[str, Recipe]]:
+def _cases(kind: Fuzzer, options: argparse.Namespace) -> Iterator[tuple[str, Recipe]]:
     if options.recipe:
         return ((path.stem, json.loads(path.read_text(encoding="utf-8"))["recipe"]) for path in options.recipe)
     if options.case:

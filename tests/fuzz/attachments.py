@@ -1,6 +1,7 @@
-"""Files that are dragged into a chat: PDF, Word, web pages, tables and texts with changed bytes, and bombs.
+"""Fuzzes attached files: PDF, Word, web pages, tables and texts with changed bytes, and decompression bombs.
 
-Each is read by the real process that reads files; its line must say what the file holds, or why it cannot be read."""
+The real process that reads attachments reads each file; its output must hold the content, or say why there is none.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ import msgspec
 from app.attachments.attachment import SENTENCES, sentence
 from app.attachments.child import Reply
 from tests.app.attachments.samples import pdf_of
-from tests.fuzz.harness import Broken, Limits, Recipe, made, run
-from tests.fuzz.values import EDGES, byte_edits, edited
+from tests.fuzz.harness import Broken, Limits, Recipe, make_folder, run_module
+from tests.fuzz.values import EDGES, apply_byte_edits, byte_edits
 
 LIMITS = Limits(seconds=75, memory=(1 << 30) + (1 << 28))
 ENDINGS = (".pdf", ".docx", ".html", ".csv", ".txt", ".py", ".json", "", ".gguf")
@@ -73,11 +74,11 @@ def recipe(dice: Random) -> dict[str, Any]:
     }
 
 
-def written(recipe: Recipe, folder: Path) -> Path:
-    """The file."""
+def write_file(recipe: Recipe, folder: Path) -> Path:
+    """Write the recipe's file and return its path."""
     put: Any = recipe["put"]
     edits: Any = recipe["edits"]
-    raw = edited(_made(recipe, [(share, what.encode("utf-8", "replace")) for share, what in put]), edits)
+    raw = apply_byte_edits(_made(recipe, [(share, what.encode("utf-8", "replace")) for share, what in put]), edits)
     path = folder / f"file{recipe['ending']}"
     path.write_bytes(raw)
     return path
@@ -116,7 +117,7 @@ def _with(raw: bytes, put: list[tuple[float, bytes]]) -> bytes:
 
 @functools.cache
 def _packed_pdf() -> bytes:
-    """As real programs write them: its objects and texts compressed."""
+    """Return a PDF as real programs write it: with compressed objects and texts."""
     from pypdf import PdfReader, PdfWriter
 
     writer, buffer = PdfWriter(), io.BytesIO()
@@ -142,7 +143,10 @@ def _document() -> bytes:
 
 
 def _word(put: list[tuple[float, bytes]]) -> bytes:
-    """With changes in its text before that is packed: changed afterwards, it would only be a damaged archive."""
+    """Return a Word document whose XML was changed before compression.
+
+    Changes after compression would only make a damaged archive.
+    """
     buffer = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(_document())) as source,
@@ -183,7 +187,7 @@ def _bomb(kind: str) -> bytes:
 
 
 class Attachments:
-    """Runs the cases of this kind."""
+    """Runner of the cases of attached files."""
 
     name = "attachments"
     recipe = staticmethod(recipe)
@@ -196,9 +200,9 @@ class Attachments:
         return self._peak
 
     def run(self, recipe: Recipe) -> str:
-        """The sentence, if the file cannot be read. Raises Broken."""
-        path = written(recipe, made(self.folder, "file"))
-        ran = run(["app.attachments.child", str(path)], self.folder, LIMITS)
+        """Return the sentence that refuses the file, '' if it was read. Raises Broken."""
+        path = write_file(recipe, make_folder(self.folder, "file"))
+        ran = run_module(["app.attachments.child", str(path)], self.folder, LIMITS)
         self._peak = max(self._peak, ran.peak)
         path.unlink()
         if ran.code:
@@ -211,4 +215,4 @@ class Attachments:
         return sentence(reply.refused, path.name, reply.values)
 
     def close(self) -> None:
-        """Nothing is left running."""
+        """Do nothing: no process is left running."""

@@ -1,7 +1,8 @@
-"""Everything that the programs keep for themselves, damaged: settings, the window's place, lists, facts about models,
-unfinished downloads, measurements, what was learned, saved chats. Whatever it holds, the programs go on.
+"""Fuzzes all files that the programs keep for themselves: whatever such a file holds, the programs go on.
 
-The engine's are read by the real engine, the window's by the modules that do so for the window."""
+The files are settings, the window's position, lists, facts about models, unfinished downloads, measurements, learned
+values and saved chats. The real engine reads its own files; the window's are read by the window's modules.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.fuzz.harness import Broken, Limits, Recipe, made
+from tests.fuzz.harness import Broken, Limits, Recipe, make_folder
 from tests.fuzz.real_engine import RealEngine
 from tests.fuzz.tiny_model import tiny
-from tests.fuzz.values import TEXTS, any_value, byte_edits, changed_json, edited
+from tests.fuzz.values import TEXTS, any_value, apply_byte_edits, byte_edits, changed_json
 from tests.fuzz.worker import Worker
 
 LIMITS = Limits(seconds=40, memory=1 << 30)
@@ -36,11 +37,15 @@ TOML_VALUES = ("1", "-1", "1e400", "nan", "inf", "true", '"x"', "[1, [2, [3]]]",
 
 def recipe(dice: Random) -> dict[str, Any]:
     engine = dice.random() < 0.4
-    return {"engine": engine, "file": dice.choice(ENGINE_FILES if engine else WINDOW_FILES), "damage": damage(dice)}
+    return {
+        "engine": engine,
+        "file": dice.choice(ENGINE_FILES if engine else WINDOW_FILES),
+        "damage": draw_damage(dice),
+    }
 
 
-def damage(dice: Random) -> list[Any]:
-    """What is done to the file, for `damaged`."""
+def draw_damage(dice: Random) -> list[Any]:
+    """Draw one damage of a file, which `apply_damage` applies."""
     kind = dice.choice(
         (
             "bytes",
@@ -70,8 +75,8 @@ def damage(dice: Random) -> list[Any]:
     return [kind, what]
 
 
-def damaged(path: Path, kind: str, what: Any) -> None:
-    """Change the file, or each file of the folder."""
+def apply_damage(path: Path, kind: str, what: Any) -> None:
+    """Damage the file, or each file in the folder."""
     for file in [path] if path.is_file() else sorted(path.rglob("*")):
         if file.is_file():
             _damage(file, kind, what)
@@ -92,7 +97,7 @@ def _damage(path: Path, kind: str, what: Any) -> None:
         path.write_text("\n".join(lines), encoding="utf-8")
         return
     path.write_bytes({
-        "bytes": lambda: edited(raw, what),
+        "bytes": lambda: apply_byte_edits(raw, what),
         "json": lambda: _other_json(raw, what),
         "value": lambda: json.dumps(what).encode(),
         "deep": lambda: DEEP[what].encode("latin-1"),
@@ -102,8 +107,10 @@ def _damage(path: Path, kind: str, what: Any) -> None:
 
 
 def _other_json(raw: bytes, seed: int) -> bytes:
-    """One place of it is another value, and of a store's file (`common.store`) the checksum is right again; where it is
-    no JSON, one of its bytes."""
+    """Replace one value in the JSON; if it is no JSON, change one byte.
+
+    The checksum of a store's file (`common.store`) is corrected.
+    """
     dice = Random(seed)
     checksum, _, rest = raw.partition(b"\n")
     head, _, payload = rest.partition(b"\n")
@@ -113,14 +120,14 @@ def _other_json(raw: bytes, seed: int) -> bytes:
             return b"%08x\n" % zlib.crc32(rest) + rest
         return json.dumps(changed_json(dice, json.loads(raw))).encode()
     except ValueError:
-        return edited(raw, [["flip", dice.random(), 1, 1 + dice.randrange(255)]])
+        return apply_byte_edits(raw, [["flip", dice.random(), 1, 1 + dice.randrange(255)]])
 
 
 # --- in the worker --------------------------------------------------------------------------------------------------
 
 
-def do(recipe: Recipe, folder: Path) -> str:
-    """Read what is damaged as the window does, and write it anew. Raises Broken."""
+def run_case(recipe: Recipe, folder: Path) -> str:
+    """Read the damaged file as the window does, and write it again. Runs in the worker. Raises Broken."""
     if recipe.get("make"):
         return _make_engine_files(folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -128,7 +135,7 @@ def do(recipe: Recipe, folder: Path) -> str:
     return {
         "settings.toml": _settings, "window.ini": _window, "model-facts.json": _facts, "model-folders.json": _folders,
         "parts": _parts,
-    }[str(recipe["file"])](made(folder), *change)  # fmt: skip
+    }[str(recipe["file"])](make_folder(folder), *change)  # fmt: skip
 
 
 def _settings(folder: Path, kind: str, what: Any) -> str:
@@ -138,7 +145,7 @@ def _settings(folder: Path, kind: str, what: Any) -> str:
 
     path = folder / "settings.toml"
     Settings(path).change({setting.name: setting.default for setting in for_all()})
-    damaged(path, kind, what)
+    apply_damage(path, kind, what)
     before = path.read_bytes() if path.is_file() else b""
     settings = Settings(path)
     settings.options()
@@ -162,54 +169,54 @@ def _window(folder: Path, kind: str, what: Any) -> str:
 
     path = folder / "window.ini"
     state = WindowState(path)
-    state.keep(QByteArray(b"\1\2\3\0" * 20), True)
-    state.keep_chat("chat", "place")
+    state.set_geometry(QByteArray(b"\1\2\3\0" * 20), True)
+    state.set_chat("chat", "place")
     _written(state)
-    damaged(path, kind, what)
+    apply_damage(path, kind, what)
     for _ in range(2):
         state = WindowState(path)
         assert isinstance(state.chat + state.place, str)
         assert state.geometry is None or isinstance(state.geometry, QByteArray)
-        state.keep(QByteArray(b"new"), state.sidebar)
-        state.keep_introduced()
+        state.set_geometry(QByteArray(b"new"), state.sidebar)
+        state.set_introduced()
         _written(state)
     return ""
 
 
 def _written(state: Any) -> None:
-    write = state.writing()
+    write = state.pending_write()
     if write:
         write()
 
 
 def _facts(folder: Path, kind: str, what: Any) -> str:
-    from models.collection import describe
+    from models.collection import describe_model
     from models.fact_cache import FILES, FactCache
 
     model = folder / "tiny.gguf"
     model.write_bytes(tiny().raw())
     shutil.rmtree(FILES.folder, ignore_errors=True)
-    described = describe(model, FactCache())
+    described = describe_model(model, FactCache())
     assert described.usable, described.problem
-    damaged(FILES.path(), kind, what)
-    again = describe(model, FactCache())
+    apply_damage(FILES.path(), kind, what)
+    again = describe_model(model, FactCache())
     return str(again.problem or "")
 
 
 def _folders(folder: Path, kind: str, what: Any) -> str:
     from common.failures import Failure
-    from models.added import Added
+    from models.added_paths import AddedPaths
 
     path = folder / "model-folders.json"
-    Added(path).add(made(folder, "models"))
-    damaged(path, kind, what)
-    listed = Added(path).read()
+    AddedPaths(path).add(make_folder(folder, "models"))
+    apply_damage(path, kind, what)
+    listed = AddedPaths(path).read()
     for each in listed:
         each.is_file()
     try:
-        Added(path).add(made(folder, "more"))
-        assert folder / "more" in Added(path).read()
-        Added(path).drop(folder / "more")
+        AddedPaths(path).add(make_folder(folder, "more"))
+        assert folder / "more" in AddedPaths(path).read()
+        AddedPaths(path).drop(folder / "more")
     except Failure as failure:
         return str(failure)
     return ""
@@ -217,17 +224,17 @@ def _folders(folder: Path, kind: str, what: Any) -> str:
 
 def _parts(folder: Path, kind: str, what: Any) -> str:
     from models import download
-    from models.downloads import Downloads, unfinished
+    from models.download_queue import DownloadQueue, unfinished_downloads
     from models.part_file import PartFile, Source
 
     part = PartFile(folder / "org" / "repo" / "bird.gguf")
     with part:
         part.append(b"half of a model")
-    part.note(Source("http://127.0.0.1:9/bird.gguf", 1000, "0" * 64, '"tag"', "org/repo", "bird.gguf", "abc"))
-    damaged(part.state if Random(str(what)).random() < 0.8 else part.path, kind, what)
-    download.MOST_WAIT = 0.05  # of half a minute between tries, in which nothing happens
-    downloads = Downloads()
-    for wanted in unfinished(folder):
+    part.write_note(Source("http://127.0.0.1:9/bird.gguf", 1000, "0" * 64, '"tag"', "org/repo", "bird.gguf", "abc"))
+    apply_damage(part.note_path if Random(str(what)).random() < 0.8 else part.path, kind, what)
+    download.MOST_WAIT = 0.05  # instead of up to half a minute between tries
+    downloads = DownloadQueue()
+    for wanted in unfinished_downloads(folder):
         job = downloads.add(wanted, "paused")
         assert job.progress.done >= 0
         if wanted.files[0][0].url.startswith(
@@ -255,27 +262,27 @@ def _make_engine_files(folder: Path) -> str:
     from engine.kv.saved import SavedChats
     from engine.protocol import Load
     from engine.speculative import exits
-    from engine.speculative.drafters import LEARNED
-    from engine.speculative.ngram import Entries, NgramTable, keep_phrases
+    from engine.speculative.drafters import LEARNED_STORE
+    from engine.speculative.static_ngram import Entries, NgramTable, store_ngram_table
 
     machine_profile()
     engine = Engine()
     engine.load(Load(1, str(folder), n_ctx=512, threads=2, backend="llama"))
     loaded = engine._loaded()
-    key = loaded.measured.key
-    measurements.keep(
+    key = loaded.cost_measurements.key
+    measurements.store_calibration(
         key, Timings({0: {1: 0.001, 2: 0.0012, 8: 0.003}, 256: {1: 0.0011, 2: 0.0013, 8: 0.0031}}, 1e-5, 100, 0.02)
     )
     gain = exits.Gain(1.2, 2)
-    exits.keep(exits.Exits(key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
-    LEARNED.put(loaded.sources.policy.state(), key.model)
+    exits.store_exits(exits.Exits(key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
+    LEARNED_STORE.put(loaded.sources.policy.state(), key.model)
     ids = np.arange(40)
-    keep_phrases(key.model, NgramTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,
+    store_ngram_table(key.model, NgramTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,
         np.uint8)),
                                         np.zeros(1, np.uint8)))  # fmt: skip
     tokens = loaded.template.tokens([])[:1] + [5] * 300
-    list(loaded.session.read(tokens))
-    SavedChats(cache_folder() / "chats").save(CHAT, loaded.memory.guard, loaded.target, tokens, 1000.0)
+    list(loaded.session.prefill(tokens))
+    SavedChats(cache_folder() / "chats").save(CHAT, loaded.chat_cache.guard, loaded.target, tokens, 1000.0)
     engine.close()
     return str(cache_folder())
 
@@ -284,7 +291,7 @@ def _make_engine_files(folder: Path) -> str:
 
 
 class Caches:
-    """Runs the cases of this kind."""
+    """Runner of the cases of the programs' own files."""
 
     name = "caches"
     recipe = staticmethod(recipe)
@@ -293,7 +300,7 @@ class Caches:
         self.folder = folder
         self._worker = Worker("caches", folder / "window", folder, LIMITS)
         self._engine = RealEngine(folder, LIMITS)
-        self._model = made(folder, "models") / "tiny.gguf"
+        self._model = make_folder(folder, "models") / "tiny.gguf"
         self._model.write_bytes(tiny().raw())
 
     @property
@@ -301,19 +308,18 @@ class Caches:
         return max(self._worker.peak, self._engine.peak)
 
     def run(self, recipe: Recipe) -> str:
-        """Raises Broken."""
         if not recipe["engine"]:
-            return self._worker.do(recipe)
+            return self._worker.run_case(recipe)
         cache, whole = self.folder / "cache", self.folder / "whole cache"
         if not whole.exists():
             self._make(cache, whole)
-        for old in cache.iterdir():  # the folder itself stays: the confined engine has a right to this one alone
+        for old in cache.iterdir():  # the folder itself stays, because the confined engine has rights to this inode
             shutil.rmtree(old) if old.is_dir() else old.unlink()
         shutil.copytree(whole, cache, dirs_exist_ok=True)
         file, damage = str(recipe["file"]), recipe["damage"]
         assert isinstance(damage, list)
         for path in cache.rglob("*.kv") if file == "kv" else [cache / file]:
-            damaged(path, *damage)
+            apply_damage(path, *damage)
         self._engine.must_answer(self._model, chat=CHAT)
         self._engine.must_answer(self._model, draft="phrases")
         self._engine.check()
@@ -322,7 +328,7 @@ class Caches:
     def _make(self, cache: Path, whole: Path) -> None:
         maker = Worker("caches", self._model, self.folder, LIMITS)
         try:
-            maker.do({"make": True})
+            maker.run_case({"make": True})
         finally:
             maker.close()
         shutil.copytree(cache, whole)
@@ -332,4 +338,4 @@ class Caches:
         self._engine.close()
 
 
-__all__ = ["Caches", "do", "recipe"]
+__all__ = ["Caches", "recipe", "run_case"]

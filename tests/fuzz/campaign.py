@@ -1,5 +1,8 @@
-"""Runs cases of all kinds and tells what came of them. A case is a recipe: plain data, the same whatever comes later of
-the generators. Cases that once broke a promise lie in found/ and are run again with the tests."""
+"""Runs cases of all kinds and summarises their outcomes.
+
+A case is a recipe: plain data that stays the same when the generators change. Cases that once broke a promise lie in
+found/ and run again with the tests.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from tests.fuzz.harness import Broken, Recipe, made
+from tests.fuzz.harness import Broken, Recipe, make_folder
 
 FOUND = Path(__file__).parent / "found"
 KINDS = {
@@ -28,8 +31,8 @@ KINDS = {
 }
 
 
-class Kind(Protocol):
-    """Makes recipes from dice, and runs them. `peak`: the most memory of any of its processes, in bytes."""
+class Fuzzer(Protocol):
+    """Fuzzer of one kind: draws recipes and runs them. `peak` is the most memory in bytes of any of its processes."""
 
     name: str
 
@@ -40,14 +43,14 @@ class Kind(Protocol):
     def recipe(dice: Random) -> dict[str, Any]: ...
 
     def run(self, recipe: Recipe) -> str:
-        """What came of it: a sentence, or nothing to say. Raises Broken."""
+        """Run a case; return the sentence that it ended with, or ''. Raises Broken."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A case that broke a promise. `case`: what `recipe_of` makes it from again."""
+class FailedCase:
+    """Case that broke a promise. `case` is its name, from which `recipe_of` makes the recipe again."""
 
     kind: str
     case: str
@@ -62,7 +65,7 @@ class Failed:
 
 @dataclass(slots=True)
 class Summary:
-    """Of the cases of one kind. `said`: how many ended with a sentence; seconds are wall time."""
+    """Summary of the cases of one kind. `said` counts those that ended with a sentence; seconds are wall time."""
 
     kind: str
     cases: int = 0
@@ -70,7 +73,7 @@ class Summary:
     slowest: float = 0.0
     slowest_case: str = ""
     peak: int = 0
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedCase] = field(default_factory=list)
 
     def __str__(self) -> str:
         return (
@@ -79,25 +82,25 @@ class Summary:
         )
 
 
-def opened(kind: str, folder: Path) -> Kind:
-    """Everything it writes lies in `folder`."""
-    found: Kind = getattr(importlib.import_module(f"tests.fuzz.{kind}"), KINDS[kind])(made(folder, kind))
+def open_fuzzer(kind: str, folder: Path) -> Fuzzer:
+    """Create the fuzzer of this kind, which writes only into `folder`."""
+    found: Fuzzer = getattr(importlib.import_module(f"tests.fuzz.{kind}"), KINDS[kind])(make_folder(folder, kind))
     return found
 
 
-def recipe_of(kind: Kind, case: str) -> dict[str, Any]:
-    """`case`: the seed, a colon and a number."""
+def recipe_of(kind: Fuzzer, case: str) -> dict[str, Any]:
+    """Return the recipe of a case, whose name is the seed, a colon and a number."""
     return kind.recipe(Random(f"{kind.name} {case}"))
 
 
-def run_cases(kind: Kind, cases: Iterable[tuple[str, Recipe]], summary: Summary) -> Iterator[Failed]:
-    """Yields each case that breaks a promise as soon as it has."""
+def run_cases(kind: Fuzzer, cases: Iterable[tuple[str, Recipe]], summary: Summary) -> Iterator[FailedCase]:
+    """Run the cases and yield each failed one when it has failed."""
     for case, recipe in cases:
         begun, failed = time.monotonic(), None
         try:
             summary.said += bool(kind.run(recipe))
         except Broken as broken:
-            failed = Failed(kind.name, case, str(broken), broken.detail, recipe)
+            failed = FailedCase(kind.name, case, str(broken), broken.detail, recipe)
             summary.failed.append(failed)
         seconds = time.monotonic() - begun
         summary.cases += 1
@@ -108,21 +111,21 @@ def run_cases(kind: Kind, cases: Iterable[tuple[str, Recipe]], summary: Summary)
             yield failed
 
 
-def numbered(kind: Kind, seed: str, first: int, last: int) -> Iterator[tuple[str, Recipe]]:
+def numbered(kind: Fuzzer, seed: str, first: int, last: int) -> Iterator[tuple[str, Recipe]]:
     for number in range(first, last):
         case = f"{seed}:{number}"
         yield case, recipe_of(kind, case)
 
 
-def kept(kind: str) -> Iterator[tuple[str, Recipe]]:
-    """The cases of found/, by the names of their files."""
+def found_cases(kind: str) -> Iterator[tuple[str, Recipe]]:
+    """Yield the cases in found/ with the names of their files."""
     for path in sorted(FOUND.glob(f"{kind}-*.json")):
         yield path.stem, json.loads(path.read_text(encoding="utf-8"))["recipe"]
 
 
-def keep(failed: Failed, folder: Path) -> Path:
-    """Write the case down, to be looked at and perhaps to be put into found/."""
+def save_case(failed: FailedCase, folder: Path) -> Path:
+    """Write the case to a file in `folder`, to be examined and perhaps moved to found/."""
     text = json.dumps({"says": failed.symptom, "case": failed.case, "recipe": failed.recipe}, indent=1) + "\n"
-    path = made(folder) / f"{failed.kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
+    path = make_folder(folder) / f"{failed.kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
     path.write_text(text, encoding="utf-8")
     return path

@@ -1,6 +1,7 @@
-"""Floods of requests to the real engine: right and wrong ones, in any order, cut, binary, with storms of Cancel.
+"""Fuzzes the real engine with requests: right and wrong ones in any order, cut, binary, with storms of Cancel.
 
-Afterwards it must answer as if nothing had been, or have ended as it was told to."""
+Afterwards the engine must answer as if nothing had happened, or have ended if it was told to.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from typing import Any
 
 from engine.protocol import VERSION, Shutdown, encode
 from models.default import default_model
-from tests.fuzz.harness import Broken, Child, Limits, Recipe, made
-from tests.fuzz.real_engine import RealEngine, decoded
+from tests.fuzz.harness import Broken, Child, Limits, Recipe, make_folder
+from tests.fuzz.real_engine import RealEngine, decode_line
 from tests.fuzz.tiny_model import tiny
-from tests.fuzz.values import NOISE, TEXTS, any_value, changed_json, edge
+from tests.fuzz.values import NOISE, TEXTS, any_value, changed_json, edge_integer
 
 LIMITS = Limits(seconds=60, memory=2 << 30)
 PATHS = (
@@ -77,7 +78,7 @@ def _raw(dice: Random) -> str:
 
 
 def any_request(dice: Random) -> dict[str, Any]:
-    """One that means something, with values that are allowed or nearly so."""
+    """Draw a meaningful request, with values that are allowed or nearly so."""
     id = dice.randrange(60)
     kind = dice.choice(("hello", "load", "load", "unload", "generate", "generate", "generate", "prepare", "prepare",
         "count",
@@ -103,8 +104,8 @@ def _load(dice: Random) -> dict[str, Any]:
         "backend": "llama",
     }
     strange = {
-        "threads": dice.choice((1, 2, 3, 512, edge(dice))), "memory_bytes": dice.choice((1 << 28, 1, 1 << 62,
-        edge(dice))),
+        "threads": dice.choice((1, 2, 3, 512, edge_integer(dice))), "memory_bytes": dice.choice((1 << 28, 1, 1 << 62,
+        edge_integer(dice))),
         "kv_type": dice.choice(("f16", "q8_0", "q4_0")), "saved_chats_bytes": dice.choice((0, 1, 1 << 30)),
         "draft_model": dice.choice(PATHS), "backend": dice.choice(("graph", "auto", "llama", "ik")),
         "kv_share": dice.choice((0, 0.5, 1)),
@@ -149,21 +150,20 @@ def _message(type: str, **fields: Any) -> dict[str, Any]:
 
 
 class Floods:
-    """Runs the cases of this kind."""
+    """Runner of the cases of requests."""
 
     name = "floods"
     recipe = staticmethod(recipe)
 
     def __init__(self, folder: Path) -> None:
         self._engine = RealEngine(folder, LIMITS)
-        self.paths = Paths(made(folder, "models"))
+        self.paths = Paths(make_folder(folder, "models"))
 
     @property
     def peak(self) -> int:
         return self._engine.peak
 
     def run(self, recipe: Recipe) -> str:
-        """Raises Broken."""
         if recipe["loaded"]:
             self._engine.must_answer(self.paths.tiny)
         child, steps = self._engine.child, recipe["steps"]
@@ -184,11 +184,11 @@ class Floods:
         return ""
 
     def _ended(self, child: Child) -> str:
-        """It must end as it should, with whole lines."""
+        """Check that the engine ends with code 0 and has written only whole lines."""
         deadline = child.deadline()
         child.send(encode(Shutdown(1)))
         while line := child.line(deadline):
-            decoded(line)
+            decode_line(line)
         code = child.wait(deadline)
         child.check()
         self._engine.kill()
@@ -205,7 +205,7 @@ def told_to_end(steps: list[list[Any]]) -> bool:
 
 
 class Paths:
-    """The files that requests name; recipes write them as words, for every folder is another one."""
+    """Files that requests name. Recipes hold placeholders for them, because their folder differs from run to run."""
 
     def __init__(self, folder: Path) -> None:
         self.tiny = folder / "tiny.gguf"
@@ -220,7 +220,7 @@ class Paths:
         }  # fmt: skip
 
     def filled(self, line: str) -> bytes:
-        """The line with paths in place of their words."""
+        """Return the line with paths in the place of placeholders."""
         for word, path in self._words.items():
             line = line.replace(f'"{word}"', json.dumps(str(path)))
         return line.encode("latin-1", "replace") + b"\n"

@@ -1,4 +1,4 @@
-"""Runs what is fuzzed in processes of their own, within limits of time and memory. Knows nothing of what they do."""
+"""Runs fuzzed programs in processes of their own, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
-LOOK_SECONDS = 0.03  # between looks at a process's memory: a page takes 0.1 µs, so at most some 100 MB are missed
+LOOK_SECONDS = 0.03  # between two checks of memory; filling a page takes 0.1 µs, so at most 100 MB go unseen
 TRACEBACK = b"Traceback (most recent call last)"
-MOST_SHOWN = 2000  # characters of what a process wrote
-ENDED = b""  # in place of a line: the process has closed its output
+MOST_SHOWN = 2000  # characters of a process's output
+ENDED = b""  # returned instead of a line when the process has closed its output
 
 
 class Broken(Exception):
-    """A promise does not hold; `str()` is the symptom in a line, `detail` what the process wrote."""
+    """Broken promise: `str()` is the symptom in one line, `detail` what the process wrote."""
 
     def __init__(self, symptom: str, detail: str = "") -> None:
         super().__init__(symptom)
@@ -34,8 +34,13 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """For one case, of a process and its children together: `seconds` of the processor's time, which is the same beside
-    other programs; `wait` in seconds of wall time, after which one that does not compute hangs; `memory` in bytes."""
+    """Limits of one case, for a process and its children together.
+
+    Attributes:
+        seconds: of processor time, which other programs do not change.
+        wait: seconds of wall time after which a process that does not compute counts as hanging.
+        memory: bytes.
+    """
 
     seconds: float = 30.0
     memory: int = 2 << 30
@@ -43,15 +48,15 @@ class Limits:
 
 
 class Deadline:
-    """Counts from now on what a process may still take."""
+    """Time that a process may still take, from now on."""
 
     def __init__(self, pid: int, limits: Limits) -> None:
         self.pid, self.limits = pid, limits
-        self._begun, self._spent = time.monotonic(), computed(pid)
+        self._begun, self._spent = time.monotonic(), cpu_seconds(pid)
 
-    def over(self) -> str:
-        """The symptom; nothing while there is time left."""
-        if computed(self.pid) - self._spent > self.limits.seconds:
+    def exceeded(self) -> str:
+        """Return the symptom if the time is over; '' while time is left."""
+        if cpu_seconds(self.pid) - self._spent > self.limits.seconds:
             return f"it computed for more than {self.limits.seconds:.0f} s"
         if time.monotonic() - self._begun > self.limits.wait:
             return f"it did not end within {self.limits.wait:.0f} s"
@@ -59,7 +64,7 @@ class Deadline:
 
 
 class Child:
-    """A running Python module with pipes; whoever waits for it is told of a hang, a signal, too much memory."""
+    """Running Python module with pipes; waiting for it raises Broken on a hang, a signal or too much memory."""
 
     def __init__(self, arguments: Sequence[str], folder: Path, limits: Limits) -> None:
         self.limits = limits
@@ -88,7 +93,7 @@ class Child:
         return self._process.poll() is None
 
     def send(self, data: bytes) -> None:
-        """A process that has ended takes nothing; who waits for its answer is told."""
+        """Write to the process; a process that has ended is noticed when its answer is awaited."""
         assert self._process.stdin
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.write(data)
@@ -100,29 +105,29 @@ class Child:
             self._process.stdin.close()
 
     def deadline(self) -> Deadline:
-        """For what is asked now."""
+        """Return the deadline of a request that is made now."""
         return Deadline(self.pid, self.limits)
 
     def line(self, deadline: Deadline) -> bytes:
-        """The next line it writes, ENDED after its last. Raises Broken."""
+        """Return the next line that it writes, ENDED after the last one. Raises Broken."""
         while (line := self._next(LOOK_SECONDS * 5)) is None:
-            if symptom := deadline.over():
+            if symptom := deadline.exceeded():
                 self.kill()
-                raise Broken(symptom, self.said())
+                raise Broken(symptom, self.new_stderr())
         return line
 
     def line_within(self, seconds: float) -> bytes | None:
-        """As `answer`; None when there is no line in so many seconds of wall time."""
+        """Return the next line, None after `seconds` of wall time without one. Raises Broken if the process ends."""
         line = self._next(seconds)
         if line == ENDED:
-            raise self.died()
+            raise self.death()
         return line
 
     def answer(self, deadline: Deadline) -> bytes:
-        """As `line`, of a process that must not end. Raises Broken."""
+        """Return the next line of a process that must not end. Raises Broken."""
         line = self.line(deadline)
         if line == ENDED:
-            raise self.died()
+            raise self.death()
         return line
 
     def _next(self, seconds: float) -> bytes | None:
@@ -135,39 +140,39 @@ class Child:
         return line
 
     def wait(self, deadline: Deadline) -> int:
-        """Its exit code. Raises Broken."""
+        """Wait for the end and return the exit code. Raises Broken."""
         while self.alive:
-            if symptom := deadline.over():
+            if symptom := deadline.exceeded():
                 self.kill()
-                raise Broken(symptom, self.said())
+                raise Broken(symptom, self.new_stderr())
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(LOOK_SECONDS * 5)
         return self._process.returncode
 
-    def died(self) -> Broken:
-        """Why there is no answer: it has closed its output."""
+    def death(self) -> Broken:
+        """Return the reason why a process has closed its output."""
         code = self.wait(self.deadline())
         why = self._over or (f"it died of signal {-code}" if code < 0 else f"it ended with code {code}")
-        return Broken(why, self.said())
+        return Broken(why, self.new_stderr())
 
     def check(self) -> None:
-        """After a case: raises Broken for a traceback, or too much memory, since the last look."""
-        said = self.said()
+        """Raise Broken for a traceback or too much memory since the last check; called after each case."""
+        said = self.new_stderr()
         if self._over:
             raise Broken(self._over, said)
         if TRACEBACK.decode() in said:
             raise Broken("a traceback", said[said.index(TRACEBACK.decode()) :][:MOST_SHOWN])
 
-    def said(self) -> str:
-        """What it wrote to stderr since the last call."""
+    def new_stderr(self) -> str:
+        """Return what it wrote to stderr since the last call."""
         end = os.fstat(self._stderr.fileno()).st_size
         said = os.pread(self._stderr.fileno(), end - self._read_to, self._read_to)
         self._read_to = end
         return said.decode("utf-8", "replace")
 
     def kill(self) -> None:
-        """It and what it started, at once."""
-        for process in tree(self.pid)[1:]:
+        """Kill the process and its children."""
+        for process in process_tree(self.pid)[1:]:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         with contextlib.suppress(OSError):
@@ -191,7 +196,7 @@ class Child:
 
     def _watch(self) -> None:
         while self.alive:
-            size = resident(self.pid)
+            size = private_bytes(self.pid)
             self.peak = max(self.peak, size)
             if size > self.limits.memory:
                 self._over = f"it took {size >> 20} MiB of memory"
@@ -199,41 +204,45 @@ class Child:
             time.sleep(LOOK_SECONDS)
 
 
-def tree(pid: int) -> list[psutil.Process]:
-    """A process and all that it started."""
+def process_tree(pid: int) -> list[psutil.Process]:
+    """Return a process and all its descendants."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         return [process, *process.children(recursive=True)]
     return []
 
 
-def resident(pid: int) -> int:
-    """Bytes of memory that a process and its children hold for themselves: mapped files, which the system can take back
-    at any moment, do not count where it tells them apart."""
+def private_bytes(pid: int) -> int:
+    """Return the bytes of private memory of a process and its children.
+
+    Mapped files, which the system can drop at any moment, do not count if the system reports them separately.
+    """
     total = 0
-    for process in tree(pid):
+    for process in process_tree(pid):
         with contextlib.suppress(psutil.Error):
             memory = process.memory_info()
             total += memory.rss - getattr(memory, "shared", 0)
     return total
 
 
-def computed(pid: int) -> float:
-    """Seconds that a process and its children have computed, those that have ended too."""
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time in seconds of a process and its children, ended ones included."""
     total = 0.0
-    for process in tree(pid):
+    for process in process_tree(pid):
         with contextlib.suppress(psutil.Error):
             total += sum(process.cpu_times()[:4])
     return total
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """No folder of the user's is read or written. Models lie in `models`, which is one of the user's model folders: in
-    another one a confined program could not read them."""
-    own = {name: str(made(folder, name)) for name in ("home", "data", "cache")}
+    """Return environment variables that keep a program away from the user's folders.
+
+    The folder `models` is added to the user's model folders, because a confined program cannot read models elsewhere.
+    """
+    own = {name: str(make_folder(folder, name)) for name in ("home", "data", "cache")}
     listed = folder / "data" / "model-folders.json"
     if not listed.exists():
-        listed.write_text(json.dumps([str(made(folder, "models"))]), encoding="utf-8")
+        listed.write_text(json.dumps([str(make_folder(folder, "models"))]), encoding="utf-8")
     return os.environ | {
         "HOME": own["home"],
         "CHICKADEE_DATA_DIR": own["data"],
@@ -247,8 +256,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """A command that has ended. `peak`: bytes."""
+class CommandResult:
+    """Result of a command that has ended; `peak` in bytes."""
 
     code: int
     stdout: bytes
@@ -256,9 +265,11 @@ class Ran:
     peak: int
 
 
-def run(arguments: Sequence[str], folder: Path, limits: Limits) -> Ran:
-    """`python -m` these arguments, to the end. Raises Broken for a hang, a signal, a traceback, too much memory, or
-    a failure without a sentence."""
+def run_module(arguments: Sequence[str], folder: Path, limits: Limits) -> CommandResult:
+    """Run `python -m` with these arguments to its end.
+
+    Raises Broken for a hang, a signal, a traceback, too much memory, or a failure without a sentence.
+    """
     child = Child(arguments, folder, limits)
     try:
         child.close_input()
@@ -266,21 +277,21 @@ def run(arguments: Sequence[str], folder: Path, limits: Limits) -> Ran:
         while line := child.line(deadline):
             lines.append(line)
         code = child.wait(deadline)
-        stderr = child.said()
+        stderr = child.new_stderr()
         child._read_to = 0
         child.check()
         if code < 0:
             raise Broken(f"it died of signal {-code}", stderr)
         if code and not (stderr.strip() or lines):
             raise Broken(f"it ended with code {code} without a sentence", stderr)
-        return Ran(code, b"".join(lines), stderr, child.peak)
+        return CommandResult(code, b"".join(lines), stderr, child.peak)
     finally:
         child.kill()
         child.close()
 
 
-def made(folder: Path, *parts: str) -> Path:
-    """A folder that is there."""
+def make_folder(folder: Path, *parts: str) -> Path:
+    """Create the folder if it is missing, and return it."""
     path = folder.joinpath(*parts)
     path.mkdir(parents=True, exist_ok=True)
     return path

@@ -1,6 +1,7 @@
-"""GGUF files with a header that is wrong somewhere: every field at its borders, counts, lengths, types, cuts, holes.
+"""Fuzzes headers of GGUF files: every field at its limits, counts, lengths, types, cuts, holes.
 
-Each goes through the reading of headers, the planner's process and the real engine, some through the commands."""
+Each file goes through the header's reader, the planner's process and the real engine, some through the commands.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ import msgspec
 
 from common.planning import Ask, Verdict
 from engine.protocol import Failed, Loaded
-from tests.fuzz.harness import Broken, Child, Limits, Recipe, made, run
+from tests.fuzz.harness import Broken, Child, Limits, Recipe, make_folder, run_module
 from tests.fuzz.real_engine import RealEngine
 from tests.fuzz.tiny_model import SCALARS, Entry, Model, array, scalar, text, tiny
-from tests.fuzz.values import FLOATS, NOISE, TEXTS, edge
+from tests.fuzz.values import FLOATS, NOISE, TEXTS, edge_integer
 from tests.fuzz.worker import Worker
 
 ARCHITECTURES = sorted(gguf.MODEL_ARCH_NAMES.values())
@@ -72,12 +73,12 @@ NAMES = ("m.gguf", "m.gguf", "m.gguf", "m.gguf", "m-00001-of-00002.gguf", "m-000
          "m-00000-of-00000.gguf", "m\udcff.gguf", "日本 🐦.gguf", "-m.gguf", "a'b\"c$(x).gguf", "n" * 250 + ".gguf",
          "new\nline.gguf")  # fmt: skip
 LIMITS = Limits(seconds=20, memory=1 << 30)
-COMMANDS = 0.02  # of the files go through the terminal's commands too: each takes a second or two
+COMMANDS = 0.02  # share of files that also go through the commands, which take a second or two
 
 
 def recipe(dice: Random) -> dict[str, Any]:
     architecture = dice.choice((*OFTEN, dice.choice(ARCHITECTURES))) if dice.random() < 0.25 else "llama"
-    edits = [edit(dice, architecture) for _ in range(dice.choice((1, 1, 1, 1, 2, 3, 6)))]
+    edits = [draw_edit(dice, architecture) for _ in range(dice.choice((1, 1, 1, 1, 2, 3, 6)))]
     return {
         "architecture": architecture,
         "name": dice.choice(NAMES),
@@ -88,24 +89,24 @@ def recipe(dice: Random) -> dict[str, Any]:
     }
 
 
-def edit(dice: Random, architecture: str) -> list[Any]:
-    """One thing that is wrong, for `done`."""
+def draw_edit(dice: Random, architecture: str) -> list[Any]:
+    """Draw one edit that makes the header wrong, which `apply_edit` applies."""
     key = f"{architecture}.{dice.choice(FIELDS)}" if dice.random() < 0.6 else dice.choice(GENERAL)
     names = [tensor.name.decode() for tensor in tiny().tensors]
     kinds: dict[str, tuple[float, Any]] = {
         "number": (8, lambda: [key, dice.choice(("u32", "u32", "u32", *SCALARS)), number(dice)]),
-        "text": (3, lambda: [key, dice.choice((*WORDS, *TEXTS)), dice.choice((None, None, None, edge(dice)))]),
-        "array": (3, lambda: [key, *numbers(dice), dice.choice((None, None, edge(dice)))]),
+        "text": (3, lambda: [key, dice.choice((*WORDS, *TEXTS)), dice.choice((None, None, None, edge_integer(dice)))]),
+        "array": (3, lambda: [key, *numbers(dice), dice.choice((None, None, edge_integer(dice)))]),
         "remove": (2, lambda: [dice.choice(known(architecture))]),
         "repeat": (1, lambda: [dice.choice(known(architecture))]),
-        "type": (1, lambda: [dice.choice(known(architecture)), dice.choice((*range(14), edge(dice)))]),
-        "length": (1, lambda: [dice.choice(("tokens", "token_type", "merges")), edge(dice)]),
+        "type": (1, lambda: [dice.choice(known(architecture)), dice.choice((*range(14), edge_integer(dice)))]),
+        "length": (1, lambda: [dice.choice(("tokens", "token_type", "merges")), edge_integer(dice)]),
         "tensor": (3, lambda: [dice.choice(names), dice.choice(("type", "offset", "n_dims", "dim", "name")),
-        edge(dice)]),
-        "dims": (1, lambda: [dice.choice(names), [edge(dice) for _ in range(dice.randint(0, 6))]]),
+        edge_integer(dice)]),
+        "dims": (1, lambda: [dice.choice(names), [edge_integer(dice) for _ in range(dice.randint(0, 6))]]),
         "no tensor": (1, lambda: [dice.choice(names)]),
         "tensor again": (1, lambda: [dice.choice(names)]),
-        "count": (1, lambda: [dice.choice(("n_keys", "n_tensors", "version")), edge(dice)]),
+        "count": (1, lambda: [dice.choice(("n_keys", "n_tensors", "version")), edge_integer(dice)]),
         "token": (1, lambda: [dice.randrange(1500), dice.choice(TEXTS)[:2000]]),
         "cut": (2, lambda: [dice.choice((dice.random(), dice.random() ** 3, 0.0, 0.999999))]),
         "noise": (2, lambda: [dice.choice((dice.random(), dice.random() ** 4)), dice.choice(NOISE).decode("latin-1")]),
@@ -116,7 +117,7 @@ def edit(dice: Random, architecture: str) -> list[Any]:
 
 
 def number(dice: Random) -> float:
-    return dice.choice(FLOATS) if dice.random() < 0.15 else edge(dice)
+    return dice.choice(FLOATS) if dice.random() < 0.15 else edge_integer(dice)
 
 
 def numbers(dice: Random) -> tuple[str, list[Any]]:
@@ -131,15 +132,15 @@ def known(architecture: str) -> list[str]:
 
 
 def of_architecture(model: Model, architecture: str) -> Model:
-    """The same with the keys of another architecture; its tensors stay."""
+    """Return the model with the keys of another architecture; its tensors stay."""
     entries = (replace(e, key=e.key.replace(b"llama.", architecture.encode() + b".", 1)) for e in model.entries)
     return replace(model, entries=tuple(entries)).with_value(
         "general.architecture", text("general.architecture", architecture)
     )
 
 
-def done(model: Model, kind: str, *what: Any) -> Model:
-    """The model with one more thing wrong; what is done to the bytes as they lie in the file, does `written`."""
+def apply_edit(model: Model, kind: str, *what: Any) -> Model:
+    """Return the model after one edit; edits of the file's bytes are applied by `write_file`."""
     if kind == "number":
         return model.with_value(what[0], scalar(*what))
     if kind == "text":
@@ -182,7 +183,7 @@ def _token(model: Model, number: int, token: str) -> Model:
     from tests.fuzz.tiny_model import strings_of
 
     entry = next((entry for entry in model.entries if entry.key == b"tokenizer.ggml.tokens"), None)
-    if entry is None or len(entry.value) < 1000:  # another edit has replaced it
+    if entry is None or len(entry.value) < 1000:  # an earlier edit has replaced it
         return model
     texts = [each.decode(errors="replace") for each in strings_of(entry)]
     if not texts:
@@ -209,12 +210,12 @@ def _tensors(model: Model, kind: str, name: str, *what: Any) -> Iterator[Any]:
                 yield replace(tensor, **{field: value})
 
 
-def written(recipe: Recipe, folder: Path) -> Path:
-    """The file. Old ones of its folder are deleted."""
+def write_file(recipe: Recipe, folder: Path) -> Path:
+    """Write the recipe's file and return its path; older files in the folder are deleted."""
     edits: Any = recipe["edits"]
     model = of_architecture(tiny(), str(recipe["architecture"]))
     for one in edits:
-        model = done(model, *one)
+        model = apply_edit(model, *one)
     raw, size, spread = bytearray(model.raw()), 0, 0.0
     for kind, *what in edits:
         if kind == "cut":
@@ -227,7 +228,7 @@ def written(recipe: Recipe, folder: Path) -> Path:
     for old in folder.iterdir():
         old.unlink()
     path = folder / str(recipe["name"])
-    with path.open("wb") as file:  # with a hole nothing of it is on the disk
+    with path.open("wb") as file:  # a hole takes no room on the disk
         at = int(spread * len(raw))
         file.write(raw[:at])
         if size:
@@ -236,20 +237,20 @@ def written(recipe: Recipe, folder: Path) -> Path:
     return path
 
 
-def do(recipe: Recipe, folder: Path) -> str:
-    """In the worker: read the header in all the ways in which the programs do."""
+def run_case(recipe: Recipe, folder: Path) -> str:
+    """Read the header in all ways in which the programs do. Runs in the worker."""
     from common.failures import Failure
-    from models.collection import describe
+    from models.collection import describe_model
     from models.fact_cache import FactCache
     from models.facts import facts_of
     from models.header import read_header
-    from models.places import gguf_files
+    from models.locations import gguf_files
 
     path = folder / str(recipe["name"])
     found = list(gguf_files(folder))
     cache = FactCache()
     for file in found:
-        describe(file, cache)
+        describe_model(file, cache)
     FactCache()
     try:
         return str(facts_of([read_header(path)]).kind)
@@ -258,7 +259,7 @@ def do(recipe: Recipe, folder: Path) -> str:
 
 
 def sentence(failure: Exception) -> str:
-    """What the user reads. Raises AssertionError for no sentence of ours."""
+    """Return what the user reads. Raises AssertionError if it is no sentence of ours."""
     said = str(failure)
     assert said.strip(), "an empty sentence"
     assert "Traceback" not in said, said
@@ -266,15 +267,15 @@ def sentence(failure: Exception) -> str:
 
 
 class Headers:
-    """Runs the cases of this kind."""
+    """Runner of the cases of headers."""
 
     name = "headers"
     recipe = staticmethod(recipe)
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.models = folder, made(folder, "models")
+        self.folder, self.models = folder, make_folder(folder, "models")
         self._worker = Worker("headers", self.models, folder, LIMITS)
-        self._engines = {library: RealEngine(folder, LIMITS) for library in ("llama", "ik")}  # a process holds one
+        self._engines = {library: RealEngine(folder, LIMITS) for library in ("llama", "ik")}  # one per process
         self._planner: Child | None = None
 
     @property
@@ -283,9 +284,8 @@ class Headers:
         return max(*peaks, self._planner.peak if self._planner else 0)
 
     def run(self, recipe: Recipe) -> str:
-        """What came of it. Raises Broken."""
-        path = written(recipe, self.models)
-        said = self._worker.do(recipe)
+        path = write_file(recipe, self.models)
+        said = self._worker.run_case(recipe)
         planned = self._plan(path, recipe)
         loaded = self._load(path, recipe)
         if recipe["commands"]:
@@ -298,7 +298,7 @@ class Headers:
         backend: Any = recipe["backend"] if recipe["backend"] != "ik" else "llama"
         try:
             ask = msgspec.json.encode(Ask(id=1, path=os.fsdecode(os.fsencode(path)), backend=backend))
-        except UnicodeEncodeError:  # a name that JSON cannot hold: who asks is told so by its own program
+        except UnicodeEncodeError:  # JSON cannot hold this name; the asking program refuses it itself
             return ""
         self._planner.send(ask + b"\n")
         verdict = msgspec.json.decode(self._planner.answer(self._planner.deadline()), type=Verdict)
@@ -318,8 +318,8 @@ class Headers:
 
     def _commands(self, path: Path) -> None:
         for command in (("engine", "plan"), ("models", "info"), ("models", "add")):
-            run([*command, "--json", "--", str(path)], self.folder, LIMITS)
-        run(["models", "list", "--json", "--no-plan"], self.folder, LIMITS)
+            run_module([*command, "--json", "--", str(path)], self.folder, LIMITS)
+        run_module(["models", "list", "--json", "--no-plan"], self.folder, LIMITS)
 
     def close(self) -> None:
         self._worker.close()
@@ -329,4 +329,4 @@ class Headers:
             self._planner.close()
 
 
-__all__ = ["Broken", "Headers", "do", "recipe"]
+__all__ = ["Broken", "Headers", "recipe", "run_case"]

@@ -1,6 +1,7 @@
-"""Files with chats that are imported: our own JSON and ChatGPT's export, changed in their values, bytes and packing.
+"""Fuzzes imported chats: our own JSON and ChatGPT's export, with changed values, bytes and compression.
 
-They are taken in, or a sentence says why not and the store is as it was."""
+They are imported, or a sentence says why not and the store is unchanged.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.fuzz.harness import Broken, Limits, Recipe, made
-from tests.fuzz.values import byte_edits, changed_json, edited
+from tests.fuzz.harness import Broken, Limits, Recipe, make_folder
+from tests.fuzz.values import apply_byte_edits, byte_edits, changed_json
 from tests.fuzz.worker import Worker
 
 LIMITS = Limits(seconds=30, memory=1 << 30)
@@ -91,14 +92,14 @@ def recipe(dice: Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def written(recipe: Recipe, folder: Path) -> Path:
-    """The file to be imported."""
+def write_file(recipe: Recipe, folder: Path) -> Path:
+    """Write the file to import and return its path."""
     edits: Any = recipe["edits"]
     raw = str(recipe["text"]).encode() if recipe["text"] else json.dumps(recipe["value"]).encode()
-    raw = edited(raw, edits)
+    raw = apply_byte_edits(raw, edits)
     if recipe["zip"]:
         again: Any = recipe["zip_edits"]
-        raw = edited(_bomb() if recipe["zip"] == "bomb" else _packed(raw, str(recipe["zip"])), again)
+        raw = apply_byte_edits(_bomb() if recipe["zip"] == "bomb" else _packed(raw, str(recipe["zip"])), again)
     path = folder / str(recipe["name"])
     path.write_bytes(raw)
     return path
@@ -117,26 +118,26 @@ def _packed(raw: bytes, how: str) -> bytes:
 
 @functools.cache
 def _bomb() -> bytes:
-    """A small file that becomes a large one."""
+    """Return a small archive that decompresses to 90 MiB."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("conversations.json", b"[" + b" " * (90 << 20) + b"]")
     return buffer.getvalue()
 
 
-def do(recipe: Recipe, folder: Path) -> str:
-    """In the worker: import into a store that holds a few chats. Raises Broken."""
+def run_case(recipe: Recipe, folder: Path) -> str:
+    """Import into a store that holds a few chats. Runs in the worker. Raises Broken."""
     from app.store.chat_store import ChatStore
-    from app.store.exchange import Progress, export_json, import_chats
+    from app.store.exchange import JsonExporter, TransferProgress, import_chats
     from app.store.formats import markdown_of
     from common.failures import Failure
 
     path = folder / "library.sqlite3"
     store = ChatStore(path)
     before = _everything(store)
-    file = written(recipe, made(folder, "file"))
+    file = write_file(recipe, make_folder(folder, "file"))
     try:
-        import_chats(file, path, Progress())
+        import_chats(file, path, TransferProgress())
     except Failure as failure:
         if _everything(store) != before:
             raise Broken("a failed import has changed the store", str(failure)) from failure
@@ -144,8 +145,8 @@ def do(recipe: Recipe, folder: Path) -> str:
     else:
         for chat in store.chats():
             markdown_of(chat, store.messages(chat))
-        export_json(path, None, folder / "again.json", Progress())
-        import_chats(folder / "again.json", path, Progress())
+        JsonExporter().export(path, None, folder / "again.json", TransferProgress())
+        import_chats(folder / "again.json", path, TransferProgress())
         return ""
     finally:
         store.close()
@@ -160,21 +161,20 @@ def _everything(store: Any) -> list[Any]:
 
 
 class Imports:
-    """Runs the cases of this kind."""
+    """Runner of the cases of imported chats."""
 
     name = "imports"
     recipe = staticmethod(recipe)
 
     def __init__(self, folder: Path) -> None:
-        self._worker = Worker("imports", made(folder, "store"), folder, LIMITS)
+        self._worker = Worker("imports", make_folder(folder, "store"), folder, LIMITS)
 
     @property
     def peak(self) -> int:
         return self._worker.peak
 
     def run(self, recipe: Recipe) -> str:
-        """Raises Broken."""
-        return self._worker.do(recipe)
+        return self._worker.run_case(recipe)
 
     def close(self) -> None:
         self._worker.close()

@@ -1,5 +1,4 @@
-"""Engines that are killed at any moment of their work, and started again: saved chats are whole or gone, and the next
-answer comes."""
+"""Kills engines at random moments and starts them again: saved chats are whole or gone, and the next answer comes."""
 
 from __future__ import annotations
 
@@ -13,29 +12,29 @@ from typing import Any
 from engine.protocol import Finished, Load, Loaded, encode
 from models.default import default_model
 from tests.fuzz.floods import Paths, any_request
-from tests.fuzz.harness import Broken, Limits, Recipe, made
+from tests.fuzz.harness import Broken, Limits, Recipe, make_folder
 from tests.fuzz.real_engine import RealEngine
-from tests.fuzz.values import byte_edits, edited
+from tests.fuzz.values import apply_byte_edits, byte_edits
 
 LIMITS = Limits(seconds=60, memory=2 << 30)
 CHATS = ("a" * 32, "b" * 32)
-LONG_CHAT = "word " * 300  # so long that it is worth saving with the default model
-EVENT_SECONDS = 2.0  # of wall time to wait for an event
-SAVES_AFTER = 1.2  # seconds of rest, in which an engine begins to save
+LONG_CHAT = "word " * 300  # long enough to be saved with the default model
+EVENT_SECONDS = 2.0  # wall time to wait for an event
+SAVES_AFTER = 1.2  # idle seconds after which an engine begins to save
 
 
 def recipe(dice: Random) -> dict[str, Any]:
-    """`real`: with the default model, whose chats are saved; else with the tiny one, where all is quick."""
+    """Draw a recipe; `real` runs the default model, whose chats are saved, otherwise the quick tiny one runs."""
     real = dice.random() < 0.25
     return {"real": real, "lives": [_life(dice, real) for _ in range(2 if real else 4)]}
 
 
 def _life(dice: Random, real: bool) -> dict[str, Any]:
-    """What is asked, and when it is killed: after `events` lines and `ms` more. Then bytes of its files change."""
-    asked = {"v": 1, "type": "generate", "id": 50, "chat": dice.choice(CHATS), "max_tokens": dice.choice((1, 20)),
+    """Draw requests, the moment of the kill (`ms` after `events` lines), and edits of the files left behind."""
+    generate = {"v": 1, "type": "generate", "id": 50, "chat": dice.choice(CHATS), "max_tokens": dice.choice((1, 20)),
              "messages": [{"role": "user", "content": LONG_CHAT if real else "Hello."}]}  # fmt: skip
     return {
-        "requests": [asked, *(any_request(dice) for _ in range(dice.choice((0, 0, 2))) if not real)],
+        "requests": [generate, *(any_request(dice) for _ in range(dice.choice((0, 0, 2))) if not real)],
         "events": dice.choice((0, 1, 2, 5, 20)),
         "ms": dice.choice(
             (0, 1, 5, 20, 100, 500, round(1000 * SAVES_AFTER), dice.randrange(1000, 2500) if real else 0)
@@ -45,14 +44,14 @@ def _life(dice: Random, real: bool) -> dict[str, Any]:
 
 
 class Kills:
-    """Runs the cases of this kind: each begins with an empty cache."""
+    """Runner of the cases of kills; each begins with an empty cache."""
 
     name = "kills"
     recipe = staticmethod(recipe)
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._paths = Paths(made(folder, "models"))
+        self._paths = Paths(make_folder(folder, "models"))
         self._engine = RealEngine(folder, LIMITS)
 
     @property
@@ -60,13 +59,12 @@ class Kills:
         return self._engine.peak
 
     def run(self, recipe: Recipe) -> str:
-        """Raises Broken."""
         shutil.rmtree(self.folder / "cache", ignore_errors=True)
         model = default_model() if recipe["real"] else self._paths.tiny
         lives: Any = recipe["lives"]
         for life in lives:
             self._live(life, model)
-            damage(self.folder / "cache", life["damage"])
+            damage_files(self.folder / "cache", life["damage"])
         for chat in CHATS:
             self._next_answer(model, chat)
         self._engine.close()
@@ -97,11 +95,11 @@ class Kills:
         self._engine.close()
 
 
-def damage(folder: Path, edits: list[list[Any]]) -> None:
-    """Change every file that an engine has left there."""
+def damage_files(folder: Path, edits: list[list[Any]]) -> None:
+    """Change every file that an engine has left in the folder."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and edits and path.suffix in (".json", ".kv", ".npz"):
-            path.write_bytes(edited(path.read_bytes(), edits))
+            path.write_bytes(apply_byte_edits(path.read_bytes(), edits))
 
 
 __all__ = ["Kills", "recipe"]

@@ -1,4 +1,4 @@
-"""The real engine process, asked by its protocol, as one that must never die of what it is asked."""
+"""Real engine process, used through its protocol, which no request may kill."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from engine.protocol import (
 from engine.protocol.lines import ProtocolError
 from tests.fuzz.harness import Broken, Child, Deadline, Limits
 
-CANCEL_SECONDS = 10.0  # of the processor's time, in which whatever was stopped must have ended
+CANCEL_SECONDS = 10.0  # processor time within which a cancelled request must end
 SHORT = Sampling(temperature=0, repeat_penalty=1)
 
 
 class RealEngine:
-    """Started when it is needed, and anew after it has broken a promise."""
+    """Engine that is started when needed, and again after it has broken a promise."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
         self._peak = 0
         self._child: Child | None = None
-        self._id = 1_000_000  # above those that the fuzzers choose
+        self._id = 1_000_000  # above the ids that the fuzzers choose
 
     @property
     def child(self) -> Child:
@@ -48,7 +48,7 @@ class RealEngine:
 
     @property
     def peak(self) -> int:
-        """Bytes of memory, of all processes that there were."""
+        """Bytes of memory of the largest process so far."""
         return max(self._peak, self._child.peak if self._child else 0)
 
     def next_id(self) -> int:
@@ -56,29 +56,31 @@ class RealEngine:
         return self._id
 
     def ask(self, request: Request, cancel_after: float | None = None) -> Event:
-        """The event that ends the request. Raises Broken when there is none, or it says that the engine has a bug.
+        """Send a request and return the event that ends it, cancelling it after `cancel_after` seconds of wall time.
 
-        `cancel_after`: seconds of wall time; what is cancelled must end soon."""
+        Raises Broken if there is no such event, if it reports a bug of the engine, or if a cancelled request does not
+        end soon.
+        """
         child, deadline = self.child, self.child.deadline()
         child.send(encode(request))
         if cancel_after is not None:
             until = time.monotonic() + cancel_after
             while (left := until - time.monotonic()) > 0:
                 line = child.line_within(left)
-                if line and (event := self._ended(decoded(line), request.id)):
+                if line and (event := self._ended(decode_line(line), request.id)):
                     return event
             child.send(encode(Cancel(self.next_id(), request.id)))
             deadline = Deadline(child.pid, replace(self.limits, seconds=min(CANCEL_SECONDS, self.limits.seconds)))
-        while (event := self._ended(decoded(child.answer(deadline)), request.id)) is None:
+        while (event := self._ended(decode_line(child.answer(deadline)), request.id)) is None:
             pass
         return event
 
     def _ended(self, event: Event, id: int) -> Event | None:
-        """The event if it is the request's last one."""
+        """Return the event if it ends the request, else None. Raises Broken if it reports a bug."""
         if not isinstance(event, ENDS) or event.id != id:
             return None
         if isinstance(event, Failed) and event.code == "internal":
-            raise Broken("the engine says that it has a bug", f"{event.detail}\n{self.child.said()}")
+            raise Broken("the engine says that it has a bug", f"{event.detail}\n{self.child.new_stderr()}")
         return event
 
     def load(self, path: Path, **options: Any) -> Event:
@@ -90,14 +92,14 @@ class RealEngine:
         return self.ask(Generate(self.next_id(), messages, SHORT, tokens, **more))
 
     def check(self) -> None:
-        """After a case."""
+        """Raise Broken for a traceback or too much memory; called after each case."""
         if self._child is not None:
             self._child.check()
 
     def must_answer(self, path: Path, **more: Any) -> None:
-        """Whatever was before: a good model loads and answers. Raises Broken."""
+        """Check that a good model loads and answers, whatever happened before. Raises Broken."""
         loaded = self.load(path)
-        if isinstance(loaded, Restart):  # it holds the other library, which is no fault
+        if isinstance(loaded, Restart):  # the process holds the other library: no fault
             self.close()
             loaded = self.load(path)
         if not isinstance(loaded, Loaded):
@@ -116,8 +118,8 @@ class RealEngine:
             self._peak, self._child = self.peak, None
 
 
-def decoded(line: bytes) -> Event:
-    """Raises Broken for what is no message of the engine's."""
+def decode_line(line: bytes) -> Event:
+    """Decode a line. Raises Broken if it is no event of the engine's."""
     try:
         return decode_event(line)
     except ProtocolError as error:

@@ -1,6 +1,7 @@
-"""The file with the user's chats, damaged: flipped, torn, cut, emptied, another file's log or another file altogether.
+"""Fuzzes the file with the user's chats: flipped, torn, cut, emptied, another file's log or another file altogether.
 
-It opens, or a sentence says why not; and whatever of the user's words was on the disk before is on it afterwards."""
+It opens, or a sentence says why not; all words of the user's that were on the disk before are still there afterwards.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.fuzz.harness import Broken, Limits, Recipe, made
-from tests.fuzz.values import byte_edits, edited
+from tests.fuzz.harness import Broken, Limits, Recipe, make_folder
+from tests.fuzz.values import apply_byte_edits, byte_edits
 from tests.fuzz.worker import Worker
 
 LIMITS = Limits(seconds=30, memory=1 << 30)
@@ -44,7 +45,7 @@ SQL = (
 
 
 def recipe(dice: Random) -> dict[str, Any]:
-    """`closed`: nothing is left in the log file; else the program was killed with its last words there."""
+    """Draw a recipe; with `closed` the log file is empty, otherwise a killed program has left its last words there."""
     kinds = (
         "bytes",
         "bytes",
@@ -82,8 +83,8 @@ def _damage(dice: Random, kind: str) -> list[Any]:
     return [kind, what]
 
 
-def do(recipe: Recipe, folder: Path) -> str:
-    """In the worker: damage a store and open it twice. Raises Broken."""
+def run_case(recipe: Recipe, folder: Path) -> str:
+    """Damage a store and open it twice. Runs in the worker. Raises Broken."""
     from app.store.recovery import open_store
     from common.failures import Failure
 
@@ -110,9 +111,9 @@ def do(recipe: Recipe, folder: Path) -> str:
 
 
 def _use(store: Any) -> None:
-    """As a window does. What is found damaged on the way is told by a sentence."""
-    from app.store.search import Search
-    from app.store.upkeep import keep_up
+    """Use the store as a window does; sentences about damage on the way are accepted."""
+    from app.store.message_search import Search
+    from app.store.upkeep import run_upkeep
     from common.failures import Failure
 
     with contextlib.suppress(Failure):
@@ -123,7 +124,7 @@ def _use(store: Any) -> None:
         store.folders,
         store.recent_models,
         lambda: search.search("mark"),
-        lambda: keep_up(store.path),
+        lambda: run_upkeep(store.path),
         store.close,
     ):
         with contextlib.suppress(Failure):
@@ -138,13 +139,13 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def _words(folder: Path) -> set[str]:
-    """The marks of messages that can be found in the files, whatever else of these is damaged."""
+    """Return the marks of messages that can be found in the files, however damaged these are."""
     whole = b"\0".join(_files(folder).values())
     return {mark for mark in MARKS if mark.encode() in whole}
 
 
 def _check_kept(path: Path, before: dict[str, bytes], words: set[str]) -> None:
-    """Raises Broken if something of the user's is on the disk no more."""
+    """Raise Broken if something of the user's is no longer on the disk."""
     after = _files(path.parent)
     lost = words - _words(path.parent)
     if lost:
@@ -164,7 +165,7 @@ def _do_damage(path: Path, kind: str, what: Any) -> None:
         return
     raw = path.read_bytes() if path.is_file() else b""
     if kind == "bytes":
-        path.is_file() and path.write_bytes(edited(raw, what))
+        path.is_file() and path.write_bytes(apply_byte_edits(raw, what))
     elif kind == "pages" and len(raw) > 8192:
         path.write_bytes(_torn(raw, *what))
     elif kind == "header" and raw:
@@ -192,7 +193,7 @@ def _torn(raw: bytes, how: str, one: float, other: float) -> bytes:
 
 
 def _replace(path: Path, what: str) -> None:
-    if path.is_dir():  # damaged so before
+    if path.is_dir():  # an earlier damage has made it a folder
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
     if what == "folder":
@@ -215,20 +216,23 @@ def _replace_log(path: Path, wal: Path, how: str, *what: Any) -> None:
         other = _bases(path.parent.parent) / "other" / "library.sqlite3-wal"
         wal.write_bytes(other.read_bytes())
     elif how == "edited":
-        wal.write_bytes(edited(wal.read_bytes() if wal.exists() else b"", *what))
+        wal.write_bytes(apply_byte_edits(wal.read_bytes() if wal.exists() else b"", *what))
     elif how == "only":
-        if path.is_file():  # else another damage has made a folder of it
+        if path.is_file():  # unless an earlier damage has made it a folder
             path.unlink()
     else:
         wal.write_bytes(b"" if how == "empty" else b"This is no log. " * 600)
 
 
 def _bases(home: Path) -> Path:
-    """Stores to damage: closed orderly, left by a killed program, and another one; made once."""
+    """Return the folder of the stores to damage, making them once.
+
+    One was closed, one was left by a killed program, and one is unrelated.
+    """
     bases = home / "bases"
     if not bases.exists():
         for name, words in (("open", "mark"), ("other", "other")):
-            _fill(made(bases, "making") / "library.sqlite3", words, bases / name)
+            _fill(make_folder(bases, "making") / "library.sqlite3", words, bases / name)
             if name == "open":
                 shutil.copytree(bases / "making", bases / "closed")
             shutil.rmtree(bases / "making")
@@ -236,7 +240,7 @@ def _bases(home: Path) -> Path:
 
 
 def _fill(path: Path, word: str, left: Path) -> None:
-    """A store at `path`, closed at the end, and a copy in `left` from before that."""
+    """Make a store at `path`, copy it to `left` while it is open, and close it."""
     from app.attachments.attachment import Attachment
     from app.store.chat import Chat, ChatMessage, Folder
     from app.store.recovery import open_store
@@ -261,7 +265,7 @@ def _fill(path: Path, word: str, left: Path) -> None:
 
 
 class Stores:
-    """Runs the cases of this kind."""
+    """Runner of the cases of the chat store."""
 
     name = "stores"
     recipe = staticmethod(recipe)
@@ -274,11 +278,10 @@ class Stores:
         return self._worker.peak
 
     def run(self, recipe: Recipe) -> str:
-        """Raises Broken."""
-        return self._worker.do(recipe)
+        return self._worker.run_case(recipe)
 
     def close(self) -> None:
         self._worker.close()
 
 
-__all__ = ["Stores", "do", "recipe"]
+__all__ = ["Stores", "recipe", "run_case"]

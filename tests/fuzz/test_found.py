@@ -1,4 +1,4 @@
-"""Every case that once broke a promise, and that the harness sees a promise broken."""
+"""Tests of every case that once broke a promise, and tests that the harness notices a broken promise."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.campaign import KINDS, Summary, kept, opened, run_cases
-from tests.fuzz.harness import Broken, Child, Limits, run
+from tests.fuzz.campaign import KINDS, Summary, found_cases, open_fuzzer, run_cases
+from tests.fuzz.harness import Broken, Child, Limits, run_module
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "name",
     [
-        # Templates without end take all the time that they are given.
+        # Endless templates use up their whole time limit.
         pytest.param(name, marks=pytest.mark.slow) if name == "templates" else name
         for name in KINDS
-        if list(kept(name))
+        if list(found_cases(name))
     ],
 )
 def test_what_once_failed_ends_well(name: str, tmp_path: Path) -> None:
-    kind = opened(name, tmp_path)
+    kind = open_fuzzer(name, tmp_path)
     try:
-        failed = list(run_cases(kind, kept(name), Summary(name)))
+        failed = list(run_cases(kind, found_cases(name), Summary(name)))
     finally:
         kind.close()
     assert not failed, "\n".join(map(str, failed))
@@ -43,11 +43,11 @@ BAD = {
 def test_the_harness_sees_it(symptom: str, tmp_path: Path) -> None:
     program, limits = BAD[symptom]
     with pytest.raises(Broken, match=symptom):
-        run(["timeit", "-n1", "-r1", program], tmp_path, limits)
+        run_module(["timeit", "-n1", "-r1", program], tmp_path, limits)
 
 
 def test_a_good_end_is_none(tmp_path: Path) -> None:
-    ran = run(["timeit", "-n1", "-r1", "pass"], tmp_path, Limits())
+    ran = run_module(["timeit", "-n1", "-r1", "pass"], tmp_path, Limits())
     assert ran.code == 0
     assert b"loop" in ran.stdout
 

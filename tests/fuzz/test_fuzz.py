@@ -1,4 +1,4 @@
-"""Some cases of each kind, always the same ones: a minute on a quiet machine. `make fuzz` runs others, and more."""
+"""Tests some cases of each kind, always the same: a minute on a quiet machine. `make fuzz` runs others, and more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.campaign import KINDS, Summary, numbered, opened, run_cases
+from tests.fuzz.campaign import KINDS, Summary, numbered, open_fuzzer, run_cases
 
 SEED = "chickadee"
 CASES = {
@@ -19,7 +19,7 @@ CASES = {
     "attachments": 8,
     "imports": 40,
 }
-TIMES = 5  # so many in `make test-slow`
+TIMES = 5  # times as many cases in `make test-slow`
 
 
 @pytest.mark.long
@@ -27,7 +27,7 @@ TIMES = 5  # so many in `make test-slow`
 @pytest.mark.parametrize("times", [1, pytest.param(TIMES, marks=pytest.mark.slow)], ids=["some", "more"])
 @pytest.mark.parametrize("name", KINDS)
 def test_whatever_comes_ends_well(name: str, times: int, tmp_path: Path) -> None:
-    kind = opened(name, tmp_path)
+    kind = open_fuzzer(name, tmp_path)
     try:
         failed = list(run_cases(kind, numbered(kind, SEED, 0, times * CASES[name]), Summary(name)))
     finally:
@@ -37,7 +37,7 @@ def test_whatever_comes_ends_well(name: str, times: int, tmp_path: Path) -> None
 
 def test_a_seed_makes_the_same_cases_again(tmp_path: Path) -> None:
     for name in KINDS:
-        kind = opened(name, tmp_path)
+        kind = open_fuzzer(name, tmp_path)
         try:
             once, again, other = (list(numbered(kind, seed, 0, 5)) for seed in ("one", "one", "two"))
         finally:

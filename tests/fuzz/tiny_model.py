@@ -1,5 +1,8 @@
-"""A small model file that the engine really loads, in parts that can be changed: the default model's vocabulary, random
-weights. Format: ggml's docs/gguf.md; written by hand because what is to be written is often against the format."""
+"""Small model file that the engine really loads, in parts that can be changed.
+
+It has the default model's vocabulary and random weights. Format: ggml's docs/gguf.md; written by hand because much of
+what is written is against the format.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ HEADER_PREFIX = "llama."
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key with its value as it stands in the file, after the number of its type."""
+    """Key with its value as stored in the file, after the number of its type."""
 
     key: bytes
     type: int
@@ -33,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """`dims`: as they are written, the fastest first; `n_dims`: how many there are said to be."""
+    """Tensor's description: `dims` as written, the fastest first; `n_dims` is the number that it claims."""
 
     name: bytes
     dims: tuple[int, ...]
@@ -48,7 +51,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`counts`: how many keys and tensors there are said to be, None: as many as there are."""
+    """Parts of a file; `n_keys` and `n_tensors` are the numbers that the header claims, None for the true ones."""
 
     entries: tuple[Entry, ...]
     tensors: tuple[Tensor, ...]
@@ -71,14 +74,14 @@ class Model:
         return head + bytes(-len(head) % self.alignment) + self.data
 
     def with_value(self, key: str, value: Entry) -> Model:
-        """In place of the value it has, or after all others."""
+        """Return the model with this entry, replacing the key's present one or after all others."""
         name = key.encode("utf-8", "surrogateescape")
         others = tuple(value if entry.key == name else entry for entry in self.entries)
         return replace(self, entries=others if value in others else (*others, value))
 
 
 def scalar(key: str, kind: str, value: Any) -> Entry:
-    """`value` as a number of that kind: the bits that fit in."""
+    """Build an entry with `value` as a number of this type, cut to the bits that fit."""
     name, (number, letter) = key.encode("utf-8", "surrogateescape"), SCALARS[kind]
     return Entry(name, number, pack(kind, letter, value))
 
@@ -94,13 +97,13 @@ def pack(kind: str, letter: str, value: Any) -> bytes:
 
 
 def text(key: str, value: str, length: int | None = None) -> Entry:
-    """`length`: what it is said to be."""
+    """Build an entry with a text, which claims to have `length` bytes."""
     raw = value.encode("utf-8", "surrogateescape")
     return Entry(key.encode("utf-8", "surrogateescape"), STRING, _u64(len(raw) if length is None else length) + raw)
 
 
 def array(key: str, kind: str, values: list[Any], length: int | None = None) -> Entry:
-    """Of numbers, or of texts where the kind is `text`."""
+    """Build an entry with an array of numbers, or of texts if the kind is `text`."""
     name = key.encode("utf-8", "surrogateescape")
     count = _u64(len(values) if length is None else length)
     if kind == "text":
@@ -111,7 +114,7 @@ def array(key: str, kind: str, values: list[Any], length: int | None = None) -> 
 
 @functools.cache
 def tiny(whole_vocabulary: bool = False) -> Model:
-    """With all tokens of the default model, or with the first SMALL ones, which loads ten times as fast."""
+    """Build the model with all of the default model's tokens, or the first SMALL, which load ten times as fast."""
     given = default_entries()
     tokens, kinds, merges = (strings_of(given[b"tokenizer.ggml.tokens"]),
         given[b"tokenizer.ggml.token_type"].value[12:],
@@ -161,7 +164,7 @@ def _weights(tokens: int) -> tuple[tuple[Tensor, ...], bytes]:
 
 @functools.cache
 def default_entries() -> dict[bytes, Entry]:
-    """The default model's keys, in their order."""
+    """Return the default model's entries by key, in their order."""
     raw = default_model().read_bytes()[: 8 << 20]
     (count,), at, found = struct.unpack_from("<Q", raw, 16), 24, {}
     for _ in range(count):
@@ -174,7 +177,7 @@ def default_entries() -> dict[bytes, Entry]:
 
 
 def strings_of(entry: Entry) -> list[bytes]:
-    """As many as there are, whatever an edit before has made their number."""
+    """Return the texts of an array that are really there, whatever number an earlier edit has written."""
     found: list[bytes] = []
     (count,), at = struct.unpack_from("<Q", entry.value, 4), 12
     while len(found) < count and at + 8 <= len(entry.value):

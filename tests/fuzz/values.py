@@ -1,4 +1,4 @@
-"""Values at which programs break, and changes of bytes and of JSON. Everything comes from the dice that is given."""
+"""Values at which programs break, and changes of bytes and of JSON, all drawn from the given dice."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ NOISE = (
 )
 
 
-def edge(dice: Random) -> int:
-    """An integer near a border, or any."""
+def edge_integer(dice: Random) -> int:
+    """Draw an integer near a limit, or any integer."""
     if dice.random() < 0.7:
         return dice.choice(EDGES)
     return dice.getrandbits(dice.choice((4, 8, 16, 32, 64)))
 
 
 def any_value(dice: Random, depth: int = 0) -> Any:
-    """Any JSON value, mostly strange."""
+    """Draw a JSON value, mostly a strange one."""
     kind = dice.randrange(8 if depth < 3 else 6)
     if kind == 0:
         return dice.choice((None, True, False))
     if kind in (1, 2):
-        return edge(dice) * dice.choice((1, 1, 1, -1, 10**30))
+        return edge_integer(dice) * dice.choice((1, 1, 1, -1, 10**30))
     if kind == 3:
         return dice.choice(FLOATS)
     if kind in (4, 5):
@@ -53,7 +53,7 @@ def any_value(dice: Random, depth: int = 0) -> Any:
 
 
 def changed_json(dice: Random, value: Any) -> Any:
-    """The same value but for one place in it."""
+    """Return the value with a change in one place."""
     if isinstance(value, dict) and value and dice.random() < 0.9:
         key = dice.choice(sorted(value))
         rest = {name: each for name, each in value.items() if name != key}
@@ -74,7 +74,7 @@ def changed_json(dice: Random, value: Any) -> Any:
 
 
 def byte_edits(dice: Random, most: int = 6) -> list[list[Any]]:
-    """Changes of a file's bytes, to be done by `edited`: places are shares of its length."""
+    """Draw edits of a file's bytes, which `apply_byte_edits` applies; places are fractions of the file's length."""
     edits: list[list[Any]] = []
     for _ in range(dice.randint(1, most)):
         at = dice.choice((0.0, 1.0, dice.random(), dice.random(), dice.random() ** 4))
@@ -85,8 +85,8 @@ def byte_edits(dice: Random, most: int = 6) -> list[list[Any]]:
     return edits
 
 
-def edited(raw: bytes, edits: list[list[Any]]) -> bytes:
-    """`raw` after the edits, one after the other."""
+def apply_byte_edits(raw: bytes, edits: list[list[Any]]) -> bytes:
+    """Return `raw` after the edits, applied one after the other."""
     data = bytearray(raw)
     for kind, share, size, what in edits:
         at = min(int(share * len(data)), max(0, len(data) - 1))

@@ -1,4 +1,4 @@
-"""A process that does one case after the other: `python -m tests.fuzz.worker KIND FOLDER`, JSON lines in and out."""
+"""Worker process that runs case after case: `python -m tests.fuzz.worker KIND FOLDER`, JSON lines in and out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fuzz.harness import Broken, Child, Limits, Recipe
 
 
 class Worker:
-    """The process's other side. It is started anew after a case that it did not survive."""
+    """Client of the worker process, which is started again after a case that it did not survive."""
 
     def __init__(self, kind: str, folder: Path, home: Path, limits: Limits) -> None:
         self._arguments = ["tests.fuzz.worker", kind, str(folder)]
@@ -25,11 +25,11 @@ class Worker:
 
     @property
     def peak(self) -> int:
-        """Bytes of memory, of all processes that there were."""
+        """Bytes of memory of the largest process so far."""
         return max(self._peak, self._child.peak if self._child else 0)
 
-    def do(self, recipe: Recipe) -> str:
-        """What `do` of the kind's module returned. Raises Broken."""
+    def run_case(self, recipe: Recipe) -> str:
+        """Run a case with `run_case` of the kind's module, and return its result. Raises Broken."""
         if self._child is None or not self._child.alive:
             self.close()
             self._child = Child(self._arguments, self._home, self.limits)
@@ -49,8 +49,8 @@ class Worker:
 
 def main(kind: str, folder: str) -> None:
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what prints must not be taken for an answer
-    logging.basicConfig(level=logging.ERROR, stream=sys.stderr)  # what a program logs as a bug of its own is one
+    os.dup2(2, 1)  # printed text must not be taken for an answer
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr)  # `check` finds logged tracebacks on stderr
     module = importlib.import_module(f"tests.fuzz.{kind}")
     for line in sys.stdin.buffer:
         output.write(json.dumps(_answer(module, json.loads(line), Path(folder))).encode() + b"\n")
@@ -59,7 +59,7 @@ def main(kind: str, folder: str) -> None:
 
 def _answer(module: Any, recipe: Recipe, folder: Path) -> dict[str, str]:
     try:
-        return {"said": module.do(recipe, folder), "broken": "", "detail": ""}
+        return {"said": module.run_case(recipe, folder), "broken": "", "detail": ""}
     except Broken as broken:
         return {"said": "", "broken": str(broken), "detail": broken.detail}
     except BaseException as error:  # noqa: BLE001  whatever it is: it reached the top

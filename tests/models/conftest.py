@@ -1,4 +1,4 @@
-"""A hub on this computer for the tests of downloads, and folders of their own."""
+"""Fixtures for the tests of models: a hub server on this computer, and own data folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hub(server: HubServer) -> Hub:
 
 @pytest.fixture
 def own_data(tmp_path, monkeypatch) -> Path:
-    """Our data folder."""
+    """Redirect Chickadee's folders into the test's folder; return the data folder."""
     folder: Path = tmp_path / "data"
     monkeypatch.setenv("CHICKADEE_DATA_DIR", str(folder))
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))

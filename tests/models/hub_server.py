@@ -1,4 +1,4 @@
-"""A hub on this computer that can be told to behave badly, in the ways that real lines and servers do."""
+"""Hub server on this computer that can misbehave as real connections and servers do."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class HubServer:
-    """`files` are those of the repository a/b. `fault` is called with a handler before a file is sent; it returns True
-    when it has answered itself. `requests` are the paths and Range headers that were asked for."""
+    """Server of one repository, a/b.
+
+    Attributes:
+        files: contents by path.
+        fault: called with the handler before a file is sent; returns True if it has answered itself.
+        requests: (path, Range header) of each request so far.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -54,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Not to stderr."""
+        """Suppress the log on stderr."""
 
     def do_GET(self) -> None:
         path = self.path.split("?")[0]
@@ -82,11 +87,11 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def start(self) -> int:
-        """Of the Range that was asked for."""
+        """First byte of the requested range."""
         return int(self.headers.get("Range", "bytes=0-")[6:-1])
 
     def file(self, content: bytes) -> None:
-        """As a good server does it."""
+        """Answer as a correct server does, honouring Range and If-Range."""
         start = self.start
         fresh = self.headers.get("If-Range", self.hub.etag) == self.hub.etag
         if "Range" not in self.headers or not fresh:
@@ -101,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, json.dumps(value).encode())
 
     def answer(self, status: int, body: bytes, length: int | None = None, **headers: str) -> None:
-        """`length`: what is said of the body, if that is not the truth; a lie ends the connection."""
+        """Send a response; `length` is a false Content-Length, after which the connection is closed."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -1,4 +1,4 @@
-"""Small GGUF files for the tests: real headers, a few weights."""
+"""Writes small GGUF files for the tests: real headers, a few weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_gguf(
     padding: int = 0,
     **metadata: bool | int,
 ) -> Path:
-    """`rows` × 32 weights; `padding` tokens follow those in `tokens`."""
+    """Write a GGUF file with `rows` × 32 weights and return its path; `padding` tokens follow those in `tokens`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(name)

@@ -1,4 +1,4 @@
-"""Models are found wherever they lie, each once, with facts or with the reason why not."""
+"""Tests that models are found wherever they lie, each once, with facts or the reason for having none."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from common.failures import Failure
 from models import collection
-from models.added import Added
-from models.collection import LocalModel, describe, scan
-from models.downloads import unfinished
+from models.added_paths import AddedPaths
+from models.collection import LocalModel, describe_model, scan_models
+from models.download_queue import unfinished_downloads
 from models.fact_cache import FILES
+from models.locations import model_locations, own_folder
 from models.part_file import PartFile
-from models.places import own_folder, places
 from models.removal import purge, remove
-from models.split import grouped, part_names
+from models.split import group_files, part_names
 from tests.models.make_gguf import make_gguf
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> Path:
-    """A home folder of its own, and our folder in it."""
+    """Return an empty home folder that this test alone uses; Chickadee's folders lie in it."""
     folder: Path = tmp_path / "home"
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(folder))
@@ -37,14 +37,14 @@ def home(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def others(*added: Path) -> list[LocalModel]:
-    """All but the built-in one."""
-    return [model for model in scan(added) if model.place.kind != "built-in"]
+def all_but_built_in(*added: Path) -> list[LocalModel]:
+    """Return all models except the built-in one."""
+    return [model for model in scan_models(added) if model.location.kind != "built-in"]
 
 
 def test_the_built_in_model_is_first():
-    first = next(iter(scan()))
-    assert first.place.kind == "built-in"
+    first = next(iter(scan_models()))
+    assert first.location.kind == "built-in"
     assert first.facts
     assert first.facts.architecture == "llama"
     assert first.facts.parameters == 134_515_008
@@ -55,8 +55,8 @@ def test_the_built_in_model_is_first():
 
 def test_facts_of_a_file_in_our_folder():
     make_gguf(own_folder() / "bird.gguf")
-    (model,) = others()
-    assert (model.name, model.place.kind, model.problem) == ("bird.gguf", "own", None)
+    (model,) = all_but_built_in()
+    assert (model.name, model.location.kind, model.problem) == ("bird.gguf", "own", None)
     assert model.facts
     assert (model.facts.quantisation, model.facts.licence, model.facts.parameters) == ("Q4_K_M", "apache-2.0", 2048)
     assert model.usable
@@ -79,7 +79,7 @@ def test_models_of_other_programs_are_found(home):
         (hub / "snapshots" / commit).mkdir(parents=True)
         (hub / "snapshots" / commit / "robin.gguf").symlink_to(hub / "blobs/123")
     make_gguf(home / ".cache/llama.cpp/jay.gguf")
-    found = [(model.place.kind, model.name) for model in others()]
+    found = [(model.location.kind, model.name) for model in all_but_built_in()]
     assert found == [
         ("lm-studio", "ocelot.gguf"), ("ollama", "wren:1.5b"), ("hub", "robin.gguf"), ("llama.cpp", "jay.gguf"),
     ]  # fmt: skip
@@ -89,7 +89,7 @@ def test_lm_studio_may_keep_its_models_elsewhere(home):
     make_gguf(home / "elsewhere/x/y/owl.gguf")
     (home / ".lmstudio").mkdir()
     (home / ".lmstudio/settings.json").write_text(json.dumps({"downloadsFolder": str(home / "elsewhere")}))
-    assert [model.name for model in others()] == ["owl.gguf"]
+    assert [model.name for model in all_but_built_in()] == ["owl.gguf"]
 
 
 def test_hostile_manifests_and_settings_are_passed_over(home):
@@ -101,12 +101,12 @@ def test_hostile_manifests_and_settings_are_passed_over(home):
         (folder / str(number)).write_text(text)
     (home / ".lmstudio").mkdir()
     (home / ".lmstudio/settings.json").write_text('["downloadsFolder"]')
-    assert others() == []
+    assert all_but_built_in() == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of that kind")
 def test_pipes_in_the_places_of_other_programs_files_are_passed_over(home):
-    """Opening one would wait for ever."""
+    """Opening a pipe would wait for ever."""
     manifests, blobs = home / ".ollama/models/manifests/r/l/m", home / ".ollama/models/blobs"
     for folder in (manifests, blobs, home / ".lmstudio/models"):
         folder.mkdir(parents=True)
@@ -117,10 +117,10 @@ def test_pipes_in_the_places_of_other_programs_files_are_passed_over(home):
     pipes += [home / ".lmstudio-home-pointer", own_folder() / "x.gguf.part", own_folder() / "x.gguf.part.json"]
     for pipe in pipes:
         os.mkfifo(pipe)
-    assert [str(model.problem) for model in others()] == ["r/l/m:tag is not a file."]
-    assert list(unfinished()) == []
+    assert [str(model.problem) for model in all_but_built_in()] == ["r/l/m:tag is not a file."]
+    assert list(unfinished_downloads()) == []
     part = PartFile(own_folder() / "x.gguf")
-    assert part.source() is None
+    assert part.read_note() is None
     with pytest.raises(Failure, match="cannot be saved"), part:
         pytest.fail("a pipe was opened")
 
@@ -128,22 +128,22 @@ def test_pipes_in_the_places_of_other_programs_files_are_passed_over(home):
 def test_deep_settings_of_another_program_are_passed_over(home):
     (home / ".lmstudio").mkdir()
     (home / ".lmstudio/settings.json").write_text("[" * 60_000)
-    assert others() == []
+    assert all_but_built_in() == []
 
 
 def test_the_deepest_and_the_oddest_folders(home, tmp_path):
-    """A chain far deeper than we look, and a folder that is called like a model."""
+    """One chain of folders is far deeper than the search goes, and one folder has a model's name."""
     deep = tmp_path / "deep"
     make_gguf(deep.joinpath(*["ab"] * 300) / "far.gguf")
     make_gguf(deep / "x.gguf" / "bird.gguf")
-    assert [model.name for model in others(deep)] == ["bird.gguf"]
+    assert [model.name for model in all_but_built_in(deep)] == ["bird.gguf"]
 
 
 def test_parts_are_one_model_and_a_missing_part_is_told():
     for number in (1, 2):
         make_gguf(own_folder() / f"big-0000{number}-of-00002.gguf")
     make_gguf(own_folder() / "torn-00002-of-00003.gguf")
-    whole, torn = others()
+    whole, torn = all_but_built_in()
     assert whole.facts
     assert [path.name for path in whole.files] == ["big-00001-of-00002.gguf", "big-00002-of-00002.gguf"]
     assert whole.facts.parameters == 2 * 2048
@@ -156,7 +156,7 @@ def test_parts_are_one_model_and_a_missing_part_is_told():
 @given(st.lists(st.sampled_from([f"m-0000{i}-of-0000{n}.gguf" for i in range(4) for n in range(4)] + ["a.gguf"])))
 def test_every_file_is_in_one_group(names):
     files = [Path(name) for name in dict.fromkeys(names)]
-    in_groups = [path for group in grouped(files) for path in group.files]
+    in_groups = [path for group in group_files(files) for path in group.files]
     assert sorted(in_groups) == sorted(files)
 
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
     (folder / "d-torn.gguf").write_bytes(whole[:200])
     os.mkfifo(folder / "e-pipe.gguf")
     (folder / "f-circle.gguf").symlink_to(folder / "f-circle.gguf")
-    problems = [str(model.problem) for model in others()]
+    problems = [str(model.problem) for model in all_but_built_in()]
     assert problems == [
         "a-text.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
         "b-empty.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
@@ -183,7 +183,7 @@ def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
         "e-pipe.gguf is not a file.",
         "f-circle.gguf cannot be read: Too many levels of symbolic links.",
     ]
-    assert not any(model.usable for model in others())
+    assert not any(model.usable for model in all_but_built_in())
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
     [({"llama__attention__causal": False}, "embedding"), ({"llama__pooling_type": 1}, "embedding"), ({}, "base")],
 )
 def test_what_a_file_is_for(metadata, kind, tmp_path):
-    model = describe(make_gguf(tmp_path / "x.gguf", template=None, **metadata))
+    model = describe_model(make_gguf(tmp_path / "x.gguf", template=None, **metadata))
     assert model.facts
     assert model.facts.kind == kind
     assert model.usable == (kind == "base")
@@ -201,28 +201,28 @@ def test_what_a_file_is_for(metadata, kind, tmp_path):
 def test_circles_of_folders_end():
     (own_folder() / "round").symlink_to(own_folder())
     make_gguf(own_folder() / "bird.gguf")
-    assert [model.name for model in others()] == ["bird.gguf"]
+    assert [model.name for model in all_but_built_in()] == ["bird.gguf"]
 
 
 def test_known_files_are_not_read_again(monkeypatch):
     path = make_gguf(own_folder() / "bird.gguf")
-    first = others()
+    first = all_but_built_in()
     with monkeypatch.context() as patched:
         patched.setattr(collection, "read_parts", lambda files: pytest.fail(f"{files} were read again"))
-        assert others() == first
+        assert all_but_built_in() == first
     make_gguf(path, name="Another bird")
-    (changed,) = others()
+    (changed,) = all_but_built_in()
     assert changed.facts
     assert changed.facts.name == "Another bird"
 
 
 def test_a_damaged_cache_only_costs_time():
     make_gguf(own_folder() / "bird.gguf")
-    found = others()
+    found = all_but_built_in()
     assert FILES.get()
     FILES.path().write_bytes(FILES.path().read_bytes().replace(b"llama", b"lama", 1))
     assert FILES.get() is None
-    assert others() == found
+    assert all_but_built_in() == found
 
 
 def test_facts_of_an_older_version_are_removed():
@@ -230,46 +230,46 @@ def test_facts_of_an_older_version_are_removed():
     former.parent.mkdir(parents=True, exist_ok=True)
     former.write_text('{"version": 2, "files": {}}')
     make_gguf(own_folder() / "bird.gguf")
-    assert others()
+    assert all_but_built_in()
     assert not former.exists()
 
 
 def test_who_can_draft_for_whom(tmp_path):
-    large = describe(make_gguf(tmp_path / "large.gguf", rows=640, padding=3)).facts
-    small = describe(make_gguf(tmp_path / "small.gguf")).facts
-    other = describe(make_gguf(tmp_path / "other.gguf", tokens=("<s>", "</s>", "a", "c", "日本"))).facts
+    large = describe_model(make_gguf(tmp_path / "large.gguf", rows=640, padding=3)).facts
+    small = describe_model(make_gguf(tmp_path / "small.gguf")).facts
+    other = describe_model(make_gguf(tmp_path / "other.gguf", tokens=("<s>", "</s>", "a", "c", "日本"))).facts
     assert large
     assert small
     assert other
     assert small.can_draft_for(large)
-    assert not large.can_draft_for(small)  # no smaller
+    assert not large.can_draft_for(small)  # not smaller
     assert not small.can_draft_for(small)
     assert not other.can_draft_for(large)
 
 
 def test_added_folders_and_files(tmp_path):
-    added = Added()
+    added = AddedPaths()
     make_gguf(tmp_path / "there/bird.gguf")
     file = make_gguf(tmp_path / "alone.gguf")
     added.add(tmp_path / "there")
     added.add(file)
     added.add(file)
-    assert [model.name for model in others(*added.read())] == ["bird.gguf", "alone.gguf"]
+    assert [model.name for model in all_but_built_in(*added.read())] == ["bird.gguf", "alone.gguf"]
     assert added.drop(file)
     assert not added.drop(file)
-    assert [model.name for model in others(*added.read())] == ["bird.gguf"]
+    assert [model.name for model in all_but_built_in(*added.read())] == ["bird.gguf"]
 
 
 def test_what_cannot_be_added(tmp_path):
     with pytest.raises(Failure, match="There is no file or folder"):
-        Added().add(tmp_path / "nothing")
+        AddedPaths().add(tmp_path / "nothing")
     (tmp_path / "x.txt").touch()
     with pytest.raises(Failure, match="not a GGUF"):
-        Added().add(tmp_path / "x.txt")
+        AddedPaths().add(tmp_path / "x.txt")
 
 
 def test_a_damaged_list_is_kept(tmp_path):
-    added = Added(tmp_path / "list.json")
+    added = AddedPaths(tmp_path / "list.json")
     added.path.write_text("{")
     assert added.read() == ()
     added.add(tmp_path)
@@ -280,9 +280,9 @@ def test_a_damaged_list_is_kept(tmp_path):
 def test_removing_can_be_undone():
     path = make_gguf(own_folder() / "bird.gguf")
     raw = path.read_bytes()
-    (model,) = others()
+    (model,) = all_but_built_in()
     removal = remove(model)
-    assert others() == []
+    assert all_but_built_in() == []
     removal.undo()
     assert path.read_bytes() == raw
     remove(model).finish()
@@ -291,25 +291,25 @@ def test_removing_can_be_undone():
 
 def test_what_was_not_deleted_is_purged_later():
     make_gguf(own_folder() / "bird.gguf")
-    (model,) = others()
+    (model,) = all_but_built_in()
     assert remove(model).deletes
-    purge(places()[0])
+    purge(model_locations()[0])
     assert list(own_folder().iterdir()) == []
 
 
 def test_only_our_models_are_deleted(home, tmp_path):
     path = make_gguf(home / ".lmstudio/models/a/b/c.gguf")
-    (model,) = others()
+    (model,) = all_but_built_in()
     with pytest.raises(Failure, match="belongs to LM Studio"):
         remove(model)
     file = make_gguf(tmp_path / "mine.gguf")
-    Added().add(file)
-    mine = others(file)[0]
+    AddedPaths().add(file)
+    mine = all_but_built_in(file)[0]
     removal = remove(mine)
     assert not removal.deletes
-    assert Added().read() == ()
+    assert AddedPaths().read() == ()
     removal.undo()
-    assert Added().read() == (file,)
+    assert AddedPaths().read() == (file,)
     remove(mine).finish()
     assert path.exists()
     assert file.exists()

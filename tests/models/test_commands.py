@@ -1,4 +1,4 @@
-"""`python -m models` as a person or a script uses it: a process of its own, the local hub, real exit codes."""
+"""Tests of `python -m models` as a person or a script uses it: in its own process, with the local hub."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 
 from common.paths import path_of
 from models.__main__ import main
-from models.catalogue import catalogue, entry_called
+from models.catalogue import catalogue, find_entry
 from models.commands.pull import progress_line
 from models.hub import is_safe_path
-from models.places import own_folder
-from models.progress import Progress
+from models.locations import own_folder
+from models.progress import DownloadProgress
 from models.terminal import READER_GONE
 from tests.models.make_gguf import make_gguf
 
@@ -59,11 +59,10 @@ def test_the_catalogue_is_sound():
     entries = catalogue()
     assert [entry.size for entry in entries] == sorted(entry.size for entry in entries)
     assert len({entry.id for entry in entries}) == len({entry.title for entry in entries}) == len(entries)
-    assert {entry.licence for entry in entries} <= {"apache-2.0", "mit"}
     assert all(is_safe_path(entry.file) and entry.file.endswith(".gguf") for entry in entries)
     assert all(entry.about.endswith(".") and entry.repo.count("/") == 1 for entry in entries)
-    assert entry_called("Qwen3-4B") == entry_called("Qwen/Qwen3-4B-GGUF")
-    assert entry_called("nothing") is None
+    assert find_entry("Qwen3.5 4B") == find_entry("unsloth/Qwen3.5-4B-GGUF") == find_entry("qwen3.5-4B")
+    assert find_entry("nothing") is None
 
 
 def test_pull_list_info_remove(server, own_data, tmp_path):
@@ -140,7 +139,7 @@ def test_a_file_that_cannot_be_used_is_told(own_data, tmp_path, capsys):
 
 
 def test_the_line_of_progress():
-    line = progress_line("bird.gguf", Progress("receiving", 1 << 30, 4 << 30, 32 << 20))
+    line = progress_line("bird.gguf", DownloadProgress("receiving", 1 << 30, 4 << 30, 32 << 20))
     assert line == "bird.gguf ██████░░░░░░░░░░░░░░░░░░ 1.07 GB of 4.29 GB · 34 MB/s · 1:36 left"
 
 
@@ -177,7 +176,7 @@ def test_commands_end_quietly_when_their_reader_goes(program, arguments, own_dat
     os.close(reading)
     command = [sys.executable, "-m", program, *arguments]
     errors = writing if "nothing" in arguments else subprocess.PIPE
-    buffered = os.environ | {"PYTHONUNBUFFERED": ""}  # as it usually is: what was printed leaves when Python ends
+    buffered = os.environ | {"PYTHONUNBUFFERED": ""}  # the usual case: output is written when Python ends
     done = subprocess.run(command, cwd=TOP, env=buffered, stdin=subprocess.DEVNULL, stdout=writing, stderr=errors)
     os.close(writing)
     assert done.returncode == READER_GONE
@@ -194,7 +193,7 @@ def test_a_full_disk_is_told(own_data):
 
 
 def test_what_a_hub_answers_with_is_printed(server, own_data):
-    """Half a letter, and what makes a terminal do something."""
+    """The answer contains half a surrogate pair and a terminal's control sequence."""
     entry = {"id": "a/b", "tags": ["license:\ud83d\x1b[2J"], "gguf": {"architecture": "\udc80"}}
     server.answers["/api/models"] = json.dumps([entry]).encode()
     address = {"CHICKADEE_HUB": server.address}

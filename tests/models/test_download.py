@@ -1,4 +1,4 @@
-"""A file arrives whole and right or not at all, whatever line, server and disk do."""
+"""Tests that a file arrives complete and correct or not at all, whatever connection, server and disk do."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from common.failures import Failure
 from models import part_file
 from models.download import Download
-from models.downloads import wanted
+from models.download_queue import plan_download
 from models.hub import Hub
 from models.part_file import PartFile, Source
-from models.progress import Progress, Speed
+from models.progress import DownloadProgress, DownloadSpeed
 from tests.models.hub_server import Handler, HubServer
 
 CONTENT = random.Random(1).randbytes(3_000_000)
@@ -23,12 +23,12 @@ SOON = 0.001
 @pytest.fixture
 def download(server: HubServer, hub: Hub, own_data: Path) -> Download:
     server.add("bird.gguf", CONTENT)
-    ((source, target),) = wanted(hub.model("a/b"), hub).files
+    ((source, target),) = plan_download(hub.model("a/b"), hub).files
     server.requests.clear()
     return Download(source, target, first_wait=SOON)
 
 
-def run(download: Download) -> list[Progress]:
+def run(download: Download) -> list[DownloadProgress]:
     return list(download.run())
 
 
@@ -41,7 +41,7 @@ def nothing_left(download: Download) -> bool:
 
 
 def arrived(download: Download) -> bool:
-    """The file, and nothing besides it."""
+    """Return whether the file has arrived, and no other file with it."""
     return download.target.read_bytes() == CONTENT and list(download.target.parent.iterdir()) == [download.target]
 
 
@@ -75,8 +75,8 @@ def part_of(handler: Handler) -> dict[str, str]:
     return {"Content-Range": f"bytes {handler.start}-{len(CONTENT) - 1}/{len(CONTENT)}", "ETag": handler.hub.etag}
 
 
-def half(download: Download) -> None:
-    """An earlier run was ended in the middle."""
+def download_half(download: Download) -> None:
+    """Run the download and stop it in the middle."""
     steps = download.run()
     for progress in steps:
         if progress.done > len(CONTENT) / 2:
@@ -85,7 +85,7 @@ def half(download: Download) -> None:
 
 
 def test_a_new_run_goes_on_where_the_last_was(download, server):
-    half(download)
+    download_half(download)
     there = PartFile(download.target).path.stat().st_size
     assert len(CONTENT) / 2 < there < len(CONTENT)
     server.requests.clear()
@@ -96,7 +96,7 @@ def test_a_new_run_goes_on_where_the_last_was(download, server):
 
 
 def test_a_server_that_ignores_range_starts_again(download, server):
-    half(download)
+    download_half(download)
 
     def ignore(handler: Handler) -> bool:
         handler.answer(200, CONTENT)
@@ -108,7 +108,7 @@ def test_a_server_that_ignores_range_starts_again(download, server):
 
 
 def test_a_file_that_changed_on_the_server_starts_again(download, server):
-    half(download)
+    download_half(download)
     server.etag = '"two"'
     run(download)
     assert arrived(download)
@@ -116,7 +116,7 @@ def test_a_file_that_changed_on_the_server_starts_again(download, server):
 
 @pytest.mark.parametrize("said", ["bytes 0-2999999/3000000", "bytes 7-8/9", "nonsense", "", "bytes 1500000-2/*"])
 def test_a_range_that_was_not_asked_for_starts_again(said, download, server):
-    half(download)
+    download_half(download)
 
     def elsewhere(handler: Handler) -> bool:
         if "Range" not in handler.headers:
@@ -130,7 +130,7 @@ def test_a_range_that_was_not_asked_for_starts_again(said, download, server):
 
 
 def test_416_starts_again(download, server):
-    half(download)
+    download_half(download)
 
     def beyond(handler: Handler) -> bool:
         if "Range" in handler.headers:
@@ -151,7 +151,7 @@ def test_wrong_bytes_are_not_kept(download, server):
 
 
 def test_a_part_that_was_damaged_is_found_out(download):
-    half(download)
+    download_half(download)
     with PartFile(download.target).path.open("r+b") as file:
         file.write(b"damage")
     with pytest.raises(Failure, match="not those that were published"):
@@ -184,7 +184,7 @@ def test_more_bytes_than_were_announced_are_refused(download, server):
 
 
 def test_a_line_that_always_drops_ends_with_a_sentence_and_keeps_what_arrived(download, server):
-    half(download)
+    download_half(download)
     there = PartFile(download.target).path.stat().st_size
 
     def drop(handler: Handler) -> bool:
@@ -229,7 +229,7 @@ def test_a_disk_without_room_is_told_before_anything_is_asked(download, server, 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 def test_a_disk_that_runs_full_keeps_what_arrived(download):
-    half(download)
+    download_half(download)
     part = PartFile(download.target)
     there = part.path
     kept = there.read_bytes()
@@ -264,9 +264,9 @@ def test_two_cannot_download_the_same_file(download):
 
 
 def test_a_note_about_another_file_starts_again(download, server):
-    half(download)
+    download_half(download)
     part = PartFile(download.target)
-    part.note(Source(download.source.url, 5, "0" * 64))
+    part.write_note(Source(download.source.url, 5, "0" * 64))
     server.requests.clear()
     run(download)
     assert ranges(server) == [""]
@@ -274,7 +274,7 @@ def test_a_note_about_another_file_starts_again(download, server):
 
 
 def test_forbidding_connections_ends_a_download(download, monkeypatch):
-    half(download)
+    download_half(download)
     monkeypatch.setenv("CHICKADEE_OFFLINE", "1")
     with pytest.raises(Failure, match="Connections are turned off: CHICKADEE_OFFLINE is set"):
         run(download)
@@ -283,8 +283,8 @@ def test_forbidding_connections_ends_a_download(download, monkeypatch):
 
 def test_speed_is_that_of_the_last_seconds():
     times = iter([0.0, 1.0, 2.0, 10.0, 11.0])
-    speed = Speed(lambda: next(times))
+    speed = DownloadSpeed(lambda: next(times))
     assert [speed.at(done) for done in (0, 100, 200)] == [0, 100, 100]
     speed.at(200)
     assert speed.at(300) == 100
-    assert Progress("receiving", 50, 100, 25).seconds_left == 2
+    assert DownloadProgress("receiving", 50, 100, 25).seconds_left == 2

@@ -1,4 +1,4 @@
-"""The queue: one after the other, paused, cancelled, and taken up again after a restart."""
+"""Tests of the queue of downloads: one after the other, paused, cancelled, and resumed after a restart."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from models import part_file
-from models.collection import scan
-from models.downloads import Downloads, Job, unfinished, wanted
+from models.collection import scan_models
+from models.download_queue import DownloadJob, DownloadQueue, plan_download, unfinished_downloads
+from models.locations import own_folder
 from models.part_file import PartFile
-from models.places import own_folder
 from tests.models.hub_server import Handler
 from tests.models.make_gguf import make_gguf
 
@@ -19,15 +19,15 @@ CONTENT = bytes(range(256)) * 4000
 
 
 @pytest.fixture
-def queue(own_data) -> Iterator[Downloads]:
-    running = Downloads()
+def queue(own_data) -> Iterator[DownloadQueue]:
+    running = DownloadQueue()
     yield running
     running.close()
 
 
 @pytest.fixture
 def stalled(server) -> Iterator[threading.Event]:
-    """The server sends half of every file, then nothing until the event is set."""
+    """Let the server send half of every file and then nothing until the yielded event is set."""
     go_on = threading.Event()
 
     def stall(handler: Handler) -> bool:
@@ -43,11 +43,11 @@ def stalled(server) -> Iterator[threading.Event]:
     go_on.set()
 
 
-def until(queue: Downloads, what) -> None:
-    """Until a job says what is asked for."""
+def wait_until(queue: DownloadQueue, what) -> None:
+    """Wait until a job satisfies the condition."""
     found = threading.Event()
 
-    def listen(job: Job) -> None:
+    def listen(job: DownloadJob) -> None:
         if what(job):
             found.set()
 
@@ -56,7 +56,7 @@ def until(queue: Downloads, what) -> None:
         assert found.wait(30)
 
 
-def states(queue: Downloads) -> list[str]:
+def states(queue: DownloadQueue) -> list[str]:
     return [job.state for job in queue.jobs]
 
 
@@ -64,10 +64,10 @@ def test_models_arrive_one_after_the_other_and_are_found(server, hub, queue, tmp
     for name in ("bird.gguf", "big-00001-of-00002.gguf", "big-00002-of-00002.gguf"):
         server.add(name, make_gguf(tmp_path / name).read_bytes())
     for model in hub.models("a/b"):
-        queue.add(wanted(model, hub))
+        queue.add(plan_download(model, hub))
     assert queue.wait()
     assert states(queue) == ["done", "done"]
-    found = [model for model in scan() if model.place.kind == "own"]
+    found = [model for model in scan_models() if model.location.kind == "own"]
     assert sorted((model.name, len(model.files)) for model in found) == [
         ("big-00001-of-00002.gguf", 2),
         ("bird.gguf", 1),
@@ -80,7 +80,7 @@ def test_a_failure_is_told_and_the_next_goes_on(server, hub, queue):
     server.add("a.gguf", CONTENT, oid="0" * 64)
     server.add("b.gguf", CONTENT)
     for model in hub.models("a/b"):
-        queue.add(wanted(model, hub))
+        queue.add(plan_download(model, hub))
     assert queue.wait()
     assert states(queue) == ["failed", "done"]
     assert "not those that were published" in str(queue.jobs[0].problem)
@@ -88,8 +88,8 @@ def test_a_failure_is_told_and_the_next_goes_on(server, hub, queue):
 
 def test_pause_and_go_on(server, hub, queue, stalled):
     server.add("bird.gguf", CONTENT)
-    job = queue.add(wanted(hub.model("a/b"), hub))
-    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    job = queue.add(plan_download(hub.model("a/b"), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
     queue.pause(job.id)
     assert states(queue) == ["paused"]
     stalled.set()
@@ -103,8 +103,8 @@ def test_pause_and_go_on(server, hub, queue, stalled):
 def test_cancelling_deletes_what_has_arrived(server, hub, queue, stalled):
     server.add("bird.gguf", CONTENT)
     server.add("wren.gguf", CONTENT)
-    first, second = (queue.add(wanted(model, hub)) for model in hub.models("a/b"))
-    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    first, second = (queue.add(plan_download(model, hub)) for model in hub.models("a/b"))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
     queue.cancel(second.id)
     queue.cancel(first.id)
     queue.close()
@@ -114,33 +114,33 @@ def test_cancelling_deletes_what_has_arrived(server, hub, queue, stalled):
 
 def test_what_was_unfinished_goes_on_after_a_restart(server, hub, queue, stalled):
     server.add("bird.gguf", CONTENT)
-    queue.add(wanted(hub.model("a/b"), hub))
-    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.add(plan_download(hub.model("a/b"), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
     queue.close()
     stalled.set()
-    (left,) = unfinished()
-    assert left.here() == len(CONTENT) // 2
-    again = Downloads()
+    (left,) = unfinished_downloads()
+    assert left.bytes_on_disk() == len(CONTENT) // 2
+    again = DownloadQueue()
     job = again.add(left, state="paused")
     assert (job.state, job.progress.done) == ("paused", len(CONTENT) // 2)
     again.resume(job.id)
     assert again.wait()
     again.close()
     assert (own_folder() / "a/b/bird.gguf").read_bytes() == CONTENT
-    assert list(unfinished()) == []
+    assert list(unfinished_downloads()) == []
 
 
 def test_parts_that_were_not_begun_are_known_after_a_restart(server, hub, queue, stalled):
     names = [f"big-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
     for name in names:
         server.add(name, CONTENT)
-    queue.add(wanted(hub.model("a/b"), hub))
-    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.add(plan_download(hub.model("a/b"), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
     queue.close()
     stalled.set()
-    (left,) = unfinished()
-    assert (left.name, left.size, left.here()) == (names[0], 3 * len(CONTENT), len(CONTENT) // 2)
-    again = Downloads()
+    (left,) = unfinished_downloads()
+    assert (left.name, left.size, left.bytes_on_disk()) == (names[0], 3 * len(CONTENT), len(CONTENT) // 2)
+    again = DownloadQueue()
     again.add(left)
     assert again.wait()
     again.close()
@@ -153,8 +153,8 @@ def test_cancelling_in_the_second_part_deletes_the_first_too(server, hub, queue,
         server.add(f"big-0000{number}-of-00002.gguf", CONTENT)
     stall = server.fault
     server.fault = lambda handler: "-00002-of" in handler.path and stall(handler)
-    job = queue.add(wanted(hub.model("a/b"), hub))
-    until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
+    job = queue.add(plan_download(hub.model("a/b"), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
     queue.cancel(job.id)
     queue.close()
     assert list((own_folder() / "a/b").iterdir()) == []
@@ -163,7 +163,7 @@ def test_cancelling_in_the_second_part_deletes_the_first_too(server, hub, queue,
 def test_room_for_all_parts_is_asked_for_first(server, hub, queue, monkeypatch):
     for number in (1, 2):
         server.add(f"big-0000{number}-of-00002.gguf", CONTENT)
-    model = wanted(hub.model("a/b"), hub)
+    model = plan_download(hub.model("a/b"), hub)
     server.requests.clear()
     monkeypatch.setattr(part_file, "SPARE", 1 << 60)
     queue.add(model)
@@ -175,7 +175,7 @@ def test_room_for_all_parts_is_asked_for_first(server, hub, queue, monkeypatch):
 
 def test_a_model_is_queued_once(server, hub, queue, stalled):
     server.add("bird.gguf", CONTENT)
-    model = wanted(hub.model("a/b"), hub)
+    model = plan_download(hub.model("a/b"), hub)
     assert queue.add(model).id == queue.add(model).id
     assert len(queue.jobs) == 1
 
@@ -184,5 +184,5 @@ def test_senseless_notes_are_passed_over(own_data):
     own_folder().mkdir(parents=True)
     for number, text in enumerate(("", "{", "[]", '{"url": 3}', "[" * 100_000)):
         (own_folder() / f"{number}.gguf.part.json").write_text(text)
-    assert list(unfinished()) == []
-    assert PartFile(own_folder() / "none.gguf").source() is None
+    assert list(unfinished_downloads()) == []
+    assert PartFile(own_folder() / "none.gguf").read_note() is None

@@ -1,4 +1,4 @@
-"""A copy with some of a model's layers is a model, and its weights are those of the model."""
+"""Tests that a copy with fewer layers is a model with the original's weights."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import gguf
 import pytest
 
 from models.default import default_model
+from models.fewer_layers import selectable_layers, write_with_fewer_layers
 from models.header import Header, read_header
 from models.shapes import shapes_of
-from models.shortened import layers_of, write_shortened
 from models.tensors import TensorInfo, tensor_bytes
 from models.token_list import read_token_list
 from models.validation import checked_headers
@@ -30,11 +30,11 @@ def weights(header: Header, tensor: TensorInfo) -> bytes:
 
 def test_it_is_the_model_with_fewer_layers(whole, tmp_path):
     path = tmp_path / "shortened.gguf"
-    write_shortened(whole, 4, path)
+    write_with_fewer_layers(whole, 4, path)
     (short,) = checked_headers(path)
     changed = {key for key, value in whole.metadata.items() if short.metadata.get(key) != value}
     assert changed == {"llama.block_count"}
-    assert (layers_of(whole), layers_of(short)) == (30, 4)
+    assert (selectable_layers(whole), selectable_layers(short)) == (30, 4)
     assert read_token_list(short) == read_token_list(whole)
     assert shapes_of(short).layers == tuple(shapes_of(whole).layers[i] for i in (0, 10, 19, 29))
     assert shapes_of(short).output == shapes_of(whole).output
@@ -53,21 +53,21 @@ def test_it_is_the_model_with_fewer_layers(whole, tmp_path):
 
 def test_what_is_said_of_each_layer_cannot_be_shortened(whole):
     lists = {**whole.array_lengths, "llama.attention.head_count_kv": 30}
-    assert layers_of(dataclasses.replace(whole, array_lengths=lists)) == 0
-    assert layers_of(dataclasses.replace(whole, array_lengths={**whole.array_lengths, "other.list": 30})) == 30
-    assert layers_of(dataclasses.replace(whole, metadata={**whole.metadata, "split.count": 2})) == 0
+    assert selectable_layers(dataclasses.replace(whole, array_lengths=lists)) == 0
+    assert selectable_layers(dataclasses.replace(whole, array_lengths={**whole.array_lengths, "other.list": 30})) == 30
+    assert selectable_layers(dataclasses.replace(whole, metadata={**whole.metadata, "split.count": 2})) == 0
     newer = dataclasses.replace(whole.tensors[0], type=999)
-    assert layers_of(dataclasses.replace(whole, tensors=(*whole.tensors, newer))) == 0
-    assert layers_of(dataclasses.replace(whole, metadata={})) == 0
+    assert selectable_layers(dataclasses.replace(whole, tensors=(*whole.tensors, newer))) == 0
+    assert selectable_layers(dataclasses.replace(whole, metadata={})) == 0
 
 
 def test_a_file_that_changed_meanwhile_ends_in_an_error(whole, tmp_path):
     other = Path(tmp_path / "other.gguf")
     other.write_bytes(default_model().read_bytes()[:-1000])
     with pytest.raises(OSError, match="became shorter"):
-        write_shortened(dataclasses.replace(whole, path=other), 4, tmp_path / "one.gguf")
-    places = {**whole.places, "llama.block_count": whole.places["llama.block_count"] + 1}
+        write_with_fewer_layers(dataclasses.replace(whole, path=other), 4, tmp_path / "one.gguf")
+    value_offsets = {**whole.value_offsets, "llama.block_count": whole.value_offsets["llama.block_count"] + 1}
     with pytest.raises(OSError, match="cannot be shortened"):
-        write_shortened(dataclasses.replace(whole, places=places), 4, tmp_path / "two.gguf")
+        write_with_fewer_layers(dataclasses.replace(whole, value_offsets=value_offsets), 4, tmp_path / "two.gguf")
     with pytest.raises(ValueError, match="31 of 30"):
-        write_shortened(whole, 31, tmp_path / "three.gguf")
+        write_with_fewer_layers(whole, 31, tmp_path / "three.gguf")

@@ -1,4 +1,4 @@
-"""Headers of good files are read, of bad ones refused with a sentence; no file is too bad."""
+"""Tests that headers of good files are read, and that those of bad ones are refused with a sentence."""
 
 from __future__ import annotations
 

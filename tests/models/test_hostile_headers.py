@@ -1,4 +1,4 @@
-"""What strangers' files may claim: every header ends in facts or a sentence, having read and kept a bounded amount."""
+"""Tests that every hostile header ends in facts or a sentence, with bounded reading and memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from common import files
 from common.failures import Failure
 from engine.__main__ import main as engine_main
 from models.__main__ import main as models_main
-from models.collection import describe
+from models.collection import describe_model
 from models.fact_cache import FactCache
 from models.facts import facts_of
-from models.header import KEPT, read_header
+from models.header import MAX_KEPT, read_header
 from models.identity import file_identity
 from models.split import other_parts
 from models.token_list import TEXTS, read_token_list
@@ -48,7 +48,7 @@ def tensor(name: str = "a", shape: tuple[int, ...] = (32,), type_id: int = 0, of
 def write(
     path: Path, entries: list[bytes], tensors: Sequence[bytes] = (), data: int = 0, size: int = 0, alignment: int = 32
 ) -> Path:
-    """A GGUF file of these parts with `data` bytes of weights, or with a hole up to `size` bytes."""
+    """Write a GGUF file of these parts with `data` bytes of weights, or with a hole up to `size` bytes."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries) + b"".join(tensors)
     head += bytes(-len(head) % alignment)
     path.write_bytes(head + bytes(data))
@@ -58,8 +58,8 @@ def write(
 
 
 @pytest.fixture
-def reads(monkeypatch) -> list[int]:
-    """The bytes of each read of a model file."""
+def read_sizes(monkeypatch) -> list[int]:
+    """Return a list that collects the number of bytes of each read of a model file."""
     counted: list[int] = []
     read = files.read_up_to
 
@@ -88,22 +88,22 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("what", TOO_LARGE)
-def test_no_more_is_read_than_a_model_has(what, tmp_path, reads):
+def test_no_more_is_read_than_a_model_has(what, tmp_path, read_sizes):
     path = write(tmp_path / "x.gguf", [ARCHITECTURE, *TOO_LARGE[what]], size=HUGE)
     with pytest.raises(Failure, match=r"x\.gguf .*(larger than any model's|damaged)") as raised:
         read_header(path)
     assert raised.value.code == "bad_model"
-    assert sum(reads) <= 2 * KEPT
+    assert sum(read_sizes) <= 2 * MAX_KEPT
 
 
 @pytest.mark.parametrize(("tensors", "keys"), [(1 << 60, 0), (0, 1 << 60), (1 << 30, 0), (0, 1 << 30), (100_000, 0)])
-def test_counts_are_limited(tensors, keys, tmp_path, reads):
+def test_counts_are_limited(tensors, keys, tmp_path, read_sizes):
     path = tmp_path / "x.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, tensors, keys))
     os.truncate(path, HUGE)
     with pytest.raises(Failure, match=r"larger than any model's|damaged"):
         read_header(path)
-    assert sum(reads) < 2 << 20
+    assert sum(read_sizes) < 2 << 20
 
 
 BROKEN_TENSORS = {
@@ -140,7 +140,7 @@ def test_a_file_is_whole_only_with_the_last_byte_of_its_last_tensor(tmp_path):
 
 @pytest.mark.parametrize("kind", [0, 8, 99])  # the last is unknown
 def test_a_file_that_goes_on_behind_its_last_tensor_is_refused(kind, tmp_path):
-    """Loading would fill the memory with what stands there: a sparse file of a TiB takes no room on the disk."""
+    """Loading would fill the memory with those bytes, and a sparse file of a TiB takes no room on the disk."""
     path = write(tmp_path / "x.gguf", [ARCHITECTURE], [tensor("a", (32,), kind)], data=1 << 20)
     assert read_header(path).parameters == 32
     os.truncate(path, 1 << 40)
@@ -192,14 +192,14 @@ def test_a_long_text_that_nobody_reads_is_passed_over(tmp_path):
     assert header.metadata["tokenizer.huggingface.json"] == ""
 
 
-def test_a_vocabulary_is_read_again_no_further_than_the_header(tmp_path, reads):
+def test_a_vocabulary_is_read_again_no_further_than_the_header(tmp_path, read_sizes):
     path = write(tmp_path / "x.gguf", [entry(TEXTS, ARRAY, array(STRING, 2, text("a") + text("b")))], size=HUGE)
     header = read_header(path)
-    reads.clear()
+    read_sizes.clear()
     assert read_token_list(header).texts == (b"a", b"b")
     assert file_identity(path, header.data_offset)
     assert facts_of([header]).tokens == 2
-    assert max(reads) == header.data_offset < 200
+    assert max(read_sizes) == header.data_offset < 200
 
 
 def test_a_file_that_is_gone_since_its_header_was_read_is_a_sentence(tmp_path):
@@ -212,7 +212,7 @@ def test_a_file_that_is_gone_since_its_header_was_read_is_a_sentence(tmp_path):
 
 
 def test_a_file_cut_short_while_it_is_read_ends_nothing(tmp_path, monkeypatch):
-    """A mapping of it would end the process."""
+    """If the file were mapped, the process would end."""
     tokens = b"".join(text("token") for _ in range(300_000))
     path = write(tmp_path / "x.gguf", [entry(TEXTS, ARRAY, array(STRING, 300_000, tokens))])
     read = files.read_up_to
@@ -228,7 +228,7 @@ def test_a_file_cut_short_while_it_is_read_ends_nothing(tmp_path, monkeypatch):
 
 
 def other_things(folder: Path) -> dict[str, Path]:
-    """What has a name but is no file; opening some of them waits for ever."""
+    """Make things that have a name but are no files; opening some of them would wait for ever."""
     os.mkfifo(folder / "pipe.gguf")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "socket.gguf"))
@@ -262,7 +262,7 @@ def test_what_is_no_file_is_a_sentence_and_never_waited_for(tmp_path):
         with pytest.raises(Failure, match=SENTENCES.get(name, "There is no file")) as raised:
             read_header(path)
         assert len(str(raised.value)) < 600
-        assert describe(path).facts is None
+        assert describe_model(path).facts is None
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of that kind")
@@ -286,10 +286,10 @@ def test_the_parts_together_are_no_larger_than_a_model(tmp_path, monkeypatch):
     paths = [tmp_path / f"x-0000{n}-of-00002.gguf" for n in (1, 2)]
     for path in paths:
         write(path, [ARCHITECTURE], tensors, data=32 * 40)
-    assert describe(paths[0]).facts
+    assert describe_model(paths[0]).facts
     monkeypatch.setattr("models.split.MAX_TENSORS", 79)
-    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))  # where nothing is known of them yet
-    assert "larger than any model's" in str(describe(paths[0], FactCache()).problem)
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))  # facts are not known before
+    assert "larger than any model's" in str(describe_model(paths[0], FactCache()).problem)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of that kind")

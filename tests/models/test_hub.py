@@ -1,4 +1,4 @@
-"""What the hub says is checked; nothing connects where that is forbidden, or to where it must not."""
+"""Tests that the hub's answers are checked, and that nothing connects if forbidden, or to a forbidden address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from common.failures import Failure
 from models.hub import is_safe_path
-from models.network import Network, forbidden
+from models.network import Network, offline_reason
 from tests.models.hub_server import COMMIT
 
 DIGEST = "0" * 64
@@ -171,7 +171,7 @@ def test_the_settings_forbid(text, off, server, hub, own_data, monkeypatch):
     own_data.mkdir()
     (own_data / "settings.toml").write_text(text)
     server.answers["/api/models"] = b"[]"
-    assert bool(forbidden()) == off
+    assert bool(offline_reason()) == off
     if off:
         with pytest.raises(Failure, match=r"settings\.toml"):
             hub.search("x")

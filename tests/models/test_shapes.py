@@ -1,4 +1,4 @@
-"""Shapes are counted right, and nonsense in a header is refused."""
+"""Tests that shapes are counted right, and that impossible headers are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F16, Q8_0 = 1, 8
 
 
 def header(architecture: str = "llama", layers: int = 2, tensors=None, arrays=None, **metadata) -> Header:
-    """A small model: embedding 64, 4 heads, 2 for keys and values, feed-forward 96, vocabulary 100."""
+    """Build the header of a small model: embedding 64, 4 heads, 2 KV heads, feed-forward 96, vocabulary 100."""
     values = {
         "block_count": layers,
         "embedding_length": 64,

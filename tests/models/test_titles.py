@@ -1,4 +1,4 @@
-"""One name for each model's file."""
+"""Tests that each model's file has one title."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from models.catalogue import catalogue
 from models.default import default_model
 from models.ollama import MODEL
-from models.titles import cleaned, title_of
+from models.titles import title_from_name, title_of
 
 
 def test_the_default_model_and_the_suggested_ones_have_their_makers_names() -> None:
@@ -38,7 +38,7 @@ def test_the_default_model_and_the_suggested_ones_have_their_makers_names() -> N
     ],
 )
 def test_other_files_are_called_by_the_words_of_their_name(name: str, title: str) -> None:
-    assert cleaned(name) == title
+    assert title_from_name(name) == title
 
 
 def test_ollamas_files_are_called_as_it_calls_them(tmp_path: Path) -> None:

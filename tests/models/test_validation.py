@@ -1,4 +1,4 @@
-"""Headers that would bring a library down are refused, whatever real models say about themselves is not."""
+"""Tests that headers which would crash a library are refused, and headers of real models are not."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from common.failures import Failure
-from models.collection import describe
+from models.collection import describe_model
 from models.default import default_model
 from models.header import Header, Scalar
-from models.validation import checked_headers, validate
+from models.validation import checked_headers, validate_header
 from tests.models.make_gguf import make_gguf
 
 NAN = float("nan")
@@ -18,7 +18,7 @@ Values = Scalar | tuple[float, ...]
 
 
 def header_of(architecture: str = "llama", **values: Values) -> Header:
-    """With these keys of the architecture (`__` is a dot); a tuple is an array."""
+    """Build a header with these keys of the architecture (`__` stands for a dot); a tuple becomes an array."""
     named = {f"{architecture}.{key}".replace("__", "."): value for key, value in values.items()}
     scalars: dict[str, Scalar] = {key: value for key, value in named.items() if not isinstance(value, tuple)}
     arrays = {key: value for key, value in named.items() if isinstance(value, tuple)}
@@ -56,7 +56,7 @@ def header_of(architecture: str = "llama", **values: Values) -> Header:
 )
 def test_what_makes_no_sense_is_named(key, values):
     with pytest.raises(Failure, match=rf"“llama\.{key}” makes no sense") as caught:
-        validate(header_of(**values))
+        validate_header(header_of(**values))
     assert caught.value.code == "bad_model"
 
 
@@ -104,7 +104,7 @@ def test_what_makes_no_sense_is_named(key, values):
     ],
 )
 def test_real_models_are_let_pass(architecture, values):
-    validate(header_of(architecture, **values))
+    validate_header(header_of(architecture, **values))
 
 
 def test_the_default_model_is_let_pass():
@@ -120,7 +120,7 @@ def test_an_alignment_that_ggml_cannot_compute_with(tmp_path, alignment):
 def test_a_vocabulary_whose_lists_do_not_go_together():
     lengths = {"tokenizer.ggml.tokens": 5, "tokenizer.ggml.token_type": 4}
     with pytest.raises(Failure, match="token_type"):
-        validate(Header(Path("bird.gguf"), 1, 3, {}, lengths, (), 0))
+        validate_header(Header(Path("bird.gguf"), 1, 3, {}, lengths, (), 0))
 
 
 @pytest.mark.parametrize(
@@ -128,15 +128,15 @@ def test_a_vocabulary_whose_lists_do_not_go_together():
     [("tokens", 5), ("tokens", (1, 2)), ("merges", "a b"), ("merges", (1, 2)), ("token_type", 1), ("scores", 0.5)],
 )
 def test_a_vocabulary_that_is_no_list(key, value):
-    """Of these ik_llama.cpp reads from whatever address comes out."""
+    """In such a file ik_llama.cpp reads from an arbitrary address."""
     name = f"tokenizer.ggml.{key}"
     scalars, arrays = ({}, {name: value}) if isinstance(value, tuple) else ({name: value}, {})
     with pytest.raises(Failure, match=f"“{name}” makes no sense"):
-        validate(Header(Path("bird.gguf"), 1, 3, scalars, {name: 2} if arrays else {}, (), 0, arrays))
+        validate_header(Header(Path("bird.gguf"), 1, 3, scalars, {name: 2} if arrays else {}, (), 0, arrays))
 
 
 def test_the_list_says_what_is_wrong(tmp_path, own_data):
     good, bad = (make_gguf(tmp_path / f"{count}.gguf", llama__block_count=count) for count in (2, 0))
-    assert describe(good).usable
-    assert not describe(bad).usable
-    assert "“llama.block_count” makes no sense" in str(describe(bad).problem)
+    assert describe_model(good).usable
+    assert not describe_model(bad).usable
+    assert "“llama.block_count” makes no sense" in str(describe_model(bad).problem)

@@ -1,4 +1,4 @@
-"""Which two model files can work as target and drafter: small files that hold a vocabulary and nothing else."""
+"""Tests of which two model files can be target and drafter, on small files that hold only a vocabulary."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from common.failures import Failure
 from models.default import default_model
 from models.header import read_header
-from models.same_vocabulary import check_pair
 from models.token_list import KINDS, PADDING, TEXTS, read_token_list
+from models.vocabulary_match import check_same_vocabulary
 
 WORDS = [f"word{i}" for i in range(300)]
 NORMAL, CONTROL = 1, 3
@@ -41,7 +41,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def check(target: Path, drafter: Path) -> int:
-    return check_pair(read_header(target), read_header(drafter))
+    return check_same_vocabulary(read_header(target), read_header(drafter))
 
 
 def test_one_vocabulary_in_two_files(target, tmp_path):

@@ -1,4 +1,4 @@
-"""Set-up's modules on a tiny package, with pip, CMake and ninja but no compiler."""
+"""Fixtures that run set-up's modules on a tiny package, with pip, CMake and ninja but no compiler."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
-    """A folder with an index, lock files and an environment in which the prebuilt probe is installed: pip takes a
-    second for that, and a copy of it none."""
+def probe_folder(tmp_path_factory):
+    """Make a folder with a package index, lock files, and an environment in which the prebuilt probe is installed.
+
+    Making it takes pip a second, and copying it takes no time.
+    """
     folder = tmp_path_factory.mktemp("probe")
     environment, index = folder / "environment", folder / "index"
     index.mkdir()
@@ -30,7 +32,7 @@ def made(tmp_path_factory):
     (folder / "probe.cmake").write_text(probe.CMAKE)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (packages,) = environment.glob("lib/python3*/site-packages")
-    # pip and the build tools, lent by the environment that runs the tests: pip removes nothing outside its own.
+    # pip and the build tools come from the environment that runs the tests; pip removes no packages outside its own.
     (packages / "outer.pth").write_text(sysconfig.get_path("purelib"))
     pip = [environment / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
     subprocess.run([*pip, "--no-deps", "--find-links", index, probe.NAME, "--only-binary", ":all:"], check=True)
@@ -38,11 +40,11 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def setup(made, tmp_path, monkeypatch):
-    """Set-up's modules, on an environment, a cache and an index of this test's own."""
+def setup(probe_folder, tmp_path, monkeypatch):
+    """Return set-up's modules, using an environment, a cache and an index of this test's own."""
     monkeypatch.syspath_prepend(str(ROOT / "packaging"))
-    steps, compiled, native = (import_module(name) for name in ("steps", "compiled", "native"))
-    shutil.copytree(made, tmp_path, symlinks=True, dirs_exist_ok=True)
+    steps, compiled, native = (import_module(name) for name in ("steps", "compiled_wheel", "native"))
+    shutil.copytree(probe_folder, tmp_path, symlinks=True, dirs_exist_ok=True)
     environment = tmp_path / "environment"
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
@@ -52,23 +54,23 @@ def setup(made, tmp_path, monkeypatch):
     monkeypatch.setattr(native, "CHOSEN", environment / "native")
     monkeypatch.setattr(native, "WHEELS_LOCK", tmp_path / "wheels.lock")
     cmake, lock = tmp_path / "probe.cmake", tmp_path / "source.lock"
-    build = compiled.Compiled(probe.NAME, "the probe", lock, minutes=1, memory=10**9, cmake=cmake)
+    build = compiled.CompiledWheel(probe.NAME, "the probe", lock, minutes=1, memory=10**9, cmake=cmake)
     return SimpleNamespace(steps=steps, compiled=compiled, native=native, build=build, folder=tmp_path)
 
 
 @pytest.fixture(scope="session")
 def compiled_once(tmp_path_factory):
-    """Where the first test that needs a compiled wheel leaves it for the others."""
+    """Return the folder in which the first test that needs a compiled wheel leaves the wheel for the others."""
     return tmp_path_factory.mktemp("compiled") / "wheels"
 
 
 @pytest.fixture
 def wheel(setup, compiled_once):
-    """A compiled wheel in the cache."""
+    """Return a compiled wheel that lies in the cache."""
     if compiled_once.exists():
         shutil.copytree(compiled_once, setup.build.wheels())
     else:
         setup.build.wheel()
         shutil.copytree(setup.build.wheels(), compiled_once)
-    assert setup.build.cached()
+    assert setup.build.is_cached()
     return setup.build.wheel()

@@ -1,4 +1,4 @@
-"""A tiny package, as a source archive and as a wheel: what set-up fetches, builds and installs in its tests."""
+"""Tiny package, as a source archive and as a wheel, that set-up fetches, builds and installs in its tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ version = "{VERSION}"
 [tool.scikit-build]
 wheel.packages = ["probe"]
 """
-# What the build replaces, as with the real archive, whose own does not build.
+# The archive's own CMakeLists.txt, which the build replaces: the real archive's does not build.
 OWN_CMAKE = "message(FATAL_ERROR own)"
 # Two steps, without a compiler. The second fails while PROBE_BREAKS is set, as if the compile were interrupted there.
 CMAKE = """
@@ -33,7 +33,7 @@ install(FILES ${CMAKE_BINARY_DIR}/second DESTINATION probe)
 
 
 def write_source(folder: Path) -> str:
-    """Returns the archive's sha256, which a lock file pins."""
+    """Write the source archive and return its sha256, which a lock file pins."""
     files = {"pyproject.toml": PYPROJECT, "CMakeLists.txt": OWN_CMAKE, "probe/__init__.py": "KIND = 'compiled'\n"}
     files["PKG-INFO"] = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {VERSION}\n"
     stem = f"{NAME.replace('-', '_')}-{VERSION}"

@@ -1,4 +1,4 @@
-"""The lists of what is packed and what is not: fast, without packing. The package itself: packaging/test_deb.sh."""
+"""Tests of the lists of what is packed, without packing. packaging/test_deb.sh tests the package itself."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ QT = "PySide6/Qt"
 
 
 @pytest.fixture
-def bundle(monkeypatch):
+def bundle_contents(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "packaging"))
-    return import_module("bundle")
+    return import_module("bundle_contents")
 
 
 @pytest.fixture
@@ -26,30 +26,35 @@ def elf(monkeypatch):
     return import_module("elf")
 
 
-def test_the_model_and_all_assets_are_packed(bundle):
-    files = dict(bundle.datas())
+def test_the_model_and_all_assets_are_packed(bundle_contents):
+    files = dict(bundle_contents.datas())
     (model,) = (Path(path) for path, folder in files.items() if folder == "models")
     assert model.suffix == ".gguf"
     assert model.stat().st_size > 10_000_000
     assert files[str(ROOT / "assets")] == "assets"
     for path in (ROOT / "assets").rglob("*"):
-        assert not bundle.unused(path.relative_to(ROOT).as_posix())
+        assert not bundle_contents.unused(path.relative_to(ROOT).as_posix())
 
 
-def test_our_native_code_is_packed_where_it_was_compiled(bundle, tmp_path, monkeypatch):
+def test_our_native_code_is_packed_where_it_was_compiled(bundle_contents, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.prefix", str(tmp_path))
-    assert bundle.ik_native() == []
+    assert bundle_contents.ik_native() == []
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "ik.so").touch()
-    assert bundle.ik_native() == [(str(tmp_path / "kernels" / "ik.so"), "kernels")]
+    assert bundle_contents.ik_native() == [(str(tmp_path / "kernels" / "ik.so"), "kernels")]
 
 
-def test_named_packages_exist(bundle):
-    for name in (*bundle.DATA_PACKAGES, *bundle.HIDDEN, *bundle.LIBRARIES, bundle.WEIGHTS):
+def test_named_packages_exist(bundle_contents):
+    for name in (
+        *bundle_contents.DATA_PACKAGES,
+        *bundle_contents.HIDDEN,
+        *bundle_contents.LIBRARIES,
+        bundle_contents.WEIGHTS,
+    ):
         assert importlib.util.find_spec(name), name
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert len(bundle.METADATA) == len(asked)
-    assert {"PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python"} <= set(bundle.METADATA)
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert len(bundle_contents.METADATA) == len(dependencies)
+    assert {"PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python"} <= set(bundle_contents.METADATA)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +69,8 @@ def test_named_packages_exist(bundle):
         "llama_cpp_python-0.3.36.dist-info/METADATA",
     ],
 )  # fmt: skip
-def test_what_is_needed_stays(bundle, name):
-    assert not bundle.unused(name)
+def test_what_is_needed_stays(bundle_contents, name):
+    assert not bundle_contents.unused(name)
 
 
 @pytest.mark.parametrize(
@@ -78,23 +83,23 @@ def test_what_is_needed_stays(bundle, name):
         "libEGL.so.1", "llama_cpp_python-0.3.36.dist-info/direct_url.json",
     ],
 )  # fmt: skip
-def test_what_is_not_needed_goes(bundle, name):
-    assert bundle.unused(name)
+def test_what_is_not_needed_goes(bundle_contents, name):
+    assert bundle_contents.unused(name)
 
 
-def test_a_library_goes_with_the_last_file_that_needed_it(bundle):
+def test_a_library_goes_with_the_last_file_that_needed_it(bundle_contents):
     needs = {"/s/libqxcb.so": ["/l/libxcb-cursor.so.0"], "/l/libxcb-cursor.so.0": ["/l/libxcb-image.so.0"]}
     entries = [
         (f"{QT}/plugins/platforms/libqxcb.so", "/s/libqxcb.so", "BINARY"),
         ("libxcb-cursor.so.0", "/l/libxcb-cursor.so.0", "BINARY"),
         ("libxcb-image.so.0", "/l/libxcb-image.so.0", "BINARY"),
-        ("libcairo.so.2", "/l/libcairo.so.2", "BINARY"),  # of the gtk plugin, which stays out
+        ("libcairo.so.2", "/l/libcairo.so.2", "BINARY"),  # needed by the gtk plugin alone, which is left out
         (f"{QT}/plugins/platformthemes/libqgtk3.so", "/s/libqgtk3.so", "BINARY"),
         (f"{QT}/lib/libQt6Core.so.6", "/s/libQt6Core.so.6", "BINARY"),
         ("libQt6Core.so.6", f"{QT}/lib/libQt6Core.so.6", "SYMLINK"),
         ("libQt6Qml.so.6", f"{QT}/lib/libQt6Qml.so.6", "SYMLINK"),
     ]
-    kept = [name for name, _, _ in bundle.kept(entries, lambda path: needs.get(path, []))]
+    kept = [name for name, _, _ in bundle_contents.without_unused(entries, lambda path: needs.get(path, []))]
     assert kept == [
         f"{QT}/plugins/platforms/libqxcb.so", "libxcb-cursor.so.0", "libxcb-image.so.0", f"{QT}/lib/libQt6Core.so.6",
         "libQt6Core.so.6",
@@ -113,8 +118,8 @@ def test_what_a_program_needs_is_read_from_it(elf):
     assert "libQt6Gui.so.6" not in outside
 
 
-def test_libraries_that_are_missing_stop_the_build(bundle, monkeypatch):
-    bundled = import_module("bundled")
+def test_libraries_that_are_missing_stop_the_build(bundle_contents, monkeypatch):
+    bundle_build = import_module("bundle_build")
     log = "WARNING: Library not found: could not resolve '{}', dependency of '/venv/plugins/platforms/{}'.\n"
     text = log.format("libxcb-cursor.so.0", "libqxcb.so") + log.format("libgtk-3.so.0", "libqgtk3.so")
-    assert bundled.not_found(text, {"libqxcb.so"}) == ["libxcb-cursor.so.0, for libqxcb.so"]
+    assert bundle_build.missing_libraries(text, {"libqxcb.so"}) == ["libxcb-cursor.so.0, for libqxcb.so"]

@@ -1,4 +1,4 @@
-"""README is short, and what the documents name is there: links, their headings, files and rooms."""
+"""Tests that README is short, and that links, headings, files and packages named in the documents exist."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "packaging" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MOST_WORDS = 900  # of README: two minutes
-BASES = ("", "app", "engine", "engine/runtime", "packaging")  # where a path in a document begins
+MOST_WORDS = 900  # words of README: two minutes
+BASES = ("", "app", "engine", "engine/runtime", "packaging")  # folders from which paths in documents start
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|md|cpp|hpp|toml|sh|txt|ts|qss|svg))`")
 ROOM = re.compile(r"^\| `([\w./]+/)` \|", re.MULTILINE)
 MADE = {"./install.sh", "assets/translations/fr.ts"}  # in the archive; an example
@@ -21,7 +21,7 @@ def prose(path: Path) -> str:
 
 
 def anchor(heading: str) -> str:
-    """A heading as links name it."""
+    """Return a heading's anchor, as links name it."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""Set-up compiles our native code for ik_llama.cpp where it can, and goes on where it cannot."""
+"""Tests that set-up compiles our native code for ik_llama.cpp if it can, and goes on if it cannot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ik_native(monkeypatch):
     return import_module("ik_native")
 
 
-@pytest.mark.slow  # `make setup` has just compiled what the tests of ik_llama.cpp compute with
+@pytest.mark.slow  # `make setup` has just compiled the same for the tests of ik_llama.cpp
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64" or not shutil.which("c++"), reason="not compiled here"
 )
@@ -50,7 +50,7 @@ def test_set_up_goes_on_without_it(ik_native, tmp_path, monkeypatch, capsys, com
 
 
 def test_headers_of_another_library_are_not_compiled_with(ik_native, tmp_path, monkeypatch, capsys):
-    """As if the wheel that is installed had been made of another source than the archive's."""
+    """The installed wheel seems to be made of another source than the archive's."""
     public = tmp_path / "lib" / "python3.11" / "site-packages" / "include"
     public.mkdir(parents=True)
     (public / "ggml.h").write_text("// of another version")

@@ -1,4 +1,4 @@
-"""The choice between a library compiled here and the prebuilt one, with pip, CMake and ninja but no compiler."""
+"""Tests of choosing a library compiled here or the prebuilt one, with pip, CMake and ninja but no compiler."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def installed(setup):
 @pytest.mark.slow
 def test_native_is_chosen_kept_and_given_up(setup, monkeypatch):
     setup.native.install_native(setup.build)
-    assert (installed(setup), setup.native.chosen()) == ("compiled", True)
+    assert (installed(setup), setup.native.is_chosen()) == ("compiled", True)
     with monkeypatch.context() as patch:
         patch.setattr(setup.native, "install_wheel", lambda _: pytest.fail("installed again"))
         setup.native.keep_native(setup.build)
         setup.native.install_native(setup.build)
     setup.native.install_prebuilt(setup.build)
-    assert (installed(setup), setup.native.chosen()) == ("prebuilt", False)
-    monkeypatch.setattr(setup.compiled.Compiled, "compile", lambda *_: pytest.fail("compiled again"))
+    assert (installed(setup), setup.native.is_chosen()) == ("prebuilt", False)
+    monkeypatch.setattr(setup.compiled.CompiledWheel, "compile", lambda *_: pytest.fail("compiled again"))
     setup.native.install_native(setup.build)
     assert installed(setup) == "compiled"
 
@@ -42,7 +42,7 @@ def test_an_interrupted_compile_goes_on(setup, monkeypatch, capsys):
     monkeypatch.setenv("PROBE_BREAKS", "1")
     with pytest.raises(setup.steps.SetupError, match=r"the probe did not compile.*\n(.*\n)*.*prebuilt the probe stays"):
         setup.native.install_native(setup.build)
-    assert (installed(setup), setup.native.chosen()) == ("prebuilt", False)
+    assert (installed(setup), setup.native.is_chosen()) == ("prebuilt", False)
     monkeypatch.delenv("PROBE_BREAKS")
     wheel = setup.build.wheel()
     assert (setup.folder / "trace").read_text() == "first\n"
@@ -57,7 +57,7 @@ def test_another_processor_without_a_compiler_goes_back(setup, monkeypatch, caps
     monkeypatch.setattr(setup.compiled.shutil, "which", lambda _: None)
     monkeypatch.delenv("CC", raising=False)
     setup.native.keep_native(setup.build)
-    assert (installed(setup), setup.native.chosen()) == ("prebuilt", False)
+    assert (installed(setup), setup.native.is_chosen()) == ("prebuilt", False)
     assert "A C and C++ compiler is needed to build the probe" in capsys.readouterr().err
 
 

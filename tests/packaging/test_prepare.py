@@ -1,4 +1,4 @@
-"""What `make run` waits for, what is left to the window, and that nobody ever finds half of a library."""
+"""Tests of what `make run` waits for, what the window does later, and that no library is ever half installed."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ IMPORT = "import probe; print(probe.KIND)"
 
 @pytest.fixture
 def prepare(setup, monkeypatch):
-    """Set-up, for which the probe is llama.cpp, and all else is there."""
+    """Return the module `prepare` with the probe in the place of llama.cpp, and everything else set up."""
     module = import_module("prepare")
     environment = setup.folder / "environment"
     monkeypatch.setattr(module, "LLAMA", setup.build)
     monkeypatch.setattr(module, "PYTHON", setup.steps.PYTHON)
     monkeypatch.setattr(module, "READY", environment / "ready")
     monkeypatch.setattr(module, "UNFINISHED", environment / "unfinished")
-    monkeypatch.setattr(module, "start", setup.build.fetch)
+    monkeypatch.setattr(module, "set_up_all_but_llama", setup.build.fetch)
     monkeypatch.setattr(module, "ik_computes", lambda: True)
     return module
 
 
-def found(setup) -> str:
-    """What a program finds of the probe: its kind, or nothing."""
+def importable_probe(setup) -> str:
+    """Return which probe a program can import: its kind, "nothing", or "half" for a broken one."""
     done = subprocess.run([setup.steps.PYTHON, "-c", IMPORT], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else "nothing" if "No module named" in done.stderr else "half"
 
@@ -50,59 +50,59 @@ def lose_the_compiler(setup, monkeypatch):
 def test_the_compile_is_left_to_the_window_and_needs_no_network_there(prepare, setup, monkeypatch):
     prepare.prepare(without_waiting=True)
     assert not prepare.READY.exists()
-    assert prepare.is_started()
-    assert found(setup) == "nothing"  # one of an earlier checkout would not do
+    assert prepare.is_usable()
+    assert importable_probe(setup) == "nothing"  # a library of an earlier checkout was removed
     command = json.loads(prepare.UNFINISHED.read_text())["command"]
     assert command == [sys.executable, str(PACKAGING / "prepare.py"), "--background"]
     with monkeypatch.context() as patch:
-        patch.setattr(prepare, "start", lambda: pytest.fail("set up again"))
+        patch.setattr(prepare, "set_up_all_but_llama", lambda: pytest.fail("set up again"))
         prepare.prepare(without_waiting=True)
-        assert found(setup) == "nothing"
+        assert importable_probe(setup) == "nothing"
     lose_the_network(monkeypatch)
-    prepare.finish()
-    assert (found(setup), prepare.is_ready(prepare.fingerprint())) == ("compiled", True)
+    prepare.finish_set_up()
+    assert (importable_probe(setup), prepare.is_ready(prepare.fingerprint())) == ("compiled", True)
     assert not prepare.UNFINISHED.exists()
-    prepare.finish()  # a second window's
+    prepare.finish_set_up()  # as a second window does
 
 
 def test_make_test_does_itself_what_is_left(prepare, setup, monkeypatch):
     prepare.prepare(without_waiting=True)
-    monkeypatch.setattr(prepare, "start", lambda: pytest.fail("set up again"))
+    monkeypatch.setattr(prepare, "set_up_all_but_llama", lambda: pytest.fail("set up again"))
     prepare.prepare(without_waiting=False)
-    assert (found(setup), prepare.READY.exists(), prepare.UNFINISHED.exists()) == ("compiled", True, False)
+    assert (importable_probe(setup), prepare.READY.exists(), prepare.UNFINISHED.exists()) == ("compiled", True, False)
 
 
 @pytest.mark.slow
 def test_where_ik_cannot_compute_everybody_waits(prepare, setup, monkeypatch):
     monkeypatch.setattr(prepare, "ik_computes", lambda: False)
     prepare.prepare(without_waiting=True)
-    assert (found(setup), prepare.READY.exists()) == ("compiled", True)
+    assert (importable_probe(setup), prepare.READY.exists()) == ("compiled", True)
 
 
 @pytest.mark.usefixtures("wheel")
 def test_a_wheel_that_is_there_is_installed_at_once(prepare, setup):
     prepare.prepare(without_waiting=True)
-    assert (found(setup), prepare.READY.exists()) == ("compiled", True)
+    assert (importable_probe(setup), prepare.READY.exists()) == ("compiled", True)
 
 
 def test_the_window_opens_without_a_compiler(prepare, setup, monkeypatch):
     lose_the_compiler(setup, monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(prepare, "start", lambda: pytest.fail("minutes of downloads came first"))
+        patch.setattr(prepare, "set_up_all_but_llama", lambda: pytest.fail("minutes of downloads came first"))
         with pytest.raises(setup.compiled.NoCompiler, match="gcc g\\+\\+"):
             prepare.prepare(without_waiting=False)
     prepare.prepare(without_waiting=True)
-    assert prepare.is_started()
+    assert prepare.is_usable()
     with pytest.raises(setup.compiled.NoCompiler):
-        prepare.finish()
+        prepare.finish_set_up()
 
 
 def test_another_checkout_is_not_finished_in_the_background(prepare, setup, monkeypatch):
     prepare.prepare(without_waiting=True)
     monkeypatch.setattr(prepare, "fingerprint", lambda: "of another checkout")
-    assert not prepare.is_started()
+    assert not prepare.is_usable()
     with pytest.raises(setup.steps.SetupError, match="the checkout has changed"):
-        prepare.finish()
+        prepare.finish_set_up()
 
 
 def test_who_compiles_more_waits_for_all_of_it(prepare, monkeypatch):
@@ -110,12 +110,12 @@ def test_who_compiles_more_waits_for_all_of_it(prepare, monkeypatch):
         monkeypatch.setattr(sys, "argv", ["prepare.py", "--without-waiting", *arguments])
         return bool(prepare.options().without_waiting)
 
-    monkeypatch.setattr(prepare.pytorch, "chosen", lambda: False)
-    monkeypatch.setattr(prepare, "chosen", lambda: False)
+    monkeypatch.setattr(prepare.pytorch, "is_chosen", lambda: False)
+    monkeypatch.setattr(prepare, "is_chosen", lambda: False)
     assert without_waiting()
     assert not without_waiting("--native", "1")
     assert not without_waiting("--training", "0")
-    monkeypatch.setattr(prepare, "chosen", lambda: True)
+    monkeypatch.setattr(prepare, "is_chosen", lambda: True)
     assert not without_waiting()
 
 
@@ -142,21 +142,21 @@ def test_an_interrupted_installation_is_no_library(setup, wheel, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", stop_at_modules)
         with pytest.raises(KeyboardInterrupt):
-            setup.steps.install_whole(wheel)
-    assert found(setup) == "nothing"
-    setup.steps.install_whole(wheel)
-    assert found(setup) == "compiled"
+            setup.steps.install_atomically(wheel)
+    assert importable_probe(setup) == "nothing"
+    setup.steps.install_atomically(wheel)
+    assert importable_probe(setup) == "compiled"
     (packages,) = (setup.folder / "environment").glob("lib/python3*/site-packages")
-    shutil.rmtree(next(packages.glob("chickadee_probe-*.dist-info")))  # and one that pip knows nothing of
-    setup.steps.install_whole(wheel)
-    assert found(setup) == "compiled"
+    shutil.rmtree(next(packages.glob("chickadee_probe-*.dist-info")))  # pip then does not know the package
+    setup.steps.install_atomically(wheel)
+    assert importable_probe(setup) == "compiled"
 
 
 CHILD = "import os, time; print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE, flush=True); time.sleep(600)"
 BESIDE = f"""
 import subprocess, sys
-from background import stay_in_the_background
-stay_in_the_background(10**9)
+from background import run_in_background
+run_in_background(10**9)
 try:
     subprocess.run([sys.executable, "-c", {CHILD!r}])
 except KeyboardInterrupt:
@@ -174,6 +174,6 @@ def test_in_the_background_it_gives_way_and_ends_with_the_window():
         assert process.stdout
         assert process.stdout.readline() == "19 True\n"
         process.stdin.close()
-        # The pipe ends when all who could write into it are gone. What its child says of the interruption comes too.
+        # The pipe ends when all its writers have ended; the child's message about the interruption comes before.
         assert "stopped\n" in process.stdout.read()
     assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""What only training needs comes when it is asked for, stays, and goes; here a probe stands for it."""
+"""Tests that PyTorch is installed when asked for, kept, and removed; the probe takes its place here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from tests.packaging.conftest import ROOT
 
 @pytest.fixture
 def pytorch(setup, monkeypatch):
-    """With what Chickadee needs in `needed`, and an environment that has nothing yet."""
+    """Return the module `pytorch`, Chickadee's lock file as `needed`, and the function `installed`.
+
+    The environment has no package yet.
+    """
     module = import_module("pytorch")
     needed = setup.folder / "needed.lock"
     needed.write_text("numpy==1 \\\n    --hash=sha256:0\n")
@@ -32,14 +35,14 @@ def pytorch(setup, monkeypatch):
 
 @pytest.mark.slow
 def test_it_comes_stays_and_goes(pytorch, monkeypatch):
-    assert (pytorch.installed(), pytorch.module.chosen()) == (False, False)
+    assert (pytorch.installed(), pytorch.module.is_chosen()) == (False, False)
     pytorch.module.install()
-    assert (pytorch.installed(), pytorch.module.chosen()) == (True, True)
+    assert (pytorch.installed(), pytorch.module.is_chosen()) == (True, True)
     with monkeypatch.context() as patch:
         patch.setattr(pytorch.module, "install_locked", lambda *_: pytest.fail("installed again"))
         pytorch.module.keep()
     pytorch.module.remove()
-    assert (pytorch.installed(), pytorch.module.chosen()) == (False, False)
+    assert (pytorch.installed(), pytorch.module.is_chosen()) == (False, False)
 
 
 @pytest.mark.slow
@@ -49,7 +52,7 @@ def test_what_chickadee_needs_stays(pytorch):
     lock = pytorch.module.LOCK.read_text()
     pytorch.module.LOCK.write_text(f"{lock}\nnot-there==1\n")
     pytorch.module.remove()
-    assert (pytorch.installed(), pytorch.module.chosen()) == (True, False)
+    assert (pytorch.installed(), pytorch.module.is_chosen()) == (True, False)
 
 
 @pytest.mark.slow
@@ -64,7 +67,7 @@ def test_what_cannot_be_had_stops_only_those_who_asked(pytorch, capsys):
 
 
 def test_the_lock_files_agree():
-    """What both name is the same version, so that neither undoes the other."""
+    """Packages in both files have the same version, so that neither undoes the other."""
     ours, theirs = (
         dict(re.findall(r"^([\w.-]+)==(\S+) \\$", (ROOT / name).read_text(), re.M))
         for name in ("requirements.lock", "requirements-training.lock")

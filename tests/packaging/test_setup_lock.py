@@ -1,4 +1,4 @@
-"""Two set-ups of one environment at once: the second waits for the first, also for one that is killed."""
+"""Tests of two set-ups of one environment at once: the second waits for the first, even if that is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.app.unprivileged import permissions_hold
 
 PACKAGING = Path(__file__).resolve().parents[2] / "packaging"
 WAITING = "setup: Another set-up runs in this folder: waiting for it.\n"
-HOLDER = "import sys\nfrom alone import alone\nwith alone():\n    print('in', flush=True)\n    sys.stdin.read()\n"
+HOLDER = "import sys\nfrom setup_lock import setup_lock\n"
+HOLDER += "with setup_lock():\n    print('in', flush=True)\n    sys.stdin.read()\n"
 LEFT = "import json, prepare\nprepare.READY.unlink()\n"
 LEFT += "prepare.UNFINISHED.write_text(json.dumps({'stamp': prepare.fingerprint(), 'command': []}))\n"
 STAMP = "import prepare\nprepare.VENV.mkdir(parents=True)\nprepare.READY.write_text(prepare.fingerprint())\n"
@@ -22,7 +23,7 @@ STAMP = "import prepare\nprepare.VENV.mkdir(parents=True)\nprepare.READY.write_t
 
 @pytest.fixture
 def start(tmp_path):
-    """Runs a command of set-up's in an environment that is ready, in `new` folders."""
+    """Yield a function that starts a Python command of set-up's in a ready environment, in `new` folders."""
     surroundings = os.environ | {"CHICKADEE_VENV": str(tmp_path / "new/environment"), "PYTHONPATH": str(PACKAGING)}
     processes: list[subprocess.Popen[str]] = []
 
@@ -39,7 +40,7 @@ def start(tmp_path):
     for process in processes:
         process.kill()
         with process:
-            """Ended, and its pipes closed."""
+            pass  # waits for its end, and closes its pipes
 
 
 def test_a_second_setup_waits_and_says_so(start):
@@ -72,6 +73,6 @@ def test_a_killed_setup_stands_in_nobodys_way(start):
 def test_what_is_ready_can_be_used_where_nothing_can_be_written(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(PACKAGING))
     tmp_path.chmod(0o500)
-    with permissions_hold(), import_module("alone").alone(tmp_path / "new/environment.lock"):
+    with permissions_hold(), import_module("setup_lock").setup_lock(tmp_path / "new/environment.lock"):
         assert not list(tmp_path.iterdir())
     tmp_path.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Shared by the tests of training."""
+"""Fixtures for the tests of training."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tests.engine.runtime.graph.tiny import write_tiny
 
 @pytest.fixture
 def path(tmp_path):
-    """A tiny model of four layers."""
+    """Return the path of a tiny model with four layers."""
     return write_tiny(tmp_path / "tiny.gguf", "llama", layers=4, type=gguf.GGMLQuantizationType.F32)

@@ -1,4 +1,4 @@
-"""Answers that the default model writes to learn from."""
+"""Tests of answers that the default model writes to learn from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from engine.tokenization.chat_lines import read_chats
 from models.default import default_model
 from training import answers
-from training.answers import AGAIN, circles, write_answers
+from training.answers import REPEATED, is_repeating, write_answers
 
 QUESTIONS = ["What is bread?", "What is glass?", "Name a colour."]
 
@@ -48,7 +48,7 @@ def test_what_was_written_stays_and_a_torn_line_is_written_anew(tmp_path):
 
 @pytest.mark.slow
 def test_answers_beside_others_are_those_of_the_model_alone(tmp_path, monkeypatch):
-    """Greedy: what is computed together does not mix."""
+    """Answers computed in one batch do not mix, with greedy sampling."""
     monkeypatch.setattr(answers, "ANSWER", 10)
     together, alone = tmp_path / "together.jsonl", tmp_path / "alone.jsonl"
     write_answers(together, default_model(), QUESTIONS, 3, temperature=0, seed=0, threads=1)
@@ -59,14 +59,14 @@ def test_answers_beside_others_are_those_of_the_model_alone(tmp_path, monkeypatc
         with alone.open("a", encoding="utf-8") as file:
             file.write(path.read_text("utf-8"))
     said = [{chat.messages[0]: chat.messages[1].content for chat in read_chats(path)} for path in (together, alone)]
-    # Other sums of the same numbers may choose another word later on, but not at once.
+    # Sums in another order may change a later word, but not the first ones.
     assert {key: text[:20] for key, text in said[0].items()} == {key: text[:20] for key, text in said[1].items()}
 
 
 def test_going_round_in_circles():
-    tokens = list(range(AGAIN))
-    assert circles(tokens + tokens)
-    assert circles([7, *tokens, 8, 9, *tokens])
-    assert not circles(tokens)
-    assert not circles([*tokens, *tokens[:-1], 99])
-    assert circles([5] * 2 * AGAIN)
+    tokens = list(range(REPEATED))
+    assert is_repeating(tokens + tokens)
+    assert is_repeating([7, *tokens, 8, 9, *tokens])
+    assert not is_repeating(tokens)
+    assert not is_repeating([*tokens, *tokens[:-1], 99])
+    assert is_repeating([5] * 2 * REPEATED)

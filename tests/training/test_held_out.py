@@ -1,22 +1,22 @@
-"""Which chats are learned, and of which a training is judged."""
+"""Tests of which chats are learned, and which judge a training."""
 
 from __future__ import annotations
 
 from engine.protocol import Message
-from engine.speculative.exits import questions as asked_in_calibration
-from engine.tokenization.chat_lines import Chat
-from training.data import questions
+from engine.speculative.exits import exit_questions as asked_in_calibration
+from engine.tokenization.chat_lines import ChatLine
+from training.data import training_questions
 from training.held_out import split
 
-CHATS = [Chat((Message("user", f"question {i % 40}"), Message("assistant", f"answer {i}"))) for i in range(100)]
+CHATS = [ChatLine((Message("user", f"question {i % 40}"), Message("assistant", f"answer {i}"))) for i in range(100)]
 
 
 def test_no_chat_of_a_held_out_question_is_learned():
     learned, held_out = split(CHATS, 3, seed=1)
-    asked = {chat.messages[0].content for chat in held_out}
-    assert len(asked) == len(held_out) == 3
-    assert asked.isdisjoint(chat.messages[0].content for chat in learned)
-    assert len(learned) == sum(chat.messages[0].content not in asked for chat in CHATS)
+    questions = {chat.messages[0].content for chat in held_out}
+    assert len(questions) == len(held_out) == 3
+    assert questions.isdisjoint(chat.messages[0].content for chat in learned)
+    assert len(learned) == sum(chat.messages[0].content not in questions for chat in CHATS)
 
 
 def test_the_seed_says_which():
@@ -31,6 +31,6 @@ def test_few_questions_are_not_all_held_out():
 
 
 def test_questions_to_learn_from_are_not_those_of_the_calibration():
-    found = questions()
+    found = training_questions()
     assert len(set(found)) == len(found) > 300
     assert not set(found) & set(asked_in_calibration())

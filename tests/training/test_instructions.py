@@ -1,4 +1,4 @@
-"""Data sets of instructions as chats."""
+"""Tests of turning data sets of instructions into chats."""
 
 from __future__ import annotations
 

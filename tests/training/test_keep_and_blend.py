@@ -1,4 +1,4 @@
-"""Trainings that learn from another model, keep what it said elsewhere, or go back part of the way."""
+"""Tests of trainings that learn from a teacher, keep answers to other chats, or are blended with the first weights."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
 from models.default import default_model  # noqa: E402
-from tests.training.made import EXAMPLES, OPTIONS, decoder, of  # noqa: E402
+from tests.training.tiny_training import EXAMPLES, OPTIONS, tiny_decoder, tiny_training  # noqa: E402
 from training import midlayer  # noqa: E402
 from training.judgement import Judgement  # noqa: E402
-from training.log import read  # noqa: E402
+from training.log import read_log  # noqa: E402
 from training.loop import Step, Training  # noqa: E402
 from training.weights import read_weights  # noqa: E402
 
@@ -29,11 +29,11 @@ def test_only_a_model_of_the_same_build_can_teach(path, tmp_path, capsys):
 
 
 def test_drift_is_from_the_teacher(path):
-    trained_before = of(path, OPTIONS)
+    trained_before = tiny_training(path, OPTIONS)
     list(trained_before.run())
     far, same = (
-        next(Training(decoder(path), teacher, EXAMPLES, OPTIONS, held_out=EXAMPLES[:2]).judged())
-        for teacher in (trained_before.model, decoder(path))
+        next(Training(tiny_decoder(path), teacher, EXAMPLES, OPTIONS, held_out=EXAMPLES[:2]).judged())
+        for teacher in (trained_before.model, tiny_decoder(path))
     )
     assert isinstance(far, Judgement)
     assert isinstance(same, Judgement)
@@ -42,12 +42,18 @@ def test_drift_is_from_the_teacher(path):
 
 
 def test_kept_chats_are_said_as_before(path):
-    """While others are learned, whose tokens are the same ones."""
+    """Chats of the same tokens are learned meanwhile."""
     options = dataclasses.replace(OPTIONS, steps=40, judged_every=40)
     drifts = []
     for kept in ((), EXAMPLES[4:]):
         training = Training(
-            decoder(path), decoder(path), EXAMPLES[:4], options, EXAMPLES[:1], kept=kept, kept_held_out=EXAMPLES[4:]
+            tiny_decoder(path),
+            tiny_decoder(path),
+            EXAMPLES[:4],
+            options,
+            EXAMPLES[:1],
+            kept=kept,
+            kept_held_out=EXAMPLES[4:],
         )
         seen = list(training.run())
         drifts.append(seen[-1].kept or 0.0)
@@ -57,7 +63,7 @@ def test_kept_chats_are_said_as_before(path):
 
 def test_a_stopped_training_that_keeps_goes_on_as_if_it_had_not_been(path, tmp_path):
     whole, first, second = (
-        Training(decoder(path), decoder(path), EXAMPLES[:4], OPTIONS, kept=EXAMPLES[4:]) for _ in range(3)
+        Training(tiny_decoder(path), tiny_decoder(path), EXAMPLES[:4], OPTIONS, kept=EXAMPLES[4:]) for _ in range(3)
     )
     list(whole.run())
     list(itertools.islice(first.run(), 3))
@@ -70,7 +76,7 @@ def test_a_stopped_training_that_keeps_goes_on_as_if_it_had_not_been(path, tmp_p
 
 def test_a_blended_result_lies_between_before_and_after(path):
     options = dataclasses.replace(OPTIONS, blend=0.25)
-    before, training = read_weights(path), of(path, options)
+    before, training = read_weights(path), tiny_training(path, options)
     list(training.run())
     after = {name: array.copy() for name, array in training.model.arrays().items()}
     training.blend(before)
@@ -95,6 +101,6 @@ def test_the_end_says_what_a_blend_is_like(tmp_path, capsys):
     ]
     options = ["--steps", "1", "--batch-tokens", "64", "--threads", "2", "--freeze-upper", "--blend", "0.5"]
     assert midlayer.main([*files, "--layer", "5", *options, "--held-out", "2"]) == 0
-    judged = [each for each in read(tmp_path / "o.gguf.log.jsonl") if each["kind"] == "judgement"]
+    judged = [each for each in read_log(tmp_path / "o.gguf.log.jsonl") if each["kind"] == "judgement"]
     assert [each.get("blend") for each in judged] == [None, None, 0.5]
     assert "0.5 of the way" in capsys.readouterr().err

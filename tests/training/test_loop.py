@@ -1,4 +1,4 @@
-"""Training a tiny model, where PyTorch is installed."""
+"""Tests that train a tiny model, where PyTorch is installed."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from engine.runtime.contexts import ContextOptions  # noqa: E402
 from engine.runtime.graph.model import GraphModel  # noqa: E402
 from engine.runtime.graph.runtime import GraphRuntime  # noqa: E402
 from engine.runtime.llama.runtime import Model, quantise  # noqa: E402
-from engine.speculative.exits import trained  # noqa: E402
+from engine.speculative.exits import trained_exits  # noqa: E402
 from engine.stop import StopFlag  # noqa: E402
-from engine.tokenization.chat_lines import Chat, read_chats  # noqa: E402
+from engine.tokenization.chat_lines import ChatLine, read_chats  # noqa: E402
 from engine.tokenization.template import ChatTemplate  # noqa: E402
 from models.default import default_model  # noqa: E402
 from models.header import read_header  # noqa: E402
-from tests.engine.runtime.graph.test_models import QKV  # noqa: E402
+from tests.engine.runtime.graph.test_model import QKV  # noqa: E402
 from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
-from tests.training.made import EXAMPLES, OPTIONS, decoder, of  # noqa: E402
+from tests.training.tiny_training import EXAMPLES, OPTIONS, tiny_decoder, tiny_training  # noqa: E402
 from training import midlayer  # noqa: E402
 from training.batches import batch_of  # noqa: E402
 from training.data import Example, examples  # noqa: E402
 from training.judgement import Judgement  # noqa: E402
-from training.log import read  # noqa: E402
+from training.log import read_log  # noqa: E402
 from training.loop import Training, rate_at  # noqa: E402
 from training.memory import refuse_if_too_large  # noqa: E402
 from training.options import Options  # noqa: E402
-from training.weights import QUANTISED, file_type, read_weights, stored, write_weights  # noqa: E402
+from training.weights import QUANTISED, file_type, read_weights, stored_types, write_weights  # noqa: E402
 
 TOKENS = [i * 7 % VOCABULARY for i in range(60)]
 F32 = gguf.GGMLQuantizationType.F32
@@ -53,14 +53,14 @@ SHAPES: dict[str, dict[str, Any]] = {
 def test_the_forward_pass_is_the_engines(tmp_path, name):
     path = write_tiny(tmp_path / "tiny.gguf", layers=3, type=F32, **SHAPES[name])
     with torch.no_grad():
-        middle, last = (rows.numpy() for rows in decoder(path)(torch.tensor([TOKENS]), 2, torch.arange(50, 60)))
+        middle, last = (rows.numpy() for rows in tiny_decoder(path)(torch.tensor([TOKENS]), 2, torch.arange(50, 60)))
     with closing(GraphModel(path)) as model:
         target = GraphRuntime(model, ContextOptions(n_ctx=256, threads=1), StopFlag())
         with closing(target):
             seen = [target.look_ahead([token], 2).row().copy() for token in TOKENS][-10:]
             logits = target.forward(TOKENS, 10)
             for i in range(10):
-                assert np.abs(logits.row(i) - last[i]).max() < 2e-2  # keys and values are F16 there
+                assert np.abs(logits.row(i) - last[i]).max() < 2e-2  # the engine stores keys and values in F16
                 assert np.abs(seen[i] - middle[i]).max() < 2e-2
 
 
@@ -73,19 +73,19 @@ def test_a_file_comes_back_as_it_was(path, tmp_path):
         read_header(tmp_path / "again.gguf"),
     )
     assert all((again[name] == weights[name]).all() for name in weights)
-    assert trained(after) == (2,)
+    assert trained_exits(after) == (2,)
     assert {k: v for k, v in after.metadata.items() if k in before.metadata} == before.metadata
     assert [(t.name, t.shape) for t in after.tensors] == [(t.name, t.shape) for t in before.tensors]
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
 
 
 def test_the_default_model_comes_back_quantised(tmp_path):
-    """Its vocabulary and template too, which llama.cpp reads."""
+    """Vocabulary and template come back too, as llama.cpp reads them."""
     path, plain, small = default_model(), tmp_path / "plain.gguf", tmp_path / "small.gguf"
     write_weights(plain, path, read_weights(path), 20)
     quantise(plain, small, file_type(path), 2)
     before, after = read_header(path), read_header(small)
-    assert trained(after) == (20,)
+    assert trained_exits(after) == (20,)
     assert after.array_lengths == before.array_lengths
     assert {t.name: t.type for t in after.tensors} == {t.name: t.type for t in before.tensors}
     assert after.metadata["tokenizer.chat_template"] == before.metadata["tokenizer.chat_template"]
@@ -104,7 +104,7 @@ def test_the_default_model_comes_back_quantised(tmp_path):
 
 @pytest.mark.parametrize("name", QUANTISED)
 def test_files_are_quantised_as_was_foretold(path, tmp_path, name):
-    number, kinds = stored(read_header(path), name)
+    number, kinds = stored_types(read_header(path), name)
     quantise(path, tmp_path / "small.gguf", number, 1)
     assert {t.name: t.type for t in read_header(tmp_path / "small.gguf").tensors} == kinds
 
@@ -112,7 +112,7 @@ def test_files_are_quantised_as_was_foretold(path, tmp_path, name):
 @pytest.mark.parametrize("more", [{}, {"freeze_upper": True}, {"bf16": True}])
 def test_both_losses_fall(path, more):
     options = dataclasses.replace(OPTIONS, steps=40, **more)
-    training = of(path, options)
+    training = tiny_training(path, options)
     before = training.model.arrays()["blk.3.ffn_up.weight"].copy()
     steps: list[Any] = list(training.run())
     assert steps[-1].middle < steps[0].middle
@@ -124,24 +124,26 @@ def test_both_losses_fall(path, more):
 
 @pytest.mark.parametrize("more", [{}, {"bf16": True}, {"rounded": 1.0}])
 def test_a_model_that_teaches_itself_stays_what_it_was(path, more):
-    """Its layer learns what the last one says, and that moves little from what it said before."""
+    """The middle layer learns the last layer's predictions, and the last layer changes little."""
     kinds = dict.fromkeys(read_weights(path), int(gguf.GGMLQuantizationType.Q8_0)) if "rounded" in more else {}
     options = dataclasses.replace(OPTIONS, steps=40, self_distil=True, **more)
-    steps: list[Any] = list(of(path, options, kinds=kinds).run())
+    steps: list[Any] = list(tiny_training(path, options, kinds=kinds).run())
     assert steps[-1].middle < steps[0].middle
     assert steps[-1].agreement > steps[0].agreement
     assert steps[0].drift == pytest.approx(0, abs=1e-2)
     assert 0 < steps[-1].drift < steps[0].middle - steps[-1].middle
-    unled = list(of(path, dataclasses.replace(options, self_distil=False), kinds=kinds, held_out=EXAMPLES).run())
+    unled = list(
+        tiny_training(path, dataclasses.replace(options, self_distil=False), kinds=kinds, held_out=EXAMPLES).run()
+    )
     assert unled[-1].drift > 5 * steps[-1].drift
 
 
 def test_first_the_layer_learns_alone(path):
-    """Then what lies above it, the head staying as it was all the while."""
+    """Afterwards the layers above it learn too, while the head stays frozen."""
     options = dataclasses.replace(
         OPTIONS, steps=60, middle_first=30, self_distil=True, freeze_head=True, rows=0.5, rate=3e-3, judged_every=15
     )
-    training = of(path, options, held_out=EXAMPLES)
+    training = tiny_training(path, options, held_out=EXAMPLES)
     before = {name: array.copy() for name, array in training.model.arrays().items()}
     changed: list[set[str]] = []
     judged: list[Any] = []
@@ -161,7 +163,7 @@ def test_first_the_layer_learns_alone(path):
 
 def test_each_step_draws_its_own_rows():
     batch, dice = batch_of(EXAMPLES), np.random.default_rng(0)
-    some = [batch.some(0.25, dice) for _ in range(2)]
+    some = [batch.sample_rows(0.25, dice) for _ in range(2)]
     assert [len(each.rows) for each in some] == [50, 50]
     assert (batch.wanted[some[0].chosen] == some[0].wanted).all()
     assert (batch.rows[some[0].chosen] == some[0].rows).all()
@@ -170,7 +172,7 @@ def test_each_step_draws_its_own_rows():
 
 def test_held_out_chats_judge_before_now_and_then_and_afterwards(path):
     options = dataclasses.replace(OPTIONS, steps=5, judged_every=2)
-    seen = list(of(path, options, held_out=EXAMPLES[:2]).run())
+    seen = list(tiny_training(path, options, held_out=EXAMPLES[:2]).run())
     judged: list[Any] = [each for each in seen if isinstance(each, Judgement)]
     assert [each.number for each in judged] == [0, 2, 4, 5]
     assert judged[0].drift == pytest.approx(0, abs=1e-6)
@@ -179,7 +181,7 @@ def test_held_out_chats_judge_before_now_and_then_and_afterwards(path):
 
 
 def test_chats_side_by_side_are_what_they_are_alone(path):
-    model, long, short = decoder(path), EXAMPLES[0], Example(EXAMPLES[1].tokens[:12], 4)
+    model, long, short = tiny_decoder(path), EXAMPLES[0], Example(EXAMPLES[1].tokens[:12], 4)
     with torch.no_grad():
         both = batch_of([long, short])
         alone = [model(each.tokens, 2, each.rows)[1] for each in (batch_of([long]), batch_of([short]))]
@@ -187,21 +189,21 @@ def test_chats_side_by_side_are_what_they_are_alone(path):
 
 
 def test_a_training_may_go_on_otherwise_and_end_sooner_than_was_planned(path, tmp_path):
-    first = of(path, OPTIONS)
+    first = tiny_training(path, OPTIONS)
     list(itertools.islice(first.run(), 3))
     first.save(tmp_path / "checkpoint")
-    second = of(path, dataclasses.replace(OPTIONS, steps=4, rate=1e-4, middle_weight=0.5))
+    second = tiny_training(path, dataclasses.replace(OPTIONS, steps=4, rate=1e-4, middle_weight=0.5))
     second.resume(tmp_path / "checkpoint")
     assert [step.number for step in second.run()] == [4]
 
 
 def test_a_stopped_training_goes_on_as_if_it_had_not_been(path, tmp_path):
-    whole = of(path, OPTIONS)
+    whole = tiny_training(path, OPTIONS)
     list(whole.run())
-    first = of(path, OPTIONS)
+    first = tiny_training(path, OPTIONS)
     list(itertools.islice(first.run(), 3))
     first.save(tmp_path / "checkpoint")
-    second = of(path, OPTIONS)
+    second = tiny_training(path, OPTIONS)
     second.resume(tmp_path / "checkpoint")
     assert [step.number for step in second.run()] == [4, 5, 6]
     for name, array in whole.model.arrays().items():
@@ -209,17 +211,17 @@ def test_a_stopped_training_goes_on_as_if_it_had_not_been(path, tmp_path):
 
 
 def test_chats_may_be_added_to_a_training_that_was_stopped(path, tmp_path):
-    of(path, OPTIONS).save(tmp_path / "checkpoint")
-    more = Training(decoder(path), decoder(path), [*EXAMPLES, *EXAMPLES], OPTIONS)
+    tiny_training(path, OPTIONS).save(tmp_path / "checkpoint")
+    more = Training(tiny_decoder(path), tiny_decoder(path), [*EXAMPLES, *EXAMPLES], OPTIONS)
     more.resume(tmp_path / "checkpoint")
-    fewer = Training(decoder(path), decoder(path), EXAMPLES[1:], OPTIONS)
+    fewer = Training(tiny_decoder(path), tiny_decoder(path), EXAMPLES[1:], OPTIONS)
     with pytest.raises(Failure, match="more chats"):
         fewer.resume(tmp_path / "checkpoint")
 
 
 def test_checkpoints_of_other_trainings(path, tmp_path):
-    of(path, OPTIONS).save(tmp_path / "checkpoint")
-    other = of(path, dataclasses.replace(OPTIONS, seed=1))
+    tiny_training(path, OPTIONS).save(tmp_path / "checkpoint")
+    other = tiny_training(path, dataclasses.replace(OPTIONS, seed=1))
     with pytest.raises(Failure, match="other options"):
         other.resume(tmp_path / "checkpoint")
     (tmp_path / "checkpoint").write_bytes(b"PK\x03\x04 no")
@@ -258,19 +260,19 @@ def test_the_end_of_an_answer_that_was_cut_is_not_learned():
     messages = Message("user", "a"), Message("assistant", "b c")
     with closing(Model(default_model(), dry=True)) as model:
         template = ChatTemplate(model.template, model.vocabulary)
-        chats = Chat(messages), Chat(messages, whole=False)
+        chats = ChatLine(messages), ChatLine(messages, whole=False)
         ended, cut = (each.tokens for each in examples(chats, template, header, 512))
         assert model.vocabulary.is_end(ended[-1])
         assert cut == ended[:-1]
 
 
 def test_the_whole_way(tmp_path, capsys):
-    """One step on the default model's own answer, and the engine drafts with the result."""
+    """One step trains the default model on its own answer, and the engine can draft with the result."""
     out = tmp_path / "out.gguf"
     options = ["--steps", "1", "--answers", "1", "--most-tokens", "64", "--threads", "2", "--freeze-upper"]
     assert midlayer.main(["--model", str(default_model()), "--layer", "20", "--out", str(out), *options]) == 0
-    assert [each["kind"] for each in read(tmp_path / "out.gguf.log.jsonl")] == ["began", "step"]
-    assert trained(read_header(out)) == (20,)
+    assert [each["kind"] for each in read_log(tmp_path / "out.gguf.log.jsonl")] == ["began", "step"]
+    assert trained_exits(read_header(out)) == (20,)
     assert file_type(out) == file_type(default_model())
     assert "step 1/1" in capsys.readouterr().err
     assert [each.name for each in tmp_path.iterdir() if "checkpoint" in each.name or each.name.startswith(".")] == []

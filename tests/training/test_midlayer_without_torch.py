@@ -1,4 +1,4 @@
-"""Where PyTorch is not installed the training program says so."""
+"""Tests that the training program says so if PyTorch is not installed."""
 
 from __future__ import annotations
 

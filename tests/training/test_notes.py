@@ -1,4 +1,4 @@
-"""Chats of a narrow kind to train with."""
+"""Tests of the generated chats of a narrow kind."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from training.notes import ASKED, PARTS, chats
 COUNT = 300
 
 
-def said(chat) -> tuple[str, list[dict[str, str | None]]]:
-    """The note and its entries."""
-    asked, answer = (message["content"] for message in chat["messages"])
-    return asked.removeprefix(ASKED.format("")), [json.loads(line) for line in answer.splitlines()]
+def note_and_entries(chat) -> tuple[str, list[dict[str, str | None]]]:
+    """Return a chat's note and the entries of its answer."""
+    question, answer = (message["content"] for message in chat["messages"])
+    return question.removeprefix(ASKED.format("")), [json.loads(line) for line in answer.splitlines()]
 
 
 def test_entries_say_what_the_note_says_and_no_more():
     for chat in chats(COUNT, seed=3):
-        note, entries = said(chat)
+        note, entries = note_and_entries(chat)
         for entry in entries:
             assert tuple(entry) == PARTS
             for part in ("what", "who", "day", "where"):
@@ -34,14 +34,16 @@ def test_entries_say_what_the_note_says_and_no_more():
 
 
 def test_no_note_comes_twice_and_the_seed_says_which_come():
-    notes = [said(chat)[0] for chat in chats(COUNT, seed=0)]
+    notes = [note_and_entries(chat)[0] for chat in chats(COUNT, seed=0)]
     assert len(set(notes)) == COUNT
-    assert notes[:5] == [said(chat)[0] for chat in islice(chats(COUNT, seed=0), 5)]
-    assert notes != [said(chat)[0] for chat in chats(COUNT, seed=1)]
+    assert notes[:5] == [note_and_entries(chat)[0] for chat in islice(chats(COUNT, seed=0), 5)]
+    assert notes != [note_and_entries(chat)[0] for chat in chats(COUNT, seed=1)]
 
 
 def test_no_day_comes_behind_a_wrong_word():
-    assert not any(re.search(r"\b[Oo]n (today|tomorrow|next|this)", said(chat)[0]) for chat in chats(COUNT, seed=0))
+    assert not any(
+        re.search(r"\b[Oo]n (today|tomorrow|next|this)", note_and_entries(chat)[0]) for chat in chats(COUNT, seed=0)
+    )
 
 
 def test_what_the_command_prints_can_be_learned(tmp_path):

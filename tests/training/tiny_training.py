@@ -1,4 +1,4 @@
-"""A tiny model, chats and trainings that the tests of training share. PyTorch is installed where this is read."""
+"""Builds a tiny model, examples and trainings for the tests of training. Importing it needs PyTorch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ OPTIONS = Options(2, steps=6, rate=1e-3, batch_tokens=100)
 EXAMPLES = [Example(tuple((3 * i + 7 * j) % 40 for j in range(30)), 5) for i in range(8)]
 
 
-def decoder(path) -> Decoder:
+def tiny_decoder(path) -> Decoder:
     return Decoder(dimensions_of(read_header(path)), read_weights(path))
 
 
-def of(path, options: Options, **more: Any) -> Training:
-    """A training on the examples."""
-    return Training(decoder(path), decoder(path), EXAMPLES, options, **more)
+def tiny_training(path, options: Options, **more: Any) -> Training:
+    """Build a training of the tiny model at `path` on EXAMPLES."""
+    return Training(tiny_decoder(path), tiny_decoder(path), EXAMPLES, options, **more)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def pdf_of(pages: Sequence[str]) -> bytes:
-    """A PDF with one line of text on each page; ASCII without brackets."""
+    """Build a PDF with one line of text on each page; ASCII without brackets."""
     count = len(pages)
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",

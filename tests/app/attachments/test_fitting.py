@@ -1,4 +1,4 @@
-"""What is sent where the files are more than the context holds."""
+"""The parts that are sent if the files are larger than the context."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from app.attachments.attachment import Attachment, estimated_tokens, parts_of
 from app.attachments.fitting import (
     HEADING,
     MOST_PARTS,
-    Counted,
+    CountedFile,
     best_matching,
     from_the_beginning,
-    needed,
     query_words,
     ranked,
+    room_beside_question,
     room_for_files,
     searched,
-    without_question,
+    tokens_needed,
 )
 
 
-def counted(name: str, text: str) -> Counted:
+def counted(name: str, text: str) -> CountedFile:
     file = Attachment(name, "text", len(text), text, parts_of(text))
-    return Counted(file, round(estimated_tokens(text)))
+    return CountedFile(file, round(estimated_tokens(text)))
 
 
-def book(name: str = "book.txt", paragraphs: int = 200) -> Counted:
+def book(name: str = "book.txt", paragraphs: int = 200) -> CountedFile:
     text = "\n\n".join(
         f"Chapter {n}. The {n}th bird sat on a branch. " + "It was quiet. " * 30 for n in range(paragraphs)
     )
@@ -108,5 +108,5 @@ def test_words_that_are_everywhere_do_not_make_a_match() -> None:
 def test_room_is_left_for_chat_question_and_answer() -> None:
     assert room_for_files(4096, 1000) == 4096 - 1000 - 1024 - HEADING
     assert room_for_files(512, 500) == 0
-    assert (without_question(100, "x" * 400), without_question(200, "x" * 400)) == (0, 70)
-    assert needed([counted("a", "x" * 400)]) == 100 + HEADING
+    assert (room_beside_question(100, "x" * 400), room_beside_question(200, "x" * 400)) == (0, 70)
+    assert tokens_needed([counted("a", "x" * 400)]) == 100 + HEADING

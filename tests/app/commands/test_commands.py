@@ -1,4 +1,4 @@
-"""One table of commands: each is in a menu, has its keys, does something; palette and help sheet know them all."""
+"""The table of commands: each is in a menu, has its keys and does something; palette and help sheet list all."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES
-from app.commands.palette import Entry, command_entries, matching
-from app.look.live import plain
+from app.commands.commands import BY_NAME, COMMANDS, FOCUS_AREAS, FOCUS_KEYS
+from app.commands.palette import PaletteEntry, command_entries, matching_entries
+from app.look.live import without_mnemonic
 from app.markdown.blocks import last_code
 from app.transcript.welcome import CODE, LARGE, SMALL, examples_for
 from app.wiring import Chickadee
@@ -28,10 +28,10 @@ def test_no_key_means_two_things() -> None:
 
 
 def test_no_key_means_two_things_in_one_place() -> None:
-    assert {key.place for key in IN_PLACE} == set(PLACES)
-    for place in PLACES:
-        keys = [key for one in IN_PLACE if one.place == place for key in one.keys]
-        assert len(keys) == len(set(keys)), place
+    assert {key.area for key in FOCUS_KEYS} == set(FOCUS_AREAS)
+    for area in FOCUS_AREAS:
+        keys = [key for one in FOCUS_KEYS if one.area == area for key in one.keys]
+        assert len(keys) == len(set(keys)), area
 
 
 def test_letters_of_a_menu_choose_one_entry_each() -> None:
@@ -42,9 +42,9 @@ def test_letters_of_a_menu_choose_one_entry_each() -> None:
 
 
 def test_a_title_outside_the_menus_has_no_marked_letter() -> None:
-    assert plain("&New chat") == "New chat"
-    assert plain("新对话(&N)") == "新对话"
-    assert plain("打开模型(&O)…") == "打开模型…"
+    assert without_mnemonic("&New chat") == "New chat"
+    assert without_mnemonic("新对话(&N)") == "新对话"
+    assert without_mnemonic("打开模型(&O)…") == "打开模型…"
 
 
 def test_every_command_does_something(chickadee: Chickadee) -> None:
@@ -59,10 +59,14 @@ def test_every_command_does_something(chickadee: Chickadee) -> None:
 
 
 def test_words_of_a_title_find_a_command_first_by_their_beginnings() -> None:
-    entries = [Entry("chat", "1", "My renewal"), Entry("chat", "2", "New flat"), Entry("chat", "3", "Other")]
-    assert [entry.id for entry in matching("new", entries)] == ["2", "1"]
-    assert [entry.id for entry in matching("FLAT ne", entries)] == ["2"]
-    assert matching("none such", entries) == []
+    entries = [
+        PaletteEntry("chat", "1", "My renewal"),
+        PaletteEntry("chat", "2", "New flat"),
+        PaletteEntry("chat", "3", "Other"),
+    ]
+    assert [entry.id for entry in matching_entries("new", entries)] == ["2", "1"]
+    assert [entry.id for entry in matching_entries("FLAT ne", entries)] == ["2"]
+    assert matching_entries("none such", entries) == []
 
 
 def test_the_palette_opens_chats_and_runs_commands(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
@@ -72,7 +76,7 @@ def test_the_palette_opens_chats_and_runs_commands(chickadee: Chickadee, qtbot: 
     chickadee.window.commands.run("new_chat")
     palette = chickadee.chats.palette.palette
     chickadee.window.commands.run("palette")
-    assert palette.entries()[0].title == "A question about whales"
+    assert palette.shown_entries()[0].title == "A question about whales"
     qtbot.keyClicks(palette.line, "whal")
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
     assert palette.isHidden()
@@ -101,8 +105,8 @@ def test_the_palette_finds_what_was_written(chickadee: Chickadee, qtbot: QtBot, 
     palette = chickadee.chats.palette.palette
     chickadee.window.commands.run("palette")
     qtbot.keyClicks(palette.line, "walrus")
-    qtbot.waitUntil(lambda: len(palette.entries()) == 2)  # the question, and its echo
-    entry = palette.entries()[0]
+    qtbot.waitUntil(lambda: len(palette.shown_entries()) == 2)  # the question, and its echo
+    entry = palette.shown_entries()[0]
     assert (entry.id, entry.title) == (chat.chat.id, "First words")
     assert "walrus" in entry.note
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)

@@ -37,7 +37,7 @@ def test_it_says_what_the_system_refuses_the_engine(
 
 
 def test_it_knows_what_the_running_engine_said(chickadee: Chickadee, qtbot: QtBot) -> None:
-    """The scripted engine is not confined, and says so."""
+    """The scripted engine reports that nothing restricts it."""
     chickadee.window.commands.run("about")
     about = chickadee.chats.palette.about
     assert about
@@ -62,7 +62,7 @@ def test_about_names_versions_and_licences(chickadee: Chickadee, qtbot: QtBot) -
     chickadee.window.commands.run("about")
     about = chickadee.chats.palette.about
     assert about is not None
-    qtbot.waitUntil(about.copy_button.isEnabled, timeout=SECONDS)  # packages are asked in a thread
+    qtbot.waitUntil(about.copy_button.isEnabled, timeout=SECONDS)  # a thread reads the packages' metadata
     about.copy_button.click()
     text = QGuiApplication.clipboard().text()
     for part in ("Chickadee 0.1.0: MIT", "llama.cpp", "ik_llama.cpp", "Qt (in PySide6", "SmolLM2", "Python 3"):

@@ -1,4 +1,4 @@
-"""What Enter and Esc do where a message is typed, with an input method and without."""
+"""Enter and Esc in both editors for messages, with an input method and without."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENTER, ESC = Qt.Key.Key_Return, Qt.Key.Key_Escape
 
 
 def compose(editor: PromptEditor, letters: str, committed: str = "") -> None:
-    """What an input method tells: the letters that are no text yet, and what has become text."""
+    """Send what an input method sends: the letters being composed, and the text that they have become."""
     event = QInputMethodEvent(letters, [])
     event.setCommitString(committed)
     QApplication.sendEvent(editor, event)
@@ -28,7 +28,7 @@ def compose(editor: PromptEditor, letters: str, committed: str = "") -> None:
 
 @pytest.fixture(params=["composer", "message"])
 def editor(request: pytest.FixtureRequest, chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> PromptEditor:
-    """Each place where a message is typed, in the real window."""
+    """Return the composer's editor, then the editor of a sent message, in the real window."""
     ask(chickadee, "one")
     qtbot.waitUntil(lambda: done(chickadee))
     if request.param == "composer":
@@ -67,7 +67,7 @@ def test_nothing_is_sent_while_an_input_method_composes(
 def test_a_composition_that_ended_without_a_word_does_not_keep_enter(
     editor: PromptEditor, chickadee: Chickadee, qtbot: QtBot
 ) -> None:
-    """Another text was put there meanwhile, and the input method tells nothing of it."""
+    """Another text replaced the composition, and the input method sends no event about that."""
     compose(editor, "ni")
     editor.setPlainText("other words")
     qtbot.keyClick(editor, ENTER)

@@ -1,4 +1,4 @@
-"""The line below the composer, on its own."""
+"""The line below the composer, without the window."""
 
 from __future__ import annotations
 

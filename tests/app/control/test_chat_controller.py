@@ -1,4 +1,4 @@
-"""The chat that is open: what of it is shown, and who hears of an answer that is being written."""
+"""The open chat: what is shown of it, and which views are told of an answer that is being written."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""The context gauge: what fills the context, what is left out, what would be next."""
+"""The menu of the context gauge: what fills the context, what is left out, what would be left out next."""
 
 from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.state.prompt import lines_of, parts_of
+from app.state.prompt import context_lines, context_parts
 from app.wiring import Chickadee
 from engine.protocol import Counted, Generate, Message
 from tests.app.conftest import SECONDS, Requests
 from tests.app.test_window import Ask
-from tests.app.transcript.test_messages import ask_and_wait
+from tests.app.transcript.test_message_view import ask_and_wait
 
 CHAT = tuple(
     Message(role, f"{role} {number}")
@@ -18,9 +18,9 @@ CHAT = tuple(
 
 
 def test_what_is_pinned_left_out_and_next() -> None:
-    parts = parts_of("Be kind.", CHAT, 1)
+    parts = context_parts("Be kind.", CHAT, 1)
     assert parts.texts() == ("Be kind.", "user 0\n\nassistant 0", "user 1\n\nassistant 1")
-    assert lines_of(parts, 1200, 4096, Counted(1, (3, 8, 9), 50)) == [
+    assert context_lines(parts, 1200, 4096, Counted(1, (3, 8, 9), 50)) == [
         "1,200 of 4,096 tokens of context used",
         "Always kept: the instructions, 3 tokens",
         "Left out, as you chose: the oldest turn, 8 tokens",
@@ -29,10 +29,10 @@ def test_what_is_pinned_left_out_and_next() -> None:
 
 
 def test_the_last_turn_is_never_left_out() -> None:
-    assert parts_of("", CHAT, 9) == parts_of("", CHAT, 2)
-    assert parts_of("", CHAT, 9).next_title == ""
-    assert parts_of("", CHAT[:2], 0).next_title == ""
-    assert lines_of(parts_of("", (), 0), 0, 4096, None) == ["0 of 4,096 tokens of context used"]
+    assert context_parts("", CHAT, 9) == context_parts("", CHAT, 2)
+    assert context_parts("", CHAT, 9).next_title == ""
+    assert context_parts("", CHAT[:2], 0).next_title == ""
+    assert context_lines(context_parts("", (), 0), 0, 4096, None) == ["0 of 4,096 tokens of context used"]
 
 
 def texts(chickadee: Chickadee) -> list[str]:

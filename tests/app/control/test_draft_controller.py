@@ -1,4 +1,4 @@
-"""Files through the window: attached, counted, sent, kept, refused."""
+"""Files through the window: attached, counted, sent, stored, refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def chips(chickadee: Chickadee) -> list[Chip]:
 
 
 def attach(chickadee: Chickadee, qtbot: QtBot, *paths: Path) -> None:
-    """Attach and wait until the files are read and counted."""
+    """Attach the files and wait until they are read and counted."""
     chickadee.window.composer.text.attached.emit(list(paths))
     qtbot.waitUntil(lambda: bool(draft(chickadee).items) and draft(chickadee).fit != "unknown", timeout=SECONDS)
 
@@ -71,7 +71,7 @@ def test_a_file_goes_along_and_is_read_ahead(
     assert chickadee.window.composer.tray.isHidden()
     ask(chickadee, "And then?")
     qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=SECONDS)
-    assert generated(requests)[-1].messages[0] == sent.messages[-1]  # the same text again: nothing is read twice
+    assert generated(requests)[-1].messages[0] == sent.messages[-1]  # the same text, so it is in the cache
 
 
 def test_a_file_alone_is_a_message(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
@@ -202,8 +202,10 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     assert chickadee.open_chats.current.messages == []
     best, beginning, remove = (button for button in tray.choices.widgets if isinstance(button, QPushButton))
     assert [b.text() for b in (beginning, remove)] == ["Send the beginning, as much as fits", "Remove"]
-    qtbot.keyClick(best, Qt.Key.Key_Return)  # Return in the message has led the focus to the choice
-    assert tray.question.text() == "The parts that match your question best will be sent."  # at once, as it was asked
+    qtbot.keyClick(best, Qt.Key.Key_Return)  # Return in the composer has moved the focus to this choice
+    assert (
+        tray.question.text() == "The parts that match your question best will be sent."
+    )  # the choice also sends the message
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
     (sent,) = generated(requests)
     assert "The bird number 77 sang" in sent.messages[-1].content
@@ -212,7 +214,7 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     question, answer = chickadee.open_chats.current.messages
     (attachment,) = question.attachments
     assert attachment.sent
-    footer = chickadee.window.transcript.views[-1].said("sources")
+    footer = chickadee.window.transcript.views[-1].label_text("sources")
     assert footer.startswith("From book.txt: part")
     assert footer.endswith(f" of {len(attachment.parts)}")
     assert answer.sources
@@ -224,7 +226,7 @@ def test_the_choice_can_be_another_one(chickadee: Chickadee, ask: Ask, qtbot: Qt
     attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK))
     tray = chickadee.window.composer.tray
     chickadee.window.composer.text.setPlainText("Not yet")
-    tray.chosen.emit("beginning", None)  # nobody has asked for it to be sent
+    tray.chosen.emit("beginning", None)  # without Send before, so the choice sends nothing
     assert chickadee.open_chats.current.messages == []
     chickadee.window.composer.text.clear()
     (change,) = tray.choices.widgets

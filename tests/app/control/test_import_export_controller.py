@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.control.import_export_controller import IMPORTING
 from app.folders import Folders
-from app.store.upkeep import keep_up
+from app.store.exchange import JsonExporter
+from app.store.upkeep import run_upkeep
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 from tests.app.sidebar.test_sidebar import filled  # noqa: F401 - a fixture
@@ -25,13 +26,13 @@ def told(chickadee: Chickadee) -> str:
 
 def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_path: Path, folders: Folders) -> None:  # noqa: F811
     path = tmp_path / "all"
-    filled.chats.import_export.export(None, str(path), as_json=True)
+    filled.chats.import_export.export(None, str(path), JsonExporter())
     qtbot.waitUntil(lambda: told(filled) == "6 chats were exported.")
     file = tmp_path / "all.json"
     assert len(json.loads(file.read_bytes())["chats"]) == 6
     filled.chats.list.delete(["0", "1"])
     filled.open_chats.store.delete_for_good("0")
-    keep_up(folders.store)
+    run_upkeep(folders.store)
     filled.chats.import_export.import_file(str(file))
     qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat was updated.")
     assert len(filled.window.sidebar.titles()) == 6
@@ -46,7 +47,7 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
     qtbot.waitUntil(lambda: done(chickadee))
     chat = chickadee.open_chats.current.chat
     file = tmp_path / "one.json"
-    chickadee.chats.import_export.export([chat.id], str(file), as_json=True)
+    chickadee.chats.import_export.export([chat.id], str(file), JsonExporter())
     qtbot.waitUntil(lambda: told(chickadee) == "1 chat was exported.")
     content = json.loads(file.read_bytes())
     (entry,) = content["chats"]
@@ -77,8 +78,8 @@ def test_the_dialogs_ask_and_the_line_stops(filled: Chickadee, qtbot: QtBot) -> 
         dialog.close()
         qtbot.waitUntil(lambda: filled.window.findChild(QFileDialog) is None)
     exchange, task = filled.chats.import_export, filled.window.sidebar.task
-    exchange._doing = IMPORTING
-    exchange._tell()
+    exchange._task_text = IMPORTING
+    exchange._show_progress()
     assert task.isVisible()
     assert task.stop.accessibleName() == "Stop"
     qtbot.mouseClick(task.stop, Qt.MouseButton.LeftButton)
@@ -86,7 +87,7 @@ def test_the_dialogs_ask_and_the_line_stops(filled: Chickadee, qtbot: QtBot) -> 
 
 
 def type_into_dialog(chickadee: Chickadee, qtbot: QtBot, folder: Path, name: str, kind: str) -> None:
-    """As the user does it in the dialog that is open: choose the kind of file, type a name, press Save."""
+    """Choose the kind of file, type a name and press Save in the open dialog, as the user does."""
     dialog = chickadee.window.findChild(QFileDialog)
     assert dialog
     files = dialog.findChild(QFileSystemModel)

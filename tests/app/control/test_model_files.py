@@ -1,4 +1,4 @@
-"""What lines, servers and disks do to a download, as the models' dialog shows it: a sentence, and a button."""
+"""Downloads that lines, servers and disks interrupt: the models' dialog shows a sentence and a button."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.models_dialog import ModelsDialog
 from models import part_file
-from models.places import own_folder
+from models.locations import own_folder
 from tests.app.conftest import SECONDS
 from tests.app.dialogs.conftest import press
 from tests.models.hub_server import Handler, HubServer
@@ -23,11 +23,11 @@ JOB = ("job", 1)
 
 @pytest.fixture
 def content(open_models: ModelsDialog, qtbot: QtBot, server: HubServer, tmp_path: Path) -> bytes:
-    """Of a file that the search has found and listed."""
+    """Return the content of a file that the hub's search has found and listed."""
     content = make_gguf(tmp_path / NAME).read_bytes()
     server.add(NAME, content)
     server.answers["/api/models"] = json.dumps([{"id": "a/b"}]).encode()
-    open_models.search.emit("bird")
+    open_models.search_requested.emit("bird")
     press(qtbot, open_models, ("repo", "a/b"), "files")
     return content
 
@@ -44,14 +44,14 @@ def arrives(dialog: ModelsDialog, qtbot: QtBot, content: bytes) -> None:
 
 
 def ends_with(dialog: ModelsDialog, qtbot: QtBot, words: str) -> None:
-    """It has stopped, with the sentence, and can be resumed or given up."""
+    """Wait until the download has failed with `words`, and check that it can be resumed or cancelled."""
     qtbot.waitUntil(lambda: JOB in dialog.rows and words in dialog.rows[JOB].problem.text(), timeout=SECONDS)
     assert list(dialog.rows[JOB].buttons) == ["resume", "cancel"]
     assert not (own_folder() / "a/b" / NAME).exists()
 
 
 def sent(server: HubServer) -> list[str]:
-    """The ranges that were asked for."""
+    """Return the byte ranges that were requested."""
     return [range for path, range in server.requests if path.startswith("/cdn/")]
 
 

@@ -1,4 +1,4 @@
-"""llama.cpp is compiled while the window is open: how far, what went wrong, and which model waits for it."""
+"""Compilation of llama.cpp while the window is open: progress, failure, and the model that waits for it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.services import preparation
-from app.services.preparation import command_left
+from app.services.preparation import remaining_command
 from app.wiring import Chickadee
 from common.planning import Verdict
 from common.sentences import Sentence
 from tests.app.conftest import Opener
 from tests.app.test_window import Ask
-from tests.common.trying import linux
+from tests.common.confined_program import linux
 
-# What set-up prints, and when: it ends when the file `go` is there, with the code in it, or with its input.
+# A scripted set-up: it ends with the exit code in the file `go`, or when its standard input is closed.
 SET_UP = """
 import os, sys, threading, time
 from pathlib import Path
@@ -46,7 +46,7 @@ Finish = Callable[[int], None]
 
 @pytest.fixture
 def opened(open_window: Opener, tmp_path: Path, qtbot: QtBot) -> Chickadee:
-    """The window while set-up compiles: 12 of 340 files."""
+    """Return the window while set-up compiles and has reached 12 of 340 files."""
     chickadee = open_window(preparation=[sys.executable, "-c", SET_UP, str(tmp_path)])
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     qtbot.waitUntil(lambda: "12" in chickadee.window.status.preparing.text())
@@ -55,7 +55,7 @@ def opened(open_window: Opener, tmp_path: Path, qtbot: QtBot) -> Chickadee:
 
 @pytest.fixture
 def finish(tmp_path: Path) -> Finish:
-    """Ends set-up with this code."""
+    """Return a function that ends set-up with an exit code."""
 
     def end(code: int) -> None:
         (tmp_path / "go").write_text(str(code))
@@ -86,21 +86,21 @@ def test_a_model_that_needs_it_is_loaded_when_it_is_there(
     opened: Chickadee, finish: Finish, tmp_path: Path, qtbot: QtBot
 ) -> None:
     model = tmp_path / "hybrid.gguf"
-    opened.models.status.use_model(str(model))
+    opened.models.controller.use_model(str(model))
     qtbot.waitUntil(lambda: opened.window.notice.text.text() == WAITS)
     verdicts = opened.models.controller.list.verdicts
     verdicts["here", model] = Verdict(problem=Sentence.of("no_backend.for_model", reason=""))
     finish(0)
     qtbot.waitUntil(lambda: opened.engine.state.phase == "ready" and opened.engine.state.path == model)
     assert opened.window.notice.isHidden()
-    assert verdicts == {}  # whether it fits is worked out anew
+    assert verdicts == {}  # the planner is asked again whether the models fit
 
 
 def test_an_answer_is_not_ended_for_it(
     opened: Chickadee, finish: Finish, tmp_path: Path, qtbot: QtBot, ask: Ask
 ) -> None:
     notice, model = opened.window.notice, tmp_path / "hybrid.gguf"
-    opened.models.status.use_model(str(model))
+    opened.models.controller.use_model(str(model))
     qtbot.waitUntil(lambda: notice.text.text() == WAITS and opened.engine.state.phase == "ready")
     ask(opened, "slow")
     qtbot.waitUntil(lambda: opened.engine.active is not None)
@@ -113,9 +113,9 @@ def test_an_answer_is_not_ended_for_it(
 
 def test_who_has_chosen_another_model_keeps_it(opened: Chickadee, finish: Finish, tmp_path: Path, qtbot: QtBot) -> None:
     other = tmp_path / "third.gguf"
-    opened.models.status.use_model(str(tmp_path / "hybrid.gguf"))
+    opened.models.controller.use_model(str(tmp_path / "hybrid.gguf"))
     qtbot.waitUntil(lambda: opened.window.notice.text.text() == WAITS)
-    opened.models.status.use_model(str(other))
+    opened.models.controller.use_model(str(other))
     qtbot.waitUntil(lambda: opened.engine.state.phase == "ready" and opened.engine.state.path == other)
     finish(0)
     qtbot.waitUntil(opened.window.status.preparing.isHidden)
@@ -160,7 +160,7 @@ time.sleep(600)
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Also if nobody has asked how."""
+    """Return whether the process is gone or a zombie that nobody has waited for yet."""
     try:
         return bool(process.status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -183,8 +183,8 @@ def test_one_that_gets_no_turn_to_end_is_killed_with_its_compilers(
 
 def test_what_set_up_left_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparation, "UNFINISHED", tmp_path / "unfinished")
-    assert command_left() == []
+    assert remaining_command() == []
     (tmp_path / "unfinished").write_text('{"stamp": "1", "command": ["python3", "prepare.py"]}')
-    assert command_left() == ["python3", "prepare.py"]
+    assert remaining_command() == ["python3", "prepare.py"]
     (tmp_path / "unfinished").write_text('{"stamp":')
-    assert command_left() == []
+    assert remaining_command() == []

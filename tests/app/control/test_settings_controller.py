@@ -1,4 +1,4 @@
-"""What the settings come to with the model in use: the real planner, asked again as they change."""
+"""Memory plans in the settings' dialog: the real planner, asked again when a setting changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.app.dialogs.test_settings_dialog import enter, open_dialog, pick
 
 @pytest.fixture
 def chickadee(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> Chickadee:
-    """The scripted engine says that it has loaded the default model."""
+    """Return a window whose scripted engine claims to have loaded the default model."""
     (tmp_path / "fake.gguf").symlink_to(default_model())
     chickadee = open_window()
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
@@ -32,7 +32,7 @@ def effect(dialog: SettingsDialog, qtbot: QtBot, name: str, words: str) -> None:
 
 
 def test_the_settings_say_what_they_come_to(chickadee: Chickadee, qtbot: QtBot) -> None:
-    assert not chickadee.models.controller.planner._process.running  # nothing is worked out before somebody looks
+    assert not chickadee.models.controller.planner._process.running  # nothing is planned before the dialog is open
     dialog = open_dialog(chickadee, qtbot)
     pick(dialog, qtbot, "engine.backend", "llama")
     says(dialog, qtbot, "fake: Fits: 406 MB of memory with 8,192 tokens")

@@ -1,4 +1,4 @@
-"""A disk that is really full: nothing typed is lost while the window is open, and what is lost at its end is named."""
+"""A disk that is really full: nothing typed is lost while the window is open, and what is lost at its end is listed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import Ask, done, stored
 
 FULL = "The disk is full, so this chat cannot be saved. Free some space."
-SECOND = "second" + "x" * 7000  # more than the pages that are there have room for
+SECOND = "second" + "x" * 7000  # larger than the free space in the store's pages
 ROOT = Path(__file__).parents[3]
-# The program as it is, but for a user who types, fills the disk and closes the window before the first paint.
+# The real program, with a scripted user who types, fills the disk and closes the window before the first paint.
 USER = """
 import logging, sys
 from pathlib import Path
@@ -50,12 +50,12 @@ def folders(tmp_path: Path) -> Iterator[Folders]:
 
 @pytest.fixture
 def intervals() -> Intervals:
-    """The program's own: what is written meanwhile may free a page of the full disk."""
+    """Return the program's own intervals, because the tests' more frequent writes may free a page of the full disk."""
     return Intervals(patience=SECONDS)
 
 
 def say(chickadee: Chickadee, text: str) -> None:
-    """All at once: typing so much takes long."""
+    """Send the text without typing it letter by letter, which takes long for a text of this size."""
     chickadee.window.composer.text.setPlainText(text)
     chickadee.window.composer.submit()
 
@@ -75,16 +75,16 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     filler = fill_up(chickadee.folders.data)
     say(chickadee, SECOND)
     qtbot.waitUntil(lambda: done(chickadee) and len(conversation.messages) == 4, timeout=SECONDS)
-    chickadee.chats.messages._note_edit(conversation.messages[0].id, "first, edited " * 500)
-    chickadee.chats.messages._keep_edits()
+    chickadee.chats.messages._keep_edit(conversation.messages[0].id, "first, edited " * 500)
+    chickadee.chats.messages._store_edits()
     chickadee.window.composer.text.setPlainText("third " * 1000)
-    assert chickadee.chats.drafts.unstored() is None
-    chickadee.chats.drafts._drafts.keep(conversation, files=False)
-    chickadee.chats.unsaved.try_again()
-    assert len(chickadee.chats.unsaved.sentences()) == 3
-    assert all(sentence.endswith(FULL) for sentence in chickadee.chats.unsaved.sentences())
+    assert chickadee.chats.drafts.retry_unstored() is None
+    chickadee.chats.drafts._drafts.store_draft(conversation, files=False)
+    chickadee.chats.unsaved.retry()
+    assert len(chickadee.chats.unsaved.retry_all()) == 3
+    assert all(sentence.endswith(FULL) for sentence in chickadee.chats.unsaved.retry_all())
     filler.unlink()
-    chickadee.chats.unsaved.try_again()
+    chickadee.chats.unsaved.retry()
     assert chickadee.window.notice.text.text() == "Everything is saved now."
     chickadee.window.close()
     assert chickadee.lost == []
@@ -117,15 +117,15 @@ def test_who_types_without_a_pause_is_stored_too(chickadee: Chickadee, ask: Ask,
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     chat, typed = chickadee.open_chats.current, [""]
-    chickadee.chats.unsaved._again.stop()  # it would store them too
+    chickadee.chats.unsaved._retry_timer.stop()  # else the timer would store the texts too
     for pause in (chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause):
         pause.cancel()
-        pause._pause = 1_000  # longer than any pause of this test's, were the computer not busy
+        pause._pause = 1_000  # longer than this test pauses, unless the computer is busy
 
     def both_are_stored() -> bool:
         typed[0] += "a"
         chickadee.window.composer.text.setPlainText(typed[0])
-        chickadee.chats.messages._note_edit(chat.messages[0].id, typed[0])
+        chickadee.chats.messages._keep_edit(chat.messages[0].id, typed[0])
         draft = DraftStore(chickadee.store).load(chat.chat.id)
         return bool(draft.text) and bool(EditStore(chickadee.store).load(chat.chat.id))
 

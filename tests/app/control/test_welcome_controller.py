@@ -1,4 +1,4 @@
-"""The first start says what this is, once; later ones bring back what was open."""
+"""The first start shows the introduction once; later starts restore what was open."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def test_the_next_start_shows_the_place_in_the_chat(open_window: Opener, qtbot: 
         ask(first, text)
         qtbot.waitUntil(lambda: not first.open_chats.current.busy)
     first.window.transcript.scroll_to(2)
-    place = first.window.transcript.place
+    place = first.window.transcript.top_message_id
     assert place == first.open_chats.current.messages[2].id
     first.window.close()
     second = open_window()
-    qtbot.waitUntil(lambda: second.window.transcript.place == place)
+    qtbot.waitUntil(lambda: second.window.transcript.top_message_id == place)
     assert second.window.transcript.view_of(place)
     second.window.transcript.to_end()
-    assert second.window.transcript.place == ""
+    assert second.window.transcript.top_message_id == ""
 
 
 def test_what_was_open_is_there_after_an_end_without_a_closing(
@@ -112,11 +112,11 @@ def test_what_was_open_is_there_after_an_end_without_a_closing(
 
 
 def test_nothing_is_written_where_nothing_changes(chickadee: Chickadee, qtbot: QtBot, folders: Folders) -> None:
-    chickadee.chats.window_state._keep()
+    chickadee.chats.window_state._save()
     qtbot.waitUntil(lambda: WindowState(folders.geometry).geometry == chickadee.window.saveGeometry())
     qtbot.waitUntil(lambda: not chickadee.chats.window_state._background.running)
     before = folders.geometry.stat().st_mtime_ns
-    chickadee.chats.window_state._keep()
+    chickadee.chats.window_state._save()
     assert not chickadee.chats.window_state._background.running
     assert folders.geometry.stat().st_mtime_ns == before
 
@@ -128,7 +128,7 @@ def test_no_example_is_cut_off(chickadee: Chickadee, texts: tuple[str, str, str]
     chickadee.window.resize(1280, 800)
     welcome = chickadee.window.welcome
     welcome.finish_introduction()
-    welcome.suit(texts)
+    welcome.set_examples(texts)
     QApplication.processEvents()
     for button in welcome.examples:
         assert button.width() >= button.sizeHint().width(), button.text()

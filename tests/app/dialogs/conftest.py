@@ -21,7 +21,7 @@ BUILT_IN = ("here", default_model())
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    """Of the hub; and the user's own folders are not looked into."""
+    """Yield a hub on this computer, with empty folders in place of the user's own model folders."""
     running = HubServer()
     monkeypatch.setenv("CHICKADEE_HUB", running.address)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -37,7 +37,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServe
 
 @pytest.fixture
 def open_models(server: HubServer, chickadee: Chickadee, qtbot: QtBot) -> Iterator[ModelsDialog]:
-    """The dialog with all that is here in it."""
+    """Yield the open models' dialog after the scan for local models."""
     qtbot.keyClick(chickadee.window, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
     dialog = chickadee.models.controller.dialog
     assert dialog

@@ -1,4 +1,4 @@
-"""What the window says of models, downloads and plans, and which models can draft for others; without a window."""
+"""Words for models, downloads and plans, and which models can draft for others; without a window."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from app.dialogs.model_list import ModelList, duration, job_row, parameters
 from app.memory_plan import parts_words, verdict_words
 from common.planning import Verdict
 from common.sentences import Sentence
-from models.collection import describe
-from models.downloads import Job
-from models.progress import Progress
+from models.collection import describe_model
+from models.download_queue import DownloadJob
+from models.progress import DownloadProgress
 from tests.models.make_gguf import make_gguf
 
 
@@ -28,16 +28,16 @@ def test_words_for_verdicts() -> None:
 
 
 def test_words_for_downloads() -> None:
-    row = job_row(Job(1, "bird.gguf", "running", Progress("receiving", 1 << 20, 4 << 20, 1 << 14)))
+    row = job_row(DownloadJob(1, "bird.gguf", "running", DownloadProgress("receiving", 1 << 20, 4 << 20, 1 << 14)))
     assert row.facts == "Downloading · 1 MB of 4 MB · 16 kB/s · 4 minutes left"
     assert row.fraction == 0.25
     assert (duration(5), duration(7200), parameters(1_777_088_000)) == ("1 minute", "2 hours", "1.8B")
 
 
 def test_smaller_models_of_the_same_vocabulary_can_draft(tmp_path: Path) -> None:
-    large = describe(make_gguf(tmp_path / "large.gguf", rows=640))
-    small = describe(make_gguf(tmp_path / "small.gguf"))
-    page = ModelList(here=[large, small])
+    large = describe_model(make_gguf(tmp_path / "large.gguf", rows=640))
+    small = describe_model(make_gguf(tmp_path / "small.gguf"))
+    page = ModelList(local_models=[large, small])
     assert page.drafters_for(large) == [small]
     assert page.drafters_for(small) == []
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
-from app.dialogs.setting_row import Choice, Line
+from app.dialogs.setting_row import ChoiceControl, LineControl
 from app.services.planner import question
 from app.settings.schema import for_model
 from app.settings.settings import Settings
@@ -25,7 +25,7 @@ from tests.models.make_gguf import make_gguf
 
 @pytest.fixture
 def wren(chickadee: Chickadee, open_models: ModelsDialog, qtbot: QtBot, tmp_path: Path) -> Path:
-    """A model that is loaded, with its options open."""
+    """Return the path of a loaded model whose options are open."""
     path = make_gguf(tmp_path / "wren.gguf")
     chickadee.models.controller.add(str(path))
     press(qtbot, open_models, ("here", path), "load")
@@ -42,7 +42,7 @@ def options_of(chickadee: Chickadee) -> ModelOptions:
 
 def enter(dialog: ModelOptions, qtbot: QtBot, key: str, text: str) -> None:
     control = dialog.rows[key].control
-    assert isinstance(control, Line)
+    assert isinstance(control, LineControl)
     control.selectAll()
     qtbot.keyClicks(control, text)
     qtbot.keyClick(control, Qt.Key.Key_Return)
@@ -50,7 +50,7 @@ def enter(dialog: ModelOptions, qtbot: QtBot, key: str, text: str) -> None:
 
 def pick(dialog: ModelOptions, key: str, value: str) -> None:
     control = dialog.rows[key].control
-    assert isinstance(control, Choice)
+    assert isinstance(control, ChoiceControl)
     control.setCurrentIndex(control.findData(value))
     control.commit()
 
@@ -68,7 +68,7 @@ def test_options_are_stored_for_the_model_and_it_is_loaded_with_them(
     qtbot.waitUntil(lambda: last_load(requests()).n_ctx == 2048, timeout=SECONDS)
     assert last_load(requests()).kv_type == "q8_0"
     assert draft_mode(chickadee) == "off"
-    chickadee.models.status.use_model(str(wren.with_name("other.gguf")))
+    chickadee.models.controller.use_model(str(wren.with_name("other.gguf")))
     qtbot.waitUntil(lambda: last_load(requests()).path.endswith("other.gguf"), timeout=SECONDS)
     assert last_load(requests()).n_ctx is None
     assert draft_mode(chickadee) == "auto"
@@ -113,7 +113,7 @@ def test_options_close_with_the_dialog_they_lie_on_and_what_was_typed_counts(
     press(qtbot, open_models, BUILT_IN, "options")
     dialog = options_of(chickadee)
     control = dialog.rows["context"].control
-    assert isinstance(control, Line)
+    assert isinstance(control, LineControl)
     qtbot.keyClicks(control, "2048")
     open_models.accept()
     assert chickadee.models.controller.options is None
@@ -176,14 +176,14 @@ def test_what_is_written_by_hand_for_the_loaded_model_is_taken_over(
     chickadee: Chickadee, wren: Path, qtbot: QtBot, requests: Requests
 ) -> None:
     chickadee.settings.path.write_text('[models."wren.gguf"]\ncontext = 640\n')
-    chickadee.settings_controller.activated(Qt.ApplicationState.ApplicationActive)
+    chickadee.settings_controller.application_state_changed(Qt.ApplicationState.ApplicationActive)
     qtbot.waitUntil(lambda: last_load(requests()).n_ctx == 640, timeout=SECONDS)
 
 
 def test_a_draft_model_that_is_gone_stays_in_the_file_when_the_options_close(
     open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot
 ) -> None:
-    """It may be on a disk that comes back."""
+    """The draft model may be on a disk that comes back."""
     own = f'[models."{default_model().name}"]\ndraft_model = "/gone/small.gguf"\n'
     chickadee.settings.path.write_text(own)
     chickadee.settings.refresh()

@@ -20,9 +20,9 @@ from app.state.answer_facts import facts_of
 from app.wiring import Chickadee
 from common.paths import path_of, path_text
 from engine.protocol import Load
-from models.added import Added
-from models.downloads import wanted
-from models.places import own_folder
+from models.added_paths import AddedPaths
+from models.download_queue import plan_download
+from models.locations import own_folder
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.dialogs.conftest import BUILT_IN, press
 from tests.app.test_window import Ask
@@ -41,10 +41,10 @@ def test_what_is_here_and_what_is_suggested_says_whether_it_fits(open_models: Mo
         lambda: re.match(r"Fits: \d+ MB of memory with 8,192", row.verdict.text()) is not None, timeout=SECONDS
     )
     assert row.verdict.property("tone") == "fits"
-    suggested = open_models.rows["entry", "qwen3-4b"]
+    suggested = open_models.rows["entry", "qwen3.5-4b"]
     qtbot.waitUntil(lambda: "about" in suggested.verdict.text(), timeout=SECONDS)
     assert list(suggested.buttons) == ["download"]
-    assert suggested.buttons["download"].accessibleName() == "Download: Qwen3 4B"
+    assert suggested.buttons["download"].accessibleName() == "Download: Qwen3.5 4B"
 
 
 def test_a_model_is_loaded(
@@ -143,7 +143,7 @@ def test_search_download_load_remove_undo(
     qtbot.waitUntil(lambda: chickadee.engine.state.path == path)
     press(qtbot, open_models, ("job", 1), "hide")
     assert ("job", 1) not in open_models.rows
-    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    chickadee.models.controller.use_model(str(tmp_path / "other.gguf"))
     press(qtbot, open_models, ("here", path), "remove")
     qtbot.waitUntil(lambda: ("here", path) not in open_models.rows, timeout=SECONDS)
     assert open_models.note.text() == "bird Q4_K_M was deleted."
@@ -157,30 +157,30 @@ def test_search_download_load_remove_undo(
 def test_a_suggestion_is_downloaded_and_wrong_bytes_are_told(
     open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, server: HubServer
 ) -> None:
-    entry = next(entry for entry in chickadee.models.controller.list.entries if entry.id == "qwen3-4b")
+    entry = next(entry for entry in chickadee.models.controller.list.entries if entry.id == "qwen3.5-4b")
     about = f"/api/models/{entry.repo}"
     server.answers[about] = b"{}"
     file = {"type": "file", "path": entry.file, "lfs": {"oid": "0" * 64, "size": 3}}
     server.answers[f"{about}/tree/main"] = json.dumps([file]).encode()
     server.answers[f"/{entry.repo}/resolve/main/{entry.file}"] = b"abc"
-    press(qtbot, open_models, ("entry", "qwen3-4b"), "download")
+    press(qtbot, open_models, ("entry", "qwen3.5-4b"), "download")
     qtbot.waitUntil(lambda: ("job", 1) in open_models.rows, timeout=SECONDS)
     row = open_models.rows["job", 1]
     qtbot.waitUntil(lambda: "not those that were published" in row.problem.text(), timeout=SECONDS)
     assert list(row.buttons) == ["resume", "cancel"]
-    assert ("entry", "qwen3-4b") not in open_models.rows
+    assert ("entry", "qwen3.5-4b") not in open_models.rows
     press(qtbot, open_models, ("job", 1), "cancel")
-    qtbot.waitUntil(lambda: ("entry", "qwen3-4b") in open_models.rows, timeout=SECONDS)
+    qtbot.waitUntil(lambda: ("entry", "qwen3.5-4b") in open_models.rows, timeout=SECONDS)
 
 
 def test_a_switch_forbids_and_says_so(
     open_models: ModelsDialog, qtbot: QtBot, server: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHICKADEE_OFFLINE", "1")
-    press(qtbot, open_models, ("entry", "qwen3-4b"), "download")
+    press(qtbot, open_models, ("entry", "qwen3.5-4b"), "download")
     qtbot.waitUntil(lambda: "Connections are turned off" in open_models.note.text(), timeout=SECONDS)
     open_models.line.setText("bird")
-    open_models.search.emit("bird")
+    open_models.search_requested.emit("bird")
     qtbot.waitUntil(open_models.search_button.isEnabled, timeout=SECONDS)
     assert server.requests == []
 
@@ -198,14 +198,14 @@ def test_the_setting_forbids_too_and_pauses_what_is_under_way(
 
     server.fault = stall
     hub = chickadee.models.controller.downloads.hub
-    chickadee.models.controller.downloads.queue(wanted(hub.model("a/b"), hub))
+    chickadee.models.controller.downloads.queue(plan_download(hub.model("a/b"), hub))
     listed = chickadee.models.controller.list
     qtbot.waitUntil(lambda: any(job.progress.done == 50_000 for job in listed.jobs), timeout=SECONDS)
     chickadee.settings.change({"models.network": "forbidden"})
     qtbot.waitUntil(lambda: [job.state for job in listed.jobs] == ["paused"], timeout=SECONDS)
     go_on.set()
     server.requests.clear()
-    open_models.search.emit("bird")
+    open_models.search_requested.emit("bird")
     qtbot.waitUntil(lambda: "turned off in the settings" in open_models.note.text(), timeout=SECONDS)
     assert server.requests == []
 
@@ -214,7 +214,7 @@ def test_a_folder_is_added(open_models: ModelsDialog, chickadee: Chickadee, qtbo
     path = make_gguf(tmp_path / "there/wren.gguf")
     chickadee.models.controller.add(str(tmp_path / "there"))
     qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
-    assert Added().read() == (tmp_path / "there",)
+    assert AddedPaths().read() == (tmp_path / "there",)
     chickadee.models.controller.add(str(tmp_path / "nowhere"))
     assert "There is no file or folder" in open_models.note.text()
 

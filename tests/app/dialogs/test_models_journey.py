@@ -1,4 +1,4 @@
-"""A model from a folder to a chat and away again, with the real engine; and nothing of it connects anywhere."""
+"""A model from a folder to a chat and away again, with the real engine and without any connection."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def heard(event, arguments):
 sys.addaudithook(heard)
 """
 JOURNEY = "CHICKADEE_JOURNEY"
-LONG = 1200  # seconds: it starts a Python, a window, four engines and a planner, beside whatever else runs
-_trapped: list[str] = []  # of this process; an audit hook stays until the process ends
+LONG = 1200  # seconds for a Python, a window, four engines and a planner on a busy computer
+_trapped: list[str] = []  # attempts of this process; an audit hook cannot be removed
 
 
 def _heard(event: str, arguments: tuple[object, ...]) -> None:
@@ -41,7 +41,7 @@ def _heard(event: str, arguments: tuple[object, ...]) -> None:
 
 @pytest.fixture
 def connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Every attempt to reach an address, by this process or one that it starts; complete when the test is over."""
+    """Yield the attempts of this process and its children to reach an address, complete when the test is over."""
     folder = tmp_path / "trap"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(TRAP)
@@ -63,7 +63,7 @@ def connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
 
 
 def alone() -> list[str] | None:
-    """The command that runs another one in a network with nothing in it; None where that is refused."""
+    """Return the command that runs another one in an empty network; None if the system refuses that."""
     for options in (["--net"], ["--net", "--map-root-user"]):
         command = ["unshare", *options]
         if shutil.which("unshare") and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
@@ -75,7 +75,7 @@ def alone() -> list[str] | None:
 @pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("how_far", ["answers", pytest.param("measurements", marks=pytest.mark.slow)])
 def test_the_journey_in_a_network_with_nothing_in_it(how_far: str) -> None:
-    """Where namespaces are not allowed it is run as it is; attempts are trapped in any case."""
+    """If namespaces are not allowed, the journey runs in the normal network; attempts are trapped in any case."""
     test = f"{__file__}::test_add_judge_load_chat_watch_delete_without_a_connection"
     command = [*(alone() or []), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {JOURNEY: how_far})
@@ -116,10 +116,10 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
     press(qtbot, dialog, key, "unload")
     press(qtbot, dialog, key, "forget")
     qtbot.waitUntil(lambda: key not in dialog.rows, timeout=SECONDS)
-    assert path.exists()  # in a folder of the user's
+    assert path.exists()  # the file is in the user's own folder, so it stays
     own.parent.mkdir(exist_ok=True)
     path.rename(own)  # as if it had been downloaded
-    chickadee.models.controller.look()
+    chickadee.models.controller.scan()
     press(qtbot, dialog, ("here", own), "remove")
     qtbot.waitUntil(lambda: ("here", own) not in dialog.rows, timeout=SECONDS)
     qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
@@ -127,7 +127,7 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
 
 
 def watch(chickadee: Chickadee, qtbot: QtBot) -> None:
-    """Opened after the answer, the panel tells of it."""
+    """Open the engine monitor after the answer, and check what it shows."""
     chickadee.window.commands.run("engine")
     panel = chickadee.chats.engine_monitor.panel
     qtbot.waitUntil(lambda: "Writing: " in panel.speed.text(), timeout=SECONDS)
@@ -135,12 +135,12 @@ def watch(chickadee: Chickadee, qtbot: QtBot) -> None:
     assert chickadee.engine.state.statistics
 
     def cached() -> int:
-        """Of the chat. Whether they are saved by now, and whether the chat was read on, is a matter of time."""
+        """Return the chat's cached and pending tokens; how many are saved to disk by now is a matter of time."""
         kinds = ("Kept, saved to disk", "Kept, in memory only", "Pending")
-        return sum(int(part.text) for part in panel.cache.parts if part.name in kinds)
+        return sum(int(part.text) for part in panel.cache.segments if part.name in kinds)
 
     qtbot.waitUntil(lambda: 0 < cached() == chickadee.engine.state.context_tokens, timeout=SECONDS)
-    assert [part.name for part in panel.planned.parts] == ["Weights", "KV cache", "Other"]
+    assert [part.name for part in panel.planned.segments] == ["Weights", "KV cache", "Other"]
     if os.environ[JOURNEY] == "measurements":  # they take many seconds of all cores
         qtbot.waitUntil(lambda: panel.costs is not None, timeout=SECONDS)
 

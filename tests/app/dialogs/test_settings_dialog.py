@@ -1,4 +1,4 @@
-"""The settings' dialog through its real widgets, with the scripted engine: what is changed is stored and told."""
+"""The settings' dialog through its real widgets, with the scripted engine: changes are stored and applied."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices, QWheelEvent
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.setting_row import Choice, Line, Words
+from app.dialogs.setting_row import ChoiceControl, LineControl, TextControl
 from app.dialogs.settings_dialog import RESET_ALL, UNDO_RESET, SettingsDialog
 from app.folders import Folders
 from app.wiring import Chickadee
@@ -34,14 +34,14 @@ def dialog(chickadee: Chickadee, qtbot: QtBot) -> SettingsDialog:
     return open_dialog(chickadee, qtbot)
 
 
-def line(dialog: SettingsDialog, name: str) -> Line:
+def line(dialog: SettingsDialog, name: str) -> LineControl:
     control = dialog.rows[name].control
-    assert isinstance(control, Line)
+    assert isinstance(control, LineControl)
     return control
 
 
 def enter(dialog: SettingsDialog, qtbot: QtBot, name: str, text: str) -> None:
-    """Type a value in place of the one there, and press Enter."""
+    """Replace the row's text by a value, and press Enter."""
     control = line(dialog, name)
     control.selectAll()
     qtbot.keyClick(control, Qt.Key.Key_Delete)
@@ -50,9 +50,9 @@ def enter(dialog: SettingsDialog, qtbot: QtBot, name: str, text: str) -> None:
 
 
 def pick(dialog: SettingsDialog, qtbot: QtBot, name: str, value: str) -> None:
-    """Choose a value by the keyboard."""
+    """Choose a value with the keyboard."""
     control = dialog.rows[name].control
-    assert isinstance(control, Choice)
+    assert isinstance(control, ChoiceControl)
     control.setFocus()
     qtbot.keyClick(control, Qt.Key.Key_Home)
     for _ in range(control.findData(value)):
@@ -152,7 +152,7 @@ def test_instructions_are_read_before_the_chat(
     dialog: SettingsDialog, chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders, requests: Requests
 ) -> None:
     words = dialog.rows["answer.system_prompt"].control
-    assert isinstance(words, Words)
+    assert isinstance(words, TextControl)
     words.setFocus()
     qtbot.keyClicks(words, "Be kind.")
     qtbot.keyClick(words, Qt.Key.Key_Return)
@@ -178,8 +178,12 @@ def test_a_wrong_value_is_told_in_its_row_and_not_stored(
     assert row.problem.text() == "This must be auto or a whole number from 1 to 512."
     enter(dialog, qtbot, "answer.top_k", "40")
     assert line(dialog, "engine.threads").text() == "many"
-    qtbot.mouseClick(row.back, Qt.MouseButton.LeftButton)
-    assert (line(dialog, "engine.threads").text(), row.problem.isHidden(), row.back.isHidden()) == ("", True, True)
+    qtbot.mouseClick(row.reset_button, Qt.MouseButton.LeftButton)
+    assert (line(dialog, "engine.threads").text(), row.problem.isHidden(), row.reset_button.isHidden()) == (
+        "",
+        True,
+        True,
+    )
     assert not folders.settings.exists()
     enter(dialog, qtbot, "engine.threads", "many")
     enter(dialog, qtbot, "engine.threads", "2")
@@ -191,13 +195,13 @@ def test_a_row_is_reset_and_offers_it_only_when_there_is_something_to_reset(
     dialog: SettingsDialog, qtbot: QtBot, folders: Folders
 ) -> None:
     row = dialog.rows["answer.top_k"]
-    assert row.back.isHidden()
+    assert row.reset_button.isHidden()
     enter(dialog, qtbot, "answer.top_k", "5")
-    assert row.back.isVisible()
-    row.back.setFocus()
-    qtbot.keyClick(row.back, Qt.Key.Key_Space)
+    assert row.reset_button.isVisible()
+    row.reset_button.setFocus()
+    qtbot.keyClick(row.reset_button, Qt.Key.Key_Space)
     assert line(dialog, "answer.top_k").text() == "40"
-    assert row.back.isHidden()
+    assert row.reset_button.isHidden()
     assert row.control.hasFocus()
     assert stored(folders) == {"answer": {}}
 
@@ -279,7 +283,7 @@ def test_tab_goes_down_the_dialog(dialog: SettingsDialog, qtbot: QtBot) -> None:
 
 def test_the_wheel_changes_no_choice(dialog: SettingsDialog) -> None:
     control = dialog.rows["engine.kv_type"].control
-    assert isinstance(control, Choice)
+    assert isinstance(control, ChoiceControl)
     control.setFocus()
     event = QWheelEvent(
         QPointF(5, 5), control.mapToGlobal(QPointF(5, 5)), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
@@ -362,14 +366,14 @@ def test_what_was_changed_by_hand_is_taken_over_on_return(
     dialog: SettingsDialog, chickadee: Chickadee, folders: Folders
 ) -> None:
     folders.settings.write_text("[answer]\ntop_k = 7\n")
-    chickadee.settings_controller.activated(Qt.ApplicationState.ApplicationActive)
+    chickadee.settings_controller.application_state_changed(Qt.ApplicationState.ApplicationActive)
     assert line(dialog, "answer.top_k").text() == "7"
     folders.settings.write_text("top_k = = 7\n")
-    chickadee.settings_controller.activated(Qt.ApplicationState.ApplicationActive)
+    chickadee.settings_controller.application_state_changed(Qt.ApplicationState.ApplicationActive)
     assert line(dialog, "answer.top_k").text() == "40"
     assert "line 1" in chickadee.window.notice.text.text()
     folders.settings.unlink()
-    chickadee.settings_controller.activated(Qt.ApplicationState.ApplicationActive)
+    chickadee.settings_controller.application_state_changed(Qt.ApplicationState.ApplicationActive)
     assert chickadee.window.notice.isHidden()
 
 

@@ -1,4 +1,4 @@
-"""What is kept on this computer is listed with its size and deleted as said, in the real window."""
+"""The Storage page in the real window: stored files are listed with sizes and deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.storage_page import StoragePage
 from app.folders import Folders
-from app.store.kept_files import delete_files, kinds, measured
+from app.store.kept_files import delete_files, kinds, measure_sizes
 from app.wiring import Chickadee
 from common.folders import CACHE_DIR_VARIABLE
 from engine.kv.saved import SavedChats
@@ -47,7 +47,7 @@ def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders,
     (folders.logs / "window.log").write_bytes(bytes(10))
     (folders.data / "models").mkdir()
     (folders.data / "models" / "m.gguf").write_bytes(bytes(77))
-    sizes = measured(kinds(folders, cache))
+    sizes = measure_sizes(kinds(folders, cache))
     assert sizes == {
         "chats": (2, 1024), "saved": (1, 3_000_000), "models": (1, 77), "measurements": (1, 2), "logs": (1, 10),
         "settings": (0, 0),
@@ -57,11 +57,11 @@ def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders,
 def test_what_is_saved_of_chats_is_as_large_as_the_engine_counts_it(folders: Folders, cache: Path) -> None:
     for name in ("b.json", "b.kv", "c.77.part", ".c.json.k2x_9"):
         (cache / "chats" / name).write_bytes(bytes(500))
-    saved = measured(kinds(folders, cache))["saved"]
+    saved = measure_sizes(kinds(folders, cache))["saved"]
     assert saved == (5, 3_002_000)
     assert SavedChats(cache / "chats").used_bytes == saved[1]
-    (cache / "moving-77-x7").write_bytes(bytes(30))  # a cache on its way to a larger one
-    assert measured(kinds(folders, cache))["saved"] == (6, 3_002_030)
+    (cache / "moving-77-x7").write_bytes(bytes(30))  # a cache that is being moved into a larger one
+    assert measure_sizes(kinds(folders, cache))["saved"] == (6, 3_002_030)
 
 
 def test_every_folder_of_the_cache_that_the_engine_names_is_listed(folders: Folders, cache: Path) -> None:
@@ -101,8 +101,10 @@ def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
     page, dialog = opened(chickadee, qtbot), chickadee.settings_controller.dialog
     assert dialog
     assert dialog.headings["storage"].isVisible()
-    assert dialog.headings["storage"].visibleRegion().boundingRect().height() > 0  # scrolled to
-    assert dialog.ways["storage"].hasFocus()
+    assert (
+        dialog.headings["storage"].visibleRegion().boundingRect().height() > 0
+    )  # the dialog has scrolled to the section
+    assert dialog.section_buttons["storage"].hasFocus()
     qtbot.keyClicks(dialog.search, "speed results")
     assert [name for name, row in page.rows.items() if row.isVisible()] == ["measurements"]
     assert not any(row.isVisible() for row in dialog.rows.values())
@@ -141,7 +143,7 @@ def test_deleting_asks_first(cache: Path, chickadee: Chickadee, qtbot: QtBot) ->
     assert row.total.text() == "1 file, 3 MB"
     row.delete_button.click()
     assert row.help.text() == "Delete the cached context? Models will read your chats again."
-    row.keep_button.click()
+    row.cancel_button.click()
     assert (cache / "chats" / "a.kv").exists()
     row.delete_button.click()
     row.delete_button.click()

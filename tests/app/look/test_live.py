@@ -1,4 +1,4 @@
-"""A widget deep in a window hears of another language and another look, once each; so does an action."""
+"""Widgets deep in a window, and actions, update once for each change of language and look."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app import words
 from app.commands.commands import ActionButton
 from app.look import theme
-from app.look.live import Live, LiveAction, tell_language, tell_look
+from app.look.live import Live, LiveAction, send_language_change, send_look_change
 from app.look.theme import SIZES
 
 
@@ -37,22 +37,22 @@ def test_every_live_widget_hears_once(qtbot: QtBot, qapp: QApplication) -> None:
     was = theme.theme()
     assert sign.heard == ["words", was.name]
     sign.heard.clear()
-    tell_language()
+    send_language_change()
     assert sign.heard == ["words"]
     sign.heard.clear()
     other = theme.DARK if was is theme.LIGHT else theme.LIGHT
     try:
         theme.apply(qapp, other)
-        tell_look()
+        send_look_change()
         assert sign.heard == [other.name]
     finally:
         theme.apply(qapp, was)
-        tell_look()
+        send_look_change()
     assert sign.heard == [other.name, was.name]
 
 
 class Measuring(Live, QLabel):
-    """Knows how wide its words are, in the type that the style sheet gives it."""
+    """A label that records its width at each `restyle`, in the font that the style sheet gives it."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__("Some words", parent)
@@ -64,7 +64,7 @@ class Measuring(Live, QLabel):
         self.wide.append(self.sizeHint().width())
 
 
-class Around(Live, QWidget):
+class Parent(Live, QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.inside = Measuring(self)
@@ -80,7 +80,7 @@ def large_text(qapp: QApplication) -> Iterator[None]:
     yield
     SIZES.scale(100)
     theme.apply(qapp, theme.theme())
-    tell_look()
+    send_look_change()
 
 
 def test_who_measures_does_so_in_the_new_look_and_after_what_is_inside(
@@ -89,14 +89,14 @@ def test_who_measures_does_so_in_the_new_look_and_after_what_is_inside(
     theme.apply(qapp, theme.theme())
     window = QWidget()
     qtbot.addWidget(window)
-    around = Around(window)
+    parent = Parent(window)
     window.show()
-    tell_look()
+    send_look_change()
     SIZES.scale(200)
     theme.apply(qapp, theme.DARK if theme.theme() is theme.LIGHT else theme.LIGHT)
-    tell_look()
-    assert around.inside.wide[-1] > around.inside.wide[0]
-    assert around.found[-1] == around.inside.wide[-1]
+    send_look_change()
+    assert parent.inside.wide[-1] > parent.inside.wide[0]
+    assert parent.found[-1] == parent.inside.wide[-1]
 
 
 def test_an_actions_words_and_icon_are_those_of_its_buttons_in_every_language(qtbot: QtBot, qapp: QApplication) -> None:
@@ -108,15 +108,15 @@ def test_an_actions_words_and_icon_are_those_of_its_buttons_in_every_language(qt
     assert (button.toolTip(), button.accessibleName()) == ("Settings (Ctrl+,)", "Settings")
     try:
         chinese = {"Settings": "设置", "&Settings…": "设置(&S)…", "{words} ({keys})": "{words}（{keys}）"}
-        words.use(lambda text, _n=None: chinese.get(text))  # windows of other tests may be left to hear of it
-        tell_language()
+        words.use(lambda text, _n=None: chinese.get(text))  # other tests' windows may still exist and be retranslated
+        send_language_change()
         assert (action.text(), button.toolTip(), button.accessibleName()) == ("设置(&S)…", "设置（Ctrl+,）", "设置")
         theme.apply(qapp, theme.DARK if was is theme.LIGHT else theme.LIGHT)
-        tell_look()
+        send_look_change()
         assert action.icon().cacheKey() != before
         assert button.icon().cacheKey() == action.icon().cacheKey()
     finally:
         words.use(None)
-        tell_language()
+        send_language_change()
         theme.apply(qapp, was)
-        tell_look()
+        send_look_change()

@@ -1,4 +1,4 @@
-"""Blocks of an answer: the same for every way the text arrives, and finished ones never change."""
+"""Blocks of an answer: the same in whatever pieces the text arrives; finished ones never change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.markdown import blocks as module
-from app.markdown.blocks import LONG, Block, BlockSplitter, code_of, runs, split
+from app.markdown.blocks import LONG, Block, BlockSplitter, code_of, join_neighbours, split
 
 LINES = st.sampled_from(
     [
@@ -62,19 +62,20 @@ TEXTS = st.lists(LINES, max_size=25).map("\n".join)
 
 
 def streamed(text: str, sizes: list[int]) -> list[Block]:
-    splitter, at, seen = BlockSplitter(), 0, list[Block]()
+    splitter, at, seen, pieces = BlockSplitter(), 0, list[Block](), list[str]()
     for size in [*sizes, len(text)]:
-        splitter.feed(text[at : at + size])
+        pieces.append(text[at : at + size])
+        splitter.feed(pieces[-1])
         at += size
         assert splitter.finished[: len(seen)] == seen
-        assert all(isinstance(block, Block) for block in splitter.tail)
+        assert [*splitter.finished, *splitter.tail] == shown(*pieces)  # reading `tail` earlier makes no difference
         seen = list(splitter.finished)
     splitter.close()
     return splitter.finished
 
 
 def shown(*pieces: str) -> list[Block]:
-    """What is shown once these pieces have come."""
+    """Return the blocks that are shown after these pieces."""
     splitter = BlockSplitter()
     for piece in pieces:
         splitter.feed(piece)
@@ -330,7 +331,7 @@ def test_no_word_is_lost(text: str) -> None:
 @given(TEXTS)
 def test_runs_join_prose_and_keep_code(text: str) -> None:
     blocks = split(text)
-    joined = [block for block in runs(blocks) if block is not None]
+    joined = [block for block in join_neighbours(blocks) if block is not None]
     assert [block for block in joined if block.kind != "prose"] == [block for block in blocks if block.kind != "prose"]
     for one, other in pairwise(joined):
         assert one.kind != "prose" or other.kind != "prose" or one.depth != other.depth
@@ -361,4 +362,4 @@ def test_the_code_of_an_answer() -> None:
 def test_no_text_takes_long(text: str) -> None:
     before = time.process_time()
     split(text)
-    assert time.process_time() - before < 20  # a quadratic one would take minutes
+    assert time.process_time() - before < 20  # quadratic time would be minutes

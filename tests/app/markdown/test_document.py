@@ -1,4 +1,4 @@
-"""What an answer may look like, and what a hostile one cannot do."""
+"""What an answer may look like, and what a hostile answer cannot do."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
 from app.look import theme
-from app.look.live import tell_look
+from app.look.live import send_look_change
 from app.look.theme import DARK, LIGHT, SIZES
 from app.markdown.block_stack import BlockStack
 from app.markdown.document import MarkdownDocument, is_task, render
 from app.markdown.guard import ask_about_link
 from app.markdown.prose_view import ProseView
-from app.notice import Notice
+from app.notice import NoticeArea
 from app.state.engine_state import EngineState
 from app.transcript.answer_view import AnswerView
 from app.wiring import Chickadee
@@ -101,11 +101,11 @@ def test_no_local_image_is_opened(qtbot: QtBot, tmp_path: Path, image: str) -> N
     view.grab()
     assert not opened.any()
     path.read_bytes()
-    assert opened.any()  # it would have been noticed
+    assert opened.any()  # the watch does notice an opened file
 
 
 class OpenedFiles:
-    """Whether a file in the folder was opened, by inotify."""
+    """A watch on a folder, by inotify: `any` says whether one of its files was opened."""
 
     def __init__(self, folder: Path) -> None:
         libc = ctypes.CDLL(None)
@@ -157,7 +157,7 @@ def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
     ],
 )
 def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: str) -> None:
-    chickadee.window.transcript.column.link.emit(address)
+    chickadee.window.transcript.column.link_clicked.emit(address)
     assert sentence in chickadee.window.notice.text.text()
     assert "was not opened" in chickadee.window.notice.text.text()
     assert chickadee.window.notice.button.isHidden()
@@ -165,7 +165,7 @@ def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: s
 
 @given(st.text(alphabet="htps:/.@\\\u202eаa%0[]#? <>&\n", max_size=30))
 def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
-    notice = Notice()
+    notice = NoticeArea()
     ask_about_link(notice, "https:" + rest)
     said = notice.text.text()
     assert "\u202e" not in said
@@ -179,7 +179,7 @@ def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "192.168.1.1", "[::1]", "printer.local", "router"])
 def test_a_link_into_the_own_network_says_so(qtbot: QtBot, host: str) -> None:
-    notice = Notice()
+    notice = NoticeArea()
     qtbot.addWidget(notice)
     ask_about_link(notice, f"http://{host}/admin")
     assert "your local network" in notice.text.text()
@@ -197,7 +197,7 @@ def test_a_web_link_opens_only_after_it_was_shown(
         return True
 
     monkeypatch.setattr(QDesktopServices, "openUrl", record)
-    chickadee.window.transcript.column.link.emit("https://bank.org@exämple.org/a?b=<c>")
+    chickadee.window.transcript.column.link_clicked.emit("https://bank.org@exämple.org/a?b=<c>")
     assert opened == []
     assert (
         "opens <b>xn--exmple-cua.org</b> in your browser: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E"
@@ -215,8 +215,8 @@ def test_the_pieces_of_a_long_question_stand_close_together(qtbot: QtBot) -> Non
     stack.set_plain(text)
     qtbot.waitUntil(lambda: stack.filled)
     stack.resize(500, stack.heightForWidth(500))
-    assert len(stack.parts) > 3
-    for above, below in pairwise(stack.parts):
+    assert len(stack.block_views) > 3
+    for above, below in pairwise(stack.block_views):
         assert below.y() == above.y() + above.height()
 
 
@@ -231,22 +231,22 @@ def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot, qapp: QAppli
     try:
         theme.SIZES.scale(200)
         theme.apply(qapp, theme.theme())
-        tell_look()
+        send_look_change()
         after = user.heightForWidth(500), answer.heightForWidth(500)
     finally:
         theme.SIZES.scale(100)
         theme.apply(qapp, theme.theme())
-        tell_look()
+        send_look_change()
     assert (user.heightForWidth(500), answer.heightForWidth(500)) == before
     assert after[0] > 1.5 * before[0]
     assert after[1] > 1.5 * before[1]
 
 
 def test_a_standing_without_a_model_has_a_name() -> None:
-    from app.composer.status_line import lines_of, model_name
+    from app.composer.status_line import detail_lines, model_name
 
     assert model_name(EngineState()) == "No model"
-    assert lines_of(EngineState()) == ["No model is loaded"]
+    assert detail_lines(EngineState()) == ["No model is loaded"]
 
 
 def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def test_tasks_have_boxes_apart_from_their_text(qtbot: QtBot) -> None:
     left, middle = line.naturalTextRect().left(), round(line.y() + line.ascent() / 2)
     colours = [view.grab().toImage().pixelColor(round(left) - at, middle).name() for at in range(1, SIZES.gap + 3)]
     assert theme.theme().accent in colours  # a box
-    assert theme.theme().accent not in colours[: SIZES.gap - 2]  # that does not touch the text
+    assert theme.theme().accent not in colours[: SIZES.gap - 2]  # the box does not touch the text
 
 
 def test_boxes_of_tasks_stand_wherever_a_task_does(qapp: object) -> None:
@@ -308,8 +308,8 @@ def test_what_belongs_to_a_list_item_stands_below_its_text(qtbot: QtBot) -> None
     stack.resize(500, 500)
     stack.set_text("1. a\n   ```\n   x\n   ```\n   more\n   - b\n     ~~~\n     y\n     ~~~\n2. c")
     qtbot.waitUntil(lambda: stack.filled)
-    assert [part.x() for part in stack.parts] == [0, SIZES.indent, SIZES.indent, 2 * SIZES.indent, 0]
-    assert all(part.geometry().right() == 499 for part in stack.parts)
+    assert [part.x() for part in stack.block_views] == [0, SIZES.indent, SIZES.indent, 2 * SIZES.indent, 0]
+    assert all(part.geometry().right() == 499 for part in stack.block_views)
 
 
 def test_an_address_that_is_named_at_the_end_reaches_what_stands_above(qtbot: QtBot) -> None:
@@ -319,13 +319,13 @@ def test_an_address_that_is_named_at_the_end_reaches_what_stands_above(qtbot: Qt
     for piece in ("See [it][x].\n\n", "words " * 200, "\n\nmore\n\n", "[x]: https://example.org/"):
         stack.grow(piece)
     stack.finish()
-    first = stack.parts[0]
+    first = stack.block_views[0]
     assert isinstance(first, ProseView)
     assert first.document().find("it").charFormat().anchorHref() == "https://example.org/"
 
 
 def test_finished_blocks_are_not_laid_out_again(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While an answer streams, only its last block is; nothing is hidden either."""
+    """While an answer streams, only its last block is laid out again, and nothing is hidden."""
     laid_out: list[str] = []
     real = ProseView.set_markdown
 

@@ -1,4 +1,4 @@
-"""Formulas in an answer: what is one, and how it is drawn, copied and read aloud."""
+"""Formulas in an answer: which texts are formulas, and how they are drawn, copied and read aloud."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.look.theme import SIZES
-from app.markdown.math_object import OBJECT, spans
-from app.markdown.math_text import put_back, take_formulas
+from app.markdown.math_object import OBJECT, format_spans
+from app.markdown.math_text import extract_formulas, restore_sources
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
 
 
 def found(markdown: str) -> list[tuple[str, bool]]:
-    _, formulas = take_formulas(markdown)
+    _, formulas = extract_formulas(markdown)
     return [(formula.tex, formula.display) for formula in formulas.values()]
 
 
@@ -47,13 +47,13 @@ def test_what_is_a_formula(markdown: str, formulas: list[tuple[str, bool]]) -> N
 
 @given(st.text(alphabet="$\\()[]` x1>\n\ue100", max_size=60))
 def test_no_character_is_lost(markdown: str) -> None:
-    text, formulas = take_formulas(markdown)
-    kept = put_back(text, formulas)
+    text, formulas = extract_formulas(markdown)
+    kept = restore_sources(text, formulas)
     assert "".join(kept.split()).replace(">", "") == "".join(markdown.split()).replace(">", "")
 
 
 def drawn(view: ProseView) -> list[tuple[int, int]]:
-    return [(at, length) for at, length, format in spans(view.document()) if format.objectType() == OBJECT]
+    return [(at, length) for at, length, format in format_spans(view.document()) if format.objectType() == OBJECT]
 
 
 def test_formulas_are_drawn_and_copied_as_latex(qtbot: QtBot) -> None:
@@ -68,7 +68,7 @@ def test_formulas_are_drawn_and_copied_as_latex(qtbot: QtBot) -> None:
     view.copy()
     copied = QGuiApplication.clipboard().text()
     assert copied == "One $a^2$ and\n$$\n\\frac{1}{2}\n$$\nbad $\\unknown$, $c$ and link."
-    links = {format.anchorHref() for _, _, format in spans(view.document()) if format.isAnchor()}
+    links = {format.anchorHref() for _, _, format in format_spans(view.document()) if format.isAnchor()}
     assert links == {"https://example.org/$d$"}
 
 
@@ -112,7 +112,7 @@ def test_an_answer_with_formulas_streams(qtbot: QtBot) -> None:
     view.finish()
 
     def all_drawn() -> bool:
-        prose = [part for part in view.parts if isinstance(part, ProseView)]
+        prose = [part for part in view.block_views if isinstance(part, ProseView)]
         return sum(len(drawn(part)) for part in prose) == 3
 
     qtbot.waitUntil(all_drawn, timeout=SECONDS)

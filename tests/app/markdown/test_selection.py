@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
-from app.markdown.selection import Text
+from app.markdown.selection import SelectableText
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
@@ -35,11 +35,11 @@ def chickadee(folders: Folders, open_window: Opener) -> Chickadee:
     return window
 
 
-def texts(chickadee: Chickadee) -> list[Text]:
+def texts(chickadee: Chickadee) -> list[SelectableText]:
     return chickadee.window.transcript.column.texts()
 
 
-def drag(qtbot: QtBot, text: Text, start: QPoint, to: QWidget, end: QPoint) -> None:
+def drag(qtbot: QtBot, text: SelectableText, start: QPoint, to: QWidget, end: QPoint) -> None:
     port = text.viewport()
     qtbot.mousePress(port, LEFT, pos=start)
     qtbot.mouseMove(port, start + QPoint(9, 0))
@@ -49,13 +49,13 @@ def drag(qtbot: QtBot, text: Text, start: QPoint, to: QWidget, end: QPoint) -> N
 
 
 def event_at(port: QWidget, point: QPoint) -> None:
-    """A move with the button down: offscreen, QTest's own carries no buttons."""
+    """Send a mouse move with the left button down; offscreen, QTest's own moves carry no buttons."""
     where = QPointF(point), QPointF(port.mapToGlobal(point))
     event = QMouseEvent(QEvent.Type.MouseMove, *where, Qt.MouseButton.NoButton, LEFT, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(port, event)
 
 
-def copied(qtbot: QtBot, text: Text) -> str:
+def copied(qtbot: QtBot, text: SelectableText) -> str:
     QGuiApplication.clipboard().setText("")
     qtbot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     return QGuiApplication.clipboard().text()
@@ -93,7 +93,7 @@ def test_a_drag_over_the_edge_scrolls(chickadee: Chickadee, qtbot: QtBot) -> Non
     port = texts(chickadee)[0].viewport()
     qtbot.mousePress(port, LEFT, pos=QPoint(1, 5))
     below = transcript.mapToGlobal(QPoint(300, transcript.height() + 200))
-    QCursor.setPos(below)  # Qt looks there again and again while a text is dragged out of
+    QCursor.setPos(below)  # Qt polls the pointer while it is dragged out of a text
     event_at(port, port.mapFromGlobal(below))
     qtbot.waitUntil(lambda: bool(texts(chickadee)[-1].textCursor().hasSelection()), timeout=SECONDS)
     qtbot.waitUntil(lambda: transcript.verticalScrollBar().value() > 0, timeout=SECONDS)

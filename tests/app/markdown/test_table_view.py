@@ -1,4 +1,4 @@
-"""Tables: their text taken apart, and shown in a box of their own however long and wide they are."""
+"""Tables: split into cells, and shown in a box of their own, however long and wide they are."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.look import theme
-from app.look.live import tell_look
+from app.look.live import send_look_change
 from app.look.theme import SIZES
 from app.markdown.block_stack import BlockStack
-from app.markdown.grammar import cells, is_table_head, words_of
+from app.markdown.grammar import is_table_head, split_cells, words_of_cell
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
@@ -32,7 +32,7 @@ from tests.app.conftest import SECONDS
     ],
 )
 def test_cells(row: str, found: list[str]) -> None:
-    assert cells(row) == found
+    assert split_cells(row) == found
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_is_a_table(head: str, rule: str, is_one: bool) -> None:
 
 @given(st.text(alphabet="|`\\ ab-", max_size=40))
 def test_any_row_has_cells(row: str) -> None:
-    assert all(cell == cell.strip() for cell in cells(row))
+    assert all(cell == cell.strip() for cell in split_cells(row))
 
 
 def table(rows: int, columns: int = 3, words: str = "some words") -> str:
@@ -85,7 +85,7 @@ def test_every_row_is_shown_once(view: TableView, qtbot: QtBot, qapp: QApplicati
         wait_for_rows(qtbot, view, rows)
     view.heightForWidth(600)
     theme.apply(qapp, theme.theme())
-    tell_look()
+    send_look_change()
     assert rows_shown(view) == 41
 
 
@@ -98,8 +98,8 @@ def test_what_follows_a_table_comes_when_all_its_rows_are_there(qtbot: QtBot, ah
     places: dict[object, int] = {}
     while not stack.filled:
         stack.lay_out()
-        assert all(places.setdefault(part, part.y()) == part.y() for part in stack.parts)
-    before, rows, after = stack.parts
+        assert all(places.setdefault(part, part.y()) == part.y() for part in stack.block_views)
+    before, rows, after = stack.block_views
     assert isinstance(rows, TableView)
     assert rows_shown(rows) == 40
     assert before.geometry().bottom() < rows.y()
@@ -149,9 +149,9 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
         answer.grow(text[at : at + 50])
         qtbot.wait(1)
     answer.finish()
-    (view,) = [part for part in answer.parts if isinstance(part, TableView)]
+    (view,) = [part for part in answer.block_views if isinstance(part, TableView)]
     qtbot.waitUntil(lambda: rows_shown(view) == 40, timeout=SECONDS)
-    assert [type(part).__name__ for part in answer.parts] == ["ProseView", "TableView", "ProseView"]
+    assert [type(part).__name__ for part in answer.block_views] == ["ProseView", "TableView", "ProseView"]
     assert answer.heightForWidth(600) > 40 * SIZES.body
 
 
@@ -165,7 +165,7 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
     ],
 )
 def test_the_words_of_what_a_cell_shows(cell: str, words: list[str]) -> None:
-    assert words_of(cell) == words
+    assert words_of_cell(cell) == words
 
 
 def test_a_word_with_fewer_letters_may_be_wider(qtbot: QtBot) -> None:

@@ -1,4 +1,4 @@
-"""The panel that shows the engine at work, in the real window with the scripted engine."""
+"""The engine monitor's panel in the real window with the scripted engine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
     assert BY_NAME["engine"].keys == ("Ctrl+E",)
     chickadee.window.commands.run("engine")
     panel = chickadee.chats.engine_monitor.panel
-    qtbot.waitUntil(lambda: bool(panel.now.parts))
+    qtbot.waitUntil(lambda: bool(panel.now.segments))
     qtbot.waitUntil(lambda: panel.steps is not None)
-    assert [part.text for part in panel.now.parts] == ["42 MB", "458 MB", "500 MB"]
-    assert [part.text for part in panel.cache.parts] == ["256", "44", "4", "208", "3,584"]
+    assert [part.text for part in panel.now.segments] == ["42 MB", "458 MB", "500 MB"]
+    assert [part.text for part in panel.cache.segments] == ["256", "44", "4", "208", "3,584"]
     assert "2.00 tokens per step" in panel.speed.text()
     assert panel.drafts.text() == "Prompt lookup: 20 of 30 drafted tokens accepted"
     assert panel.now.accessibleDescription().startswith("Engine 42 MB")
@@ -35,7 +35,7 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
 
 def test_closed_again_it_is_told_nothing_more(chickadee: Chickadee, qtbot: QtBot, requests: Requests) -> None:
     chickadee.window.commands.run("engine")
-    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.readings.pulse is not None)
+    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.samples.pulse is not None)
     chickadee.chats.engine_monitor.panel.close_button.click()
     assert chickadee.chats.engine_monitor.panel.isHidden()
     qtbot.waitUntil(lambda: [request.on for request in requests() if isinstance(request, Watch)] == [True, False])
@@ -43,7 +43,7 @@ def test_closed_again_it_is_told_nothing_more(chickadee: Chickadee, qtbot: QtBot
 
 def test_a_new_engine_is_watched_too(chickadee: Chickadee, qtbot: QtBot, ask: Ask, requests: Requests) -> None:
     chickadee.window.commands.run("engine")
-    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.readings.pulse is not None)
+    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.samples.pulse is not None)
     ask(chickadee, "die")
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "off")
     ask(chickadee, "hello")
@@ -59,7 +59,7 @@ def test_the_time_a_chat_was_saved_is_that_of_its_answers(chickadee: Chickadee, 
     for count in (2, 4, 6):
         ask(chickadee, "hello")
         qtbot.waitUntil(partial(has_messages, chickadee, count))
-    # The scripted engine says each time: 5 of 20 prompt tokens re-used, 15 read in 0.1 s.
+    # The scripted engine reports for each answer: 5 of 20 prompt tokens re-used, 15 read in 0.1 s.
     qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.panel.saved.text() == "About 0.1 s in this chat")
 
 
@@ -70,27 +70,27 @@ def test_what_is_left_out_is_told_in_tokens(chickadee: Chickadee, qtbot: QtBot, 
     chickadee.open_chats.current.forget_oldest(1)
     chickadee.window.commands.run("engine")
     panel = chickadee.chats.engine_monitor.panel
-    # A token has four characters there: "hello", and "echo: hello".
-    qtbot.waitUntil(lambda: "Left out" in [part.name for part in panel.cache.parts])
-    assert panel.cache.parts[0].text == str(len("hello\n\necho: hello") // 4)
+    # The scripted engine counts a token for each four characters of "hello" and "echo: hello".
+    qtbot.waitUntil(lambda: "Left out" in [part.name for part in panel.cache.segments])
+    assert panel.cache.segments[0].text == str(len("hello\n\necho: hello") // 4)
     chickadee.open_chats.current.forget_oldest(-1)
-    qtbot.waitUntil(lambda: "Left out" not in [part.name for part in panel.cache.parts])
+    qtbot.waitUntil(lambda: "Left out" not in [part.name for part in panel.cache.segments])
 
 
 def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("engine")
-    readings, panel = chickadee.chats.engine_monitor.readings, chickadee.chats.engine_monitor.panel
-    qtbot.waitUntil(lambda: readings.pulse is not None)
+    samples, panel = chickadee.chats.engine_monitor.samples, chickadee.chats.engine_monitor.panel
+    qtbot.waitUntil(lambda: samples.pulse is not None)
     assert panel.groups.isHidden()
-    assert readings.pulse
+    assert samples.pulse
     groups = (HeadGroup("exact", 67, 300, 512, 3_000_000), HeadGroup("merged", 23, 81, 512, 1_000_000))
-    readings.take(replace(readings.pulse, head_groups=groups))
+    samples.add_pulse(replace(samples.pulse, head_groups=groups))
     qtbot.waitUntil(panel.groups.isVisible)
-    assert [part.text for part in panel.groups.parts] == [
+    assert [part.text for part in panel.groups.segments] == [
         "67 heads, 300 of 512 entries, 3 MB",
         "23 heads, 81 of 512 entries, 1 MB",
     ]
-    assert panel.groups.parts[1].name == "Merged tokens (lossy)"
+    assert panel.groups.segments[1].name == "Merged tokens (lossy)"
 
 
 def test_curves_are_drawn_in_the_colours_of_the_theme(chickadee: Chickadee, qtbot: QtBot) -> None:

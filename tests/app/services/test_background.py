@@ -1,4 +1,4 @@
-"""Work beside the window: its end is heard in the window's thread, and a bug is told as one."""
+"""Background operations: callbacks run in the window's thread, and a bug is reported as one."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def test_work_in_the_background_ends_in_the_window(qtbot: QtBot, chickadee: Chic
     background.run(bug, heard.append, lambda failure: heard.append(failure.code))
     qtbot.waitUntil(lambda: heard[2:] == ["internal"])
     background.close()
-    background.tell(lambda: heard.append("too late"))
+    background.call_in_window(lambda: heard.append("too late"))
     qtbot.wait(10)
     assert heard[3:] == []

@@ -1,4 +1,4 @@
-"""Child processes that speak lines of JSON: what they write is heard, and how they end."""
+"""Child processes that speak lines of JSON: their output arrives, and their end is reported."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pytestqt.qtbot import QtBot
 
 from app.services.json_line_process import Errors, JsonLineProcess, LineBuffer
 from app.services.process_end import EngineEnd, ProcessEnd
-from tests.common.trying import linux
+from tests.common.confined_program import linux
 
 
 class Child:
-    """A process of Python code, and what was heard of it."""
+    """A process of Python code, and what was received from it."""
 
     def __init__(self, parent: QObject, errors: Errors = "drop") -> None:
         self.lines: list[bytes] = []
@@ -104,7 +104,7 @@ def test_what_cannot_be_started_ends(qtbot: QtBot, parent: QObject) -> None:
 
 
 def test_the_end_of_one_that_was_replaced_is_not_its_successors(qtbot: QtBot, parent: QObject) -> None:
-    """Whoever hears the last words of a dying one may close it and start another at once."""
+    """The callback for a process's last lines may close it and start another at once."""
     heard: list[bytes] = []
     ends: list[ProcessEnd] = []
 

@@ -19,7 +19,7 @@ from app.services.math_service import MathService
 from app.services.math_worker import EM, Drawing, Task, draw
 from common.confinement import landlock
 from tests.app.conftest import SECONDS
-from tests.common.trying import linux, private_file, tried
+from tests.common.confined_program import linux, private_file, run_attempts
 
 SLOW = "x^{" * 40 + "}" * 40  # ziamath takes twice as long for each level
 OF_LIBRARIES = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -120,7 +120,7 @@ def test_without_a_worker_formulas_stay_as_they_are(
 
 
 def test_what_other_programs_take_is_not_the_formulas_time(service: Callable[..., MathService], qtbot: QtBot) -> None:
-    """A process that waits for its turn, as on a busy computer, is waited for."""
+    """A process that waits for the processor on a busy computer is not given up."""
     own = service(patience_ms=300)
     assert wait_for(qtbot, own, Task("x", False)).svg
     assert own._process.running
@@ -148,4 +148,4 @@ def test_the_worker_draws_and_can_do_nothing_else(tmp_path: Path) -> None:
     if not landlock.version():
         refused |= {"file": "done", "writing": "done"}
     confining = "from app.services.math_worker import *\nrestrain()"
-    assert tried(confining, attempts, str(secret)) == refused
+    assert run_attempts(confining, attempts, str(secret)) == refused

@@ -1,4 +1,4 @@
-"""The process that answers whether models fit: superseded questions, and ends that nobody expected."""
+"""The planner's process: superseded questions, and unexpected ends."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_of_two_questions_under_one_key_the_last_is_answered(qtbot: QtBot, chick
 
 
 def test_files_outside_of_the_model_folders_are_planned_too(qtbot: QtBot, chickadee: Chickadee, tmp_path: Path) -> None:
-    """The planner's process may read none of them unless it was started with their names."""
+    """The planner's process cannot read such files unless it was started with their names."""
     planner = Planner(chickadee.window)
     heard: list[tuple[str, bool]] = []
     planner.answered.connect(lambda key, verdict: heard.append((str(key), verdict.exact)))

@@ -1,4 +1,4 @@
-"""One window per data folder: a second start hands its wish over; a first one that crashed is no obstacle."""
+"""One window per data folder: a second start sends its request to the first; a crashed one is no obstacle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Starter = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Starter]:
-    """Starts the program on a data folder; what is left of it is killed."""
+    """Yield a function that starts the program on a data folder; processes that are left are killed afterwards."""
     started: list[subprocess.Popen[bytes]] = []
 
     def starter(data: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -52,7 +52,7 @@ def wait(condition: Callable[[], bool], *processes: subprocess.Popen[bytes]) -> 
 
 
 def a_model(folder: Path) -> Path:
-    """The built-in one under another name."""
+    """Link to the built-in model under another name and return the link's path."""
     path = folder / "wish.gguf"
     path.symlink_to(default_model())
     return path
@@ -78,7 +78,7 @@ def test_a_second_start_raises_the_first_window(
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 @pytest.mark.slow
 def test_two_programs_one_killed_and_one_more(tmp_path: Path, start: Starter) -> None:
-    """The first loads what the second was given; when it is killed, the third is first, and hears the fourth."""
+    """The first loads the second's model; when the first is killed, the third replaces it and hears the fourth."""
     data, model = tmp_path / "data", a_model(tmp_path)
     first = start(data)
     wait(lambda: loaded(data) == [str(default_model())], first)
@@ -131,7 +131,7 @@ def said_next(process: subprocess.Popen[str]) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 def test_three_programs_at_once(tmp_path: Path, start: Starter) -> None:
-    """On a folder that is new, and on one whose window was killed."""
+    """Exactly one becomes the first, on a new folder and on one whose window was killed."""
     data = tmp_path / "data"
     for _ in range(2):
         programs = [start(data) for _ in range(3)]
@@ -147,7 +147,7 @@ def test_three_programs_at_once(tmp_path: Path, start: Starter) -> None:
 def test_a_first_one_that_does_not_answer_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
-    """It may be busy for a time; then it does once what it was asked for, however often it did not answer."""
+    """A first one that is busy carries the request out once, however often it did not answer."""
     monkeypatch.setattr(single_instance, "WAIT_MS", 10)
     monkeypatch.setattr(single_instance, "PATIENCE_SECONDS", 0.3)
     first, second, heard = SingleInstance(tmp_path), SingleInstance(tmp_path), list[str]()

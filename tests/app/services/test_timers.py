@@ -1,4 +1,4 @@
-"""When something runs: after a pause, or not too often."""
+"""Timers: work runs after a pause, or not too often."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_what_is_asked_for_again_and_again_runs_once_after_a_pause(qtbot: QtBot,
 
 
 def test_without_restarts_the_first_request_sets_the_time(qtbot: QtBot, parent: QObject) -> None:
-    """Asked for without a break, it runs all the same."""
+    """Work that is requested without a break runs all the same."""
     work = Work()
     debounce = Debounce(work, PAUSE_MS, parent, restarts=False)
 

@@ -1,4 +1,4 @@
-"""A chat's own instructions and sampling: what is sent, what is stored, personas through the real panel."""
+"""A chat's own instructions and sampling: how they are sent and stored, and personas through the real panel."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.chat_panel import OWN_VALUES, ChatPanel
-from app.settings.resolve import PROMPT, ChatOptions, resolve, unpacked
+from app.dialogs.chat_panel import NO_PERSONA, ChatPanel
+from app.settings.resolve import PROMPT, ChatOptions, chat_options_from_json, resolve
 from app.state.persona import SHIPPED, Personas
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
@@ -22,22 +22,24 @@ Ask = Callable[[Chickadee, str], None]
 
 def test_options_come_back_as_they_were_and_bad_ones_are_left_out() -> None:
     options = ChatOptions("P", {PROMPT: "Be kind.", "answer.top_k": 5})
-    assert unpacked(options.packed()) == options
-    assert ChatOptions().packed() == ""
+    assert chat_options_from_json(options.to_json()) == options
+    assert ChatOptions().to_json() == ""
     for damaged in ("{", "[]", '{"values": 3}', '{"persona": {}}'):
-        assert unpacked(damaged) == ChatOptions()
-    assert unpacked('{"values": {"answer.top_k": -1, "answer.min_p": 0.5, "no": 1}}').values == {"answer.min_p": 0.5}
+        assert chat_options_from_json(damaged) == ChatOptions()
+    assert chat_options_from_json('{"values": {"answer.top_k": -1, "answer.min_p": 0.5, "no": 1}}').values == {
+        "answer.min_p": 0.5
+    }
 
 
 def test_a_chats_options_go_above_the_settings() -> None:
     settings: dict[str, int | float | str] = {PROMPT: "From the settings.", "answer.top_k": 7, "answer.max_tokens": 9}
     assert resolve(settings).system_prompt == "From the settings."
     values: dict[str, int | float | str] = {PROMPT: "", "answer.temperature": 0.0, "answer.max_tokens": 7}
-    found = resolve(settings, chat=unpacked(ChatOptions("", values).packed()).values)
+    found = resolve(settings, chat=chat_options_from_json(ChatOptions("", values).to_json()).values)
     assert found.system_prompt == ""
     assert (found.generate.sampling.temperature, found.generate.max_tokens) == (0.0, 7)
     assert found.generate.sampling.top_k == 7
-    own = unpacked(ChatOptions("", {"answer.max_tokens": "auto"}).packed()).values
+    own = chat_options_from_json(ChatOptions("", {"answer.max_tokens": "auto"}).to_json()).values
     assert resolve(settings, chat=own).generate.max_tokens is None
 
 
@@ -91,7 +93,7 @@ def test_a_persona_is_chosen_for_one_chat(
     first = chickadee.open_chats.current.chat.id
     chickadee.chats.chat.new()
     assert chickadee.window.header.options.text() == ""
-    assert shown.personas.currentData() == OWN_VALUES
+    assert shown.personas.currentData() == NO_PERSONA
     assert answer(chickadee, ask, qtbot, "hello", requests).messages[0].role == "user"
     chickadee.window.close()
     again = open_window()
@@ -127,6 +129,6 @@ def test_values_are_changed_saved_and_reset_in_the_panel(
     assert answer(chickadee, ask, qtbot, "hello", requests).sampling.temperature == 0.25
     qtbot.mouseClick(shown.remove, Qt.MouseButton.LeftButton)
     assert chickadee.window.header.options.text() == "Changed"
-    qtbot.mouseClick(shown.rows["answer.temperature"].back, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(shown.rows["answer.temperature"].reset_button, Qt.MouseButton.LeftButton)
     assert chickadee.window.header.options.text() == ""
     assert chickadee.open_chats.current.chat.options == ""

@@ -1,4 +1,4 @@
-"""Every option of the engine's command line is a setting, and every setting of a request an option, or has a reason."""
+"""The engine's command line: every option is a setting, and every request setting is an option or has a reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from app.settings.schema import SETTINGS
 from engine.commands import chat, plan
-from engine.commands.options import flagged, values_of
+from engine.commands.options import settings_with_flag, values_of
 from engine.protocol.settings import AUTO, OF_REQUESTS, Setting
 
 BY_FLAG = {setting.flag.name: setting for setting in OF_REQUESTS.values() if setting.flag}
@@ -91,7 +91,7 @@ def test_the_window_offers_what_the_request_takes(setting: Setting) -> None:
 
 def test_a_plan_takes_the_options_of_a_load() -> None:
     flags = {flag for option in options("plan") for flag in option.option_strings if flag in BY_FLAG}
-    assert flags == {flag.name for _, flag in flagged("load")}
+    assert flags == {flag.name for _, flag in settings_with_flag("load")}
 
 
 @pytest.mark.parametrize("flag", FLAGS)

@@ -1,4 +1,4 @@
-"""A setting that is added to the table, and nowhere else, is in every place where settings are."""
+"""A setting that is added to the table alone appears in every place that shows, stores or sends settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.setting_row import Line, SettingRow
+from app.dialogs.setting_row import LineControl, SettingRow
 from app.settings.schema import for_all, for_chat, for_model
 from app.settings.settings import Settings
 from app.wiring import Chickadee
@@ -33,7 +33,7 @@ MADE_UP = Setting(
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Setting:
-    """In the table, with the scope that the test names."""
+    """Add a setting to the table, with the scope that the test names."""
     scope: Scope = getattr(request, "param", "global")
     setting = replace(MADE_UP, scope=scope)
     monkeypatch.setitem(OF_REQUESTS, NAME, setting)
@@ -41,7 +41,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
 
 def given(*arguments: str) -> Generate:
-    """The request that the command line makes."""
+    """Return the request that the command line makes."""
     commands = argparse.ArgumentParser()
     verbs = commands.add_subparsers()
     chat.add(verbs)
@@ -50,7 +50,7 @@ def given(*arguments: str) -> Generate:
 
 
 def enter(row: SettingRow, qtbot: QtBot, text: str) -> None:
-    assert isinstance(row.control, Line)
+    assert isinstance(row.control, LineControl)
     row.control.selectAll()
     qtbot.keyClicks(row.control, text)
     qtbot.keyClick(row.control, Qt.Key.Key_Return)
@@ -113,8 +113,8 @@ def test_one_model_has_it(
     path = make_gguf(tmp_path / "wren.gguf")
     chickadee.models.controller.add(str(path))
     chickadee.models.controller.open()
-    qtbot.waitUntil(lambda: chickadee.models.controller.list.model(path) is not None)
-    model = chickadee.models.controller.list.model(path)
+    qtbot.waitUntil(lambda: chickadee.models.controller.list.local_model(path) is not None)
+    model = chickadee.models.controller.list.local_model(path)
     assert model
     chickadee.models.controller.open_options(model)
     options = chickadee.models.controller.options
@@ -122,21 +122,21 @@ def test_one_model_has_it(
     enter(options.rows["window"], qtbot, "9")
     assert chickadee.settings.of_model(path) == {NAME: 9}
     assert repeated(chickadee, qtbot, ask, requests) == 7
-    chickadee.models.status.use_model(str(path))
+    chickadee.models.controller.use_model(str(path))
     qtbot.waitUntil(lambda: chickadee.models.controller.list.loaded == path)
     assert repeated(chickadee, qtbot, ask, requests) == 9
     chickadee.models.controller.close()
 
 
 def repeated(chickadee: Chickadee, qtbot: QtBot, ask: Ask, requests: Requests) -> int:
-    """What the engine is asked with the next message."""
+    """Return the `repeat_last_n` that the engine gets with the next message."""
     ask(chickadee, "hello")
     qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.messages) and not chickadee.open_chats.current.busy)
     return [request for request in requests() if isinstance(request, Generate)][-1].sampling.repeat_last_n
 
 
 def test_a_choice_of_a_chat_is_made_by_choosing_alone(monkeypatch: pytest.MonkeyPatch, chickadee: Chickadee) -> None:
-    """Closing the panel takes what was typed, and chooses nothing."""
+    """Closing the panel stores what was typed, but makes no choice."""
     monkeypatch.setitem(OF_REQUESTS, "engine.draft", replace(OF_REQUESTS["engine.draft"], scope="chat"))
     chickadee.window.commands.run("chat_options")
     panel = chickadee.chats.options.panel

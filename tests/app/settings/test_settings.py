@@ -1,4 +1,4 @@
-"""Settings: what is written comes back, what a person wrote stays, what is wrong is named."""
+"""Settings: written values come back, hand-written lines stay, wrong values are named."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said(settings: Settings) -> tuple[str, ...]:
 
 
 def valid(setting: Setting) -> st.SearchStrategy[Value]:
-    """Any value that the setting takes."""
+    """Return a strategy for all values that the setting allows."""
     low, high = int(setting.low), setting.high
     auto: st.SearchStrategy[Value] = st.just(AUTO) if setting.auto else st.nothing()
     if setting.kind == "choice":
@@ -93,7 +93,7 @@ def test_every_setting_has_a_section_a_name_and_a_sentence() -> None:
 
 
 def test_a_chats_own_values_reach_every_answer() -> None:
-    """A model is loaded for all chats."""
+    """The values of a chat's own reach every answer, but never the request that loads the model for all chats."""
     assert all(setting.fills.split(".")[0] in ("generate", "system_prompt") for setting in for_chat())
 
 
@@ -242,7 +242,7 @@ def test_a_file_that_is_no_toml_is_set_aside_and_never_lost(path: Path, raw: byt
     assert path.read_bytes() == raw
     aside = path.with_name(f"settings-{date.today().isoformat()}.toml")
     sentence = settings.change({"engine.threads": 2})
-    assert words.said(sentence) == f"The old settings.toml was not valid TOML and was kept as {aside.name}."
+    assert words.current_text(sentence) == f"The old settings.toml was not valid TOML and was kept as {aside.name}."
     assert aside.read_bytes() == raw
     assert (settings.values["engine.threads"], settings.problems) == (2, ())
     path.write_bytes(raw)
@@ -374,11 +374,11 @@ def test_what_was_chosen_for_a_chat_goes_above_the_settings_until_they_change() 
     assert not loading.outdated()
     loading.choose(8192, None)
     assert loading.request(Path("m")) == Load(0, "m", n_ctx=8192, kv_type="f16")
-    loading.use(Load(0, "", n_ctx=2048, kv_type="f16", threads=2))
+    loading.use_options(Load(0, "", n_ctx=2048, kv_type="f16", threads=2))
     assert loading.outdated()
     assert loading.request(Path("m")).n_ctx == 8192
     assert not loading.outdated()
-    loading.use(Load(0, "", n_ctx=1024, kv_type="f16", threads=2))
+    loading.use_options(Load(0, "", n_ctx=1024, kv_type="f16", threads=2))
     assert loading.request(Path("m")).n_ctx == 1024
 
 
@@ -386,6 +386,6 @@ def test_a_choice_that_failed_is_given_up_and_nothing_is_loaded_again() -> None:
     loading = Loading(Load(0, ""))
     loading.choose(8192, "q8_0")
     loading.request(Path("m"))
-    loading.failed()
+    loading.drop_choice()
     assert not loading.outdated()
     assert loading.request(Path("m")) == Load(0, "m")

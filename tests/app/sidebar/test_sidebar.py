@@ -1,4 +1,4 @@
-"""The list of chats and the search in the real window: many at once, folders, undo, what is found."""
+"""The chat list and the search in the real window: selection of many, folders, undo, hits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.app.conftest import Opener
 
 @pytest.fixture
 def filled(open_window: Opener, folders: Folders) -> Chickadee:
-    """The window on a store of six chats."""
+    """Return the window on a store of six chats."""
     store = ChatStore(folders.store)
     for number in range(6):
         chat = Chat(f"chat {number}", id=str(number), updated_at=time.time() - number)
@@ -151,7 +151,7 @@ def test_a_name_that_is_typed_is_not_lost_when_the_list_changes(filled: Chickade
 
 def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> None:
     sidebar = filled.window.sidebar
-    sidebar.list.asked.emit("new_folder", ["1", "2"], None)
+    sidebar.list.action_requested.emit("new_folder", ["1", "2"], None)
     editor = sidebar.list.findChild(QLineEdit)
     assert editor
     editor.setText("Trips & <i>more</i>")
@@ -174,7 +174,7 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
     click(filled, qtbot, folder.id)
     assert "chat 1" in listed(filled)
     sidebar.list.clearSelection()
-    sidebar.list.asked.emit("delete_folder", [folder.id], None)
+    sidebar.list.action_requested.emit("delete_folder", [folder.id], None)
     assert filled.open_chats.folders() == []
     assert len(sidebar.titles()) == 6
     qtbot.mouseClick(filled.window.notice.button, Qt.MouseButton.LeftButton)
@@ -182,7 +182,7 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
 
 
 def test_pinned_chats_stand_on_top(filled: Chickadee, qtbot: QtBot) -> None:
-    filled.window.sidebar.list.asked.emit("pin", ["4"], None)
+    filled.window.sidebar.list.action_requested.emit("pin", ["4"], None)
     assert listed(filled)[:3] == ["Pinned", "chat 4", "Today"]
     filled.chats.chat.open("4")
     filled.window.commands.run("pin_chat")
@@ -221,16 +221,16 @@ def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot,
     assert dialog.list.item(0).text().endswith("kept for 30 more days")
     dialog.list.clearSelection()
     dialog.list.item(0).setSelected(True)
-    (restored,) = dialog.chosen()
+    (restored,) = dialog.selected_ids()
     qtbot.mouseClick(dialog.restore, Qt.MouseButton.LeftButton)
     assert dialog.list.count() == 2
     assert len(sidebar.titles()) == 4
     qtbot.mouseClick(dialog.delete_all, Qt.MouseButton.LeftButton)
     assert dialog.question.text() == "These 2 chats will be deleted permanently."
-    qtbot.mouseClick(dialog.keep, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.cancel, Qt.MouseButton.LeftButton)
     assert dialog.list.count() == 2
     qtbot.mouseClick(dialog.delete_all, Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(dialog.really, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.confirm, Qt.MouseButton.LeftButton)
     assert dialog.list.count() == 0
     assert sidebar.bin_button.isHidden()
     assert restored in [chat.id for chat in filled.open_chats.chats()]
@@ -251,13 +251,13 @@ def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
     choose(filled, "1", "2")
     menus = menus_at(filled)
     assert menus == [["Pin", "Move to folder", "Export…", "Delete 2 chats"], []]
-    sidebar.list.asked.emit("new_folder", ["2"], None)
+    sidebar.list.action_requested.emit("new_folder", ["2"], None)
     choose(filled, "1", "2")
     assert menus_at(filled)[0] == ["Pin", "Move to folder", "Remove from folder", "Export…", "Delete 2 chats"]
 
 
 def menus_at(filled: Chickadee) -> list[list[str]]:
-    """Of the chat 1, and of where there is none."""
+    """Return the entries of the context menus on chat 1 and on the heading at the top of the list."""
     sidebar = filled.window.sidebar
     menus: list[list[str]] = []
     for place in (sidebar.list.visualRect(index(filled, "1")).center(), QPoint(5, 5)):
@@ -273,6 +273,6 @@ def test_the_palette_finds_words_in_messages(filled: Chickadee, qtbot: QtBot) ->
     filled.window.commands.run("palette")
     palette = filled.chats.palette.palette
     qtbot.keyClicks(palette.line, "first 4")
-    qtbot.waitUntil(lambda: [(entry.id, entry.message_id) for entry in palette.entries()] == [("4", "a4")])
+    qtbot.waitUntil(lambda: [(entry.id, entry.message_id) for entry in palette.shown_entries()] == [("4", "a4")])
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
     assert filled.open_chats.current.messages[-1].id == "a4"

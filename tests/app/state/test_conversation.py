@@ -14,7 +14,7 @@ from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
 from app.store.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_of
 from app.store.chat_store import ChatStore
-from app.words import Saying, said
+from app.words import UiText, current_text
 from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol import Message, Statistics, StopReason
@@ -48,7 +48,7 @@ def conversation(store: ChatStore, clock: Clock) -> Conversation:
 
 
 def in_file(conversation: Conversation) -> list[ChatMessage]:
-    """The shown branch as a restart would find it."""
+    """Return the shown branch as a restart would find it."""
     chat = next(chat for chat in conversation.store.chats() if chat.id == conversation.chat.id)
     return Conversation(conversation.store, chat, conversation.store.messages(chat)).messages
 
@@ -78,18 +78,18 @@ def test_half_an_emoji_is_stored_as_a_question_mark(conversation: Conversation) 
 
 def test_the_answer_is_stored_now_and_then_and_at_its_end(conversation: Conversation, clock: Clock) -> None:
     conversation.send("q")
-    conversation.begin("model")
-    conversation.grow("one ")
+    conversation.begin_answer("model")
+    conversation.append_text("one ")
     assert in_file(conversation)[-1].content == ""
     clock.now += 0.3
-    conversation.grow("two ")
+    conversation.append_text("two ")
     assert in_file(conversation)[-1].content == ""
     clock.now += 0.2
     conversation.checkpoint()
     assert in_file(conversation)[-1].content == "one two "
     assert in_file(conversation)[-1].stop_reason is None
-    conversation.grow("three")
-    conversation.finish(NUMBERS)
+    conversation.append_text("three")
+    conversation.finish_answer(NUMBERS)
     assert in_file(conversation)[-1].content == "one two three"
     assert in_file(conversation)[-1].stop_reason == "end"
     assert conversation.phase == "idle"
@@ -99,9 +99,9 @@ def test_the_answer_is_stored_now_and_then_and_at_its_end(conversation: Conversa
 def test_no_text_of_an_answer_waits_for_a_second_to_be_stored(
     conversation: Conversation, clock: Clock, gap: float
 ) -> None:
-    """Half a second is left for a computer that is busy: that long a piece or a look may come late."""
+    """Half a second of the promised second is left for a busy computer, where a piece or a tick may be late."""
     conversation.send("q")
-    conversation.begin("model")
+    conversation.begin_answer("model")
     written, begun = list[float](), clock.now
     for moment in sorted([number * gap for number in range(1, 40)] + [number * 0.25 for number in range(1, 60)]):
         clock.now = begun + moment
@@ -109,37 +109,37 @@ def test_no_text_of_an_answer_waits_for_a_second_to_be_stored(
             conversation.checkpoint()
         else:
             written.append(clock.now)
-            conversation.grow(f"{len(written)} ")
+            conversation.append_text(f"{len(written)} ")
         stored = len(in_file(conversation)[-1].content.split())
         assert all(clock.now - then < 0.5 for then in written[stored:])
 
 
 def test_reading_tells_the_time_that_is_left(conversation: Conversation, clock: Clock) -> None:
     conversation.send("q")
-    conversation.begin("model")
-    conversation.read(1000, 3000, 1000)
-    assert conversation.reading
-    assert conversation.reading.seconds_left is None
+    conversation.begin_answer("model")
+    conversation.update_prompt_progress(1000, 3000, 1000)
+    assert conversation.prompt_progress
+    assert conversation.prompt_progress.seconds_left is None
     clock.now += 2
-    conversation.read(1500, 3000, 1000)
-    assert conversation.reading.seconds_left == pytest.approx(6)
-    conversation.grow("x")
-    assert conversation.reading is None
+    conversation.update_prompt_progress(1500, 3000, 1000)
+    assert conversation.prompt_progress.seconds_left == pytest.approx(6)
+    conversation.append_text("x")
+    assert conversation.prompt_progress is None
 
 
 def test_a_failure_keeps_the_partial_answer(conversation: Conversation) -> None:
     conversation.send("q")
-    conversation.begin("model")
-    conversation.grow("partial")
-    conversation.fail(Sentence.plain("It broke."), "detail", reason="engine")
+    conversation.begin_answer("model")
+    conversation.append_text("partial")
+    conversation.fail_answer(Sentence.plain("It broke."), "detail", reason="engine")
     answer = in_file(conversation)[-1]
     assert (answer.content, answer.problem, answer.stop_reason) == ("partial", "It broke.", "engine")
 
 
 def test_the_prompt_leaves_out_empty_answers_and_joins_neighbours(conversation: Conversation) -> None:
     conversation.send("one")
-    conversation.begin("model")
-    conversation.fail(Sentence.plain("It broke."))
+    conversation.begin_answer("model")
+    conversation.fail_answer(Sentence.plain("It broke."))
     conversation.send("two")
     assert conversation.prompt() == (Message("user", "one\n\ntwo"),)
 
@@ -147,9 +147,9 @@ def test_the_prompt_leaves_out_empty_answers_and_joins_neighbours(conversation: 
 def test_answering_again_keeps_the_first_answer_in_the_file(conversation: Conversation) -> None:
     conversation.send("q")
     for text in ("first", "second"):
-        conversation.begin("model")
-        conversation.grow(text)
-        conversation.finish(NUMBERS)
+        conversation.begin_answer("model")
+        conversation.append_text(text)
+        conversation.finish_answer(NUMBERS)
         if text == "first":
             assert conversation.answer_again()
     assert [message.content for message in in_file(conversation)] == ["q", "second"]
@@ -158,16 +158,16 @@ def test_answering_again_keeps_the_first_answer_in_the_file(conversation: Conver
 
 
 def say(conversation: Conversation, *texts: str) -> None:
-    """Questions and their answers, in turn."""
+    """Add questions and their answers, in turn."""
     for question in texts:
         conversation.send(question)
         answer(conversation, f"answer to {question}")
 
 
 def answer(conversation: Conversation, text: str, reason: StopReason = "end") -> None:
-    conversation.begin("model")
-    conversation.grow(text)
-    conversation.finish(replace(NUMBERS, stop_reason=reason))
+    conversation.begin_answer("model")
+    conversation.append_text(text)
+    conversation.finish_answer(replace(NUMBERS, stop_reason=reason))
 
 
 def contents(conversation: Conversation) -> list[str]:
@@ -182,10 +182,10 @@ def test_an_edit_is_a_sibling_and_both_are_kept(conversation: Conversation) -> N
     assert contents(conversation) == ["won"]
     answer(conversation, "new")
     assert contents(conversation) == ["won", "new"]
-    assert conversation.step(conversation.messages[0].id, -1)
+    assert conversation.show_sibling(conversation.messages[0].id, -1)
     assert contents(conversation) == ["one", "answer to one", "two", "answer to two"]
-    assert not conversation.step(first, -1)
-    assert conversation.step(first, 1)
+    assert not conversation.show_sibling(first, -1)
+    assert conversation.show_sibling(first, 1)
     assert contents(conversation) == ["won", "new"]
 
 
@@ -214,7 +214,7 @@ def test_any_answer_can_be_written_again(conversation: Conversation) -> None:
     assert [message.content for message in conversation.messages] == ["one"]
     answer(conversation, "other")
     assert contents(conversation) == ["one", "other"]
-    conversation.step(conversation.messages[1].id, -1)
+    conversation.show_sibling(conversation.messages[1].id, -1)
     assert contents(conversation)[2:] == ["two", "answer to two"]
 
 
@@ -229,16 +229,16 @@ def test_an_answer_that_was_not_begun_gives_the_old_one_back(conversation: Conve
 def test_a_stopped_answer_grows_on(conversation: Conversation, reason: StopReason) -> None:
     conversation.send("q")
     answer(conversation, "One, two", reason)
-    assert conversation.go_on()
+    assert conversation.continue_answer()
     assert conversation.continuing
-    conversation.begin("model")
+    conversation.begin_answer("model")
     conversation.checkpoint(at_once=True)
     assert in_file(conversation)[-1].content == "One, two"
-    conversation.grow(", three.")
-    conversation.finish(NUMBERS)
+    conversation.append_text(", three.")
+    conversation.finish_answer(NUMBERS)
     assert contents(conversation) == ["q", "One, two, three."]
     assert conversation.messages[-1].stop_reason == "end"
-    assert not conversation.go_on()
+    assert not conversation.continue_answer()
     numbers = json.loads(conversation.messages[-1].statistics)
     assert numbers["decode_tokens"] == 2 * NUMBERS.decode_tokens
     assert numbers["decode_seconds"] == pytest.approx(2 * NUMBERS.decode_seconds)
@@ -247,9 +247,9 @@ def test_a_stopped_answer_grows_on(conversation: Conversation, reason: StopReaso
 def test_an_answer_that_cannot_go_on_keeps_its_text(conversation: Conversation) -> None:
     conversation.send("q")
     answer(conversation, "One, two", "length")
-    conversation.go_on()
-    conversation.begin("model")
-    conversation.fail(Sentence.plain("Too long."))
+    conversation.continue_answer()
+    conversation.begin_answer("model")
+    conversation.fail_answer(Sentence.plain("Too long."))
     assert contents(conversation) == ["q", "One, two"]
     assert conversation.can_continue
 
@@ -267,12 +267,12 @@ def test_nothing_moves_while_an_answer_is_written(conversation: Conversation) ->
     say(conversation, "one")
     first = conversation.messages[0].id
     conversation.send("two")
-    conversation.begin("model")
+    conversation.begin_answer("model")
     assert not conversation.edit(first, "other")
     assert not conversation.answer_again(first)
     assert not conversation.show(first)
     assert conversation.delete(first) is None
-    assert not conversation.go_on()
+    assert not conversation.continue_answer()
     assert len(conversation.messages) == 4
 
 
@@ -282,15 +282,15 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     def full(*_args: object) -> None:
         raise Failure("disk_full.chats")
 
-    heard: list[Saying] = []
+    heard: list[UiText] = []
     conversation.not_saved.connect(lambda _conversation, words: heard.append(words))
     with monkeypatch.context() as context:
         context.setattr("app.store.chat_store.write_chat", full)
         conversation.send("q")
-        conversation.begin("model")
-        conversation.grow("answer")
-        conversation.finish(NUMBERS)
-    assert list(map(said, heard)) == [
+        conversation.begin_answer("model")
+        conversation.append_text("answer")
+        conversation.finish_answer(NUMBERS)
+    assert list(map(current_text, heard)) == [
         "The disk is full, so this chat cannot be saved. Free some space. You can go on chatting, but what is not "
         "saved is lost when you close the window."
     ]

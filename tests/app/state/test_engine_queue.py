@@ -1,4 +1,4 @@
-"""The window when the engine refuses, talks nonsense, dies, or does not come up: the text stays, a step is offered."""
+"""The window when the engine refuses, sends nonsense, dies, or does not start: the text stays, a step is offered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.composer.status_line import lines_of
+from app.composer.status_line import detail_lines
 from app.folders import Folders
 from app.services.engine_client import EngineClient
 from app.services.process_end import EngineEnd
@@ -16,7 +16,7 @@ from app.wiring import Chickadee
 from engine.protocol import Load, Prepare, Text, encode
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text, stored
-from tests.common.trying import needs_landlock
+from tests.common.confined_program import needs_landlock
 from tests.engine.altered import write_altered
 
 
@@ -24,10 +24,10 @@ def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot
     ask(chickadee, "refuse")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     view = chickadee.window.transcript.views[-1]
-    assert view.said("problem") == "This chat has 9,000 tokens, 4,096 fit."
-    assert view.said("details") == ""
+    assert view.label_text("problem") == "This chat has 9,000 tokens, 4,096 fit."
+    assert view.label_text("details") == ""
     qtbot.mouseClick(view.row.buttons["details"], Qt.MouseButton.LeftButton)
-    assert view.said("details") == "prompt=9000"
+    assert view.label_text("details") == "prompt=9000"
 
 
 def test_what_the_engine_wants_to_say_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -94,7 +94,7 @@ def test_a_model_that_does_not_load_is_told_and_the_message_waits(
     qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
     gone = f"There is no file {tmp_path / 'missing.gguf'}. It may have been moved or renamed."
     assert (notice.text.text(), notice.button.text()) == (gone, "Choose another model")
-    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    chickadee.models.controller.use_model(str(tmp_path / "other.gguf"))
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert last_text(chickadee) == "echo: hello"
     assert notice.isHidden()
@@ -109,21 +109,36 @@ def test_an_engine_that_crashes_on_loading_is_not_started_for_ever(
     assert chickadee.engine.state.phase == "off"
 
 
+def test_a_load_in_which_a_library_crashes_goes_on_with_another_one_unless_the_user_named_it(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee = open_window(model=tmp_path / "crash once.gguf")
+    ask(chickadee, "hello")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: hello"
+    assert chickadee.window.notice.isHidden()
+    (tmp_path / "crashed").unlink()
+    chickadee.settings.change({"engine.backend": "ik"})
+    chickadee.models.controller.use_model(str(tmp_path / "crash once too.gguf"))
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    assert chickadee.window.notice.text.text() == "The engine crashed."
+
+
 def test_a_model_for_another_library_is_loaded_by_a_new_engine(
     chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    """The process that holds the wrong one ends; whoever looks on sees a load."""
+    """The process with the wrong library ends; the window shows nothing but loading."""
     first, phases = chickadee.client.pid, set()
     state = chickadee.engine.state
     for event in (state.phase_changed, state.problem_changed):
         event.connect(lambda state: phases.add((state.phase, state.problem)))
-    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    chickadee.models.controller.use_model(str(tmp_path / "other.gguf"))
     chickadee.chats.drafts.send("hello")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert last_text(chickadee) == "echo: hello"
     assert chickadee.client.pid != first
     assert phases <= {("loading", None), ("starting", None), ("ready", None)}
-    assert "Runs on ik_llama.cpp with 2 threads" in lines_of(chickadee.engine.state)
+    assert "Runs on ik_llama.cpp with 2 threads" in detail_lines(chickadee.engine.state)
 
 
 def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBot) -> None:
@@ -141,7 +156,7 @@ def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBo
 def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
     open_window: Opener, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    """The real engine begins with the rights for its first model; another one outside of the model folders is new."""
+    """The real engine starts with the right to read its first model; one from elsewhere needs a new engine."""
     elsewhere = tmp_path / "Downloads" / "model.gguf"
     elsewhere.parent.mkdir()
     write_altered(elsewhere)
@@ -159,7 +174,7 @@ def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
 def test_a_faster_library_takes_over_while_nobody_waits(
     chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
 ) -> None:
-    """In a new process that reads the chat again; of all that the window shows nothing but who computes."""
+    """A new process reads the chat again; the window shows nothing of that but the library's name."""
     state, phases = chickadee.engine.state, []
     ask(chickadee, "a chat with something to read again")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
@@ -179,7 +194,7 @@ def test_a_faster_library_takes_over_while_nobody_waits(
 
 def test_what_is_sent_during_the_change_waits_for_it(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "outdo")
-    qtbot.waitUntil(lambda: chickadee.engine._changing_over, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.engine._switching_library, timeout=SECONDS)
     ask(chickadee, "meanwhile")
     qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: meanwhile", timeout=SECONDS)
     assert chickadee.engine.state.model is not None

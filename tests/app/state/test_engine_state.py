@@ -1,4 +1,4 @@
-"""Who shows something of the engine hears of just that."""
+"""Each change of the engine's state is announced by its own event alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.state.engine_state import Ahead, EngineState, Problem
+from app.state.engine_state import EngineState, Problem, ReadAheadProgress
 from common.sentences import Sentence
 
 EVENTS = ("phase_changed", "progress_changed", "problem_changed", "numbers_changed")
@@ -31,7 +31,7 @@ def state() -> EngineState:
     [
         ({"phase": "loading", "path": Path("m.gguf")}, ["phase_changed"]),
         ({"fraction": 0.5}, ["progress_changed"]),
-        ({"ahead": Ahead("chat", 0, 10, 0)}, ["progress_changed"]),
+        ({"read_ahead": ReadAheadProgress("chat", 0, 10, 0)}, ["progress_changed"]),
         ({"problem": Problem(CRASHED, "none")}, ["problem_changed"]),
         ({"live_speed": 7.0, "context_tokens": 9, "context_chat": "chat"}, ["numbers_changed"]),
         ({"phase": "ready", "problem": Problem(CRASHED, "none"), "rss_bytes": 1}, [EVENTS[0], EVENTS[2], EVENTS[3]]),

@@ -1,4 +1,4 @@
-"""The list of chats: pins, folders, deleting many, and that all of it is there again at the next start."""
+"""The list of chats: pins, folders, deleting several, and that all of it is there after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any JSON value, for hypothesis."""
+"""A hypothesis strategy for any JSON value."""
 
 from __future__ import annotations
 

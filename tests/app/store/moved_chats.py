@@ -1,4 +1,4 @@
-"""Chats that are exported and imported in tests, and what came of it."""
+"""Helpers that export and import chats and compare the result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
-from app.store.exchange import Progress, export_json, import_chats
+from app.store.exchange import JsonExporter, TransferProgress, import_chats
 from app.store.merging import Imported
 
 
@@ -31,12 +31,12 @@ def everything(store: ChatStore) -> dict[str, tuple[Chat, list[ChatMessage]]]:
 
 
 def exported(store: ChatStore, path: Path, ids: list[str] | None = None) -> Path:
-    export_json(store.path, ids, path, Progress())
+    JsonExporter().export(store.path, ids, path, TransferProgress())
     return path
 
 
 def load(path: Path, store: ChatStore) -> Imported:
-    return import_chats(path, store.path, Progress())
+    return import_chats(path, store.path, TransferProgress())
 
 
 def counts(imported: Imported) -> tuple[int, int, int]:

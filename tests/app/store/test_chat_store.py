@@ -1,4 +1,4 @@
-"""The store's file: what goes in comes out, old files are brought up to date, failures become sentences."""
+"""The store's file: values survive, old files are migrated, failures become sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.database import failure_of
 from app.store.migrations import MIGRATIONS, migrate
-from app.store.upkeep import keep_up
+from app.store.upkeep import run_upkeep
 from common.failures import Failure
 
 
@@ -79,7 +79,7 @@ def test_deleted_messages_are_kept_for_a_month(path: Path) -> None:
     older, newer = (replace(answer, id=str(days), deleted_at=now - days * 86_400) for days in (31, 29))
     store = ChatStore(path)
     store.save(chat, [question, answer, older, newer])
-    keep_up(path)
+    run_upkeep(path)
     assert store.messages(chat) == [question, answer, newer]
     store.close()
 
@@ -108,7 +108,7 @@ def test_deleted_chats_are_hidden_restored_and_in_the_end_gone(path: Path) -> No
     store = ChatStore(path)
     store.restore(chat.id)
     assert (store.chats(), store.deleted_chats()) == ([], [])
-    keep_up(path)
+    run_upkeep(path)
     assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)
     store.close()
     db.close()

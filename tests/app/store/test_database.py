@@ -1,4 +1,4 @@
-"""Long writes have a thread, everything is written in the order in which it was asked for, and whoever reads waits."""
+"""Long writes run in a thread, all writes keep their order, and reads wait for them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from app.state.conversation import Conversation
 from app.state.draft import DraftFile, DraftStore, MessageDraft
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import LONG, ChatStore
-from app.store.upkeep import keep_up
+from app.store.upkeep import run_upkeep
 from common.failures import Failure
 
 Call = Callable[[], object]
 
 
 class Window:
-    """Stands for the window's thread: what is to be told there waits until `hear`."""
+    """A stand-in for the window's thread: dispatched calls wait until `hear`."""
 
     def __init__(self) -> None:
         self._calls: list[Call] = []
@@ -76,7 +76,7 @@ def test_what_comes_behind_a_long_write_is_written_behind_it(store: ChatStore, w
     store.writer.write(lambda _db: order.append("short"), lambda _: order.append("told too"))
     assert order == []
     go.set()
-    store.writer.settle()
+    store.writer.wait()
     assert order == ["long", "short"]
     window.hear()
     window.hear()
@@ -120,15 +120,15 @@ def test_a_write_that_fails_says_so_and_the_next_one_goes_on(store: ChatStore, w
 def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window: Window) -> None:
     conversation = Conversation(store)
     conversation.send("what is in it?", (note("a.txt", "word " * LONG),))
-    conversation.begin("model")
+    conversation.begin_answer("model")
     conversation.use_options("{}")
     assert conversation.stored
     window.hear()
-    store.writer.settle()
+    store.writer.wait()
     (chat,) = store.chats()
     assert [each.role for each in store.messages(chat)] == ["user", "assistant"]
     assert chat.options == "{}"
-    conversation.fail(None, reason="cancelled")
+    conversation.fail_answer(None, reason="cancelled")
 
 
 def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, window: Window) -> None:
@@ -144,7 +144,7 @@ def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, 
     assert ended == [None, None]
     again = DraftStore(store).load("c")
     assert (again.text, again.attachments) == ("a longer question", (file,))
-    draft.sent(draft.text)
+    draft.clear_sent(draft.text)
     draft_store.save("c", draft, ended.append)
     window.hear()
     assert not DraftStore(store).load("c").begun
@@ -154,14 +154,14 @@ def test_upkeep_moves_the_log_into_the_file(store: ChatStore) -> None:
     chat = Chat("t")
     store.save(chat, [message(chat, "a", "some words")])
     before = store.path.stat().st_size
-    keep_up(store.path)
+    run_upkeep(store.path)
     assert store.path.stat().st_size >= before
     assert b"some words" in store.path.read_bytes()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere a file that is open can be neither moved nor deleted")
 def test_a_store_that_is_moved_away_is_told_and_nothing_is_lost(store: ChatStore, tmp_path: Path) -> None:
-    """SQLite itself goes on writing to a file that nobody finds again."""
+    """SQLite itself keeps writing to a file that the user cannot find."""
     chat, ended = Chat("t"), list[Failure | None]()
     store.path.rename(tmp_path / "away")
     store.save_in_turn(chat, [message(chat, "a")], ended.append)

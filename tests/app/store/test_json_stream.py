@@ -1,4 +1,4 @@
-"""Large JSON is read entry by entry, as json reads it."""
+"""Large JSON is read entry by entry, with the same values that json reads."""
 
 from __future__ import annotations
 

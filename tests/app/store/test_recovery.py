@@ -1,4 +1,4 @@
-"""A damaged store: set aside, what can be read comes back, and nothing else is ever set aside."""
+"""A damaged store is set aside and its readable rows come back; a sound one is never set aside."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from app.folders import Folders
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from app.store.database import damage_mark
+from app.store.message_search import Search
 from app.store.migrations import MIGRATIONS
 from app.store.pages import Pages
 from app.store.recovery import Recovery, check, open_store
-from app.store.search import Search
-from app.store.upkeep import keep_up
+from app.store.upkeep import run_upkeep
 from common.failures import Failure
 from tests.app.conftest import Opener
 from tests.app.unprivileged import permissions_hold
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def fill(path: Path) -> None:
-    """CHATS chats of TURNS messages, every fifth message longer than a page; chat 0 is deleted for good."""
+    """Add CHATS chats of TURNS messages, every fifth message longer than a page; chat 0 is permanently deleted."""
     store, _ = open_store(path)
     folder = Folder("Work", id="folder")
     store.save_folder(folder)
@@ -55,7 +55,7 @@ def fill(path: Path) -> None:
     store.remember_model(Path("a model"))
     store.delete("chat0")
     store.delete_for_good("chat0")
-    keep_up(path)
+    run_upkeep(path)
     store.close()
 
 
@@ -67,7 +67,7 @@ def recovered(path: Path) -> tuple[ChatStore, Recovery]:
 
 
 def whole(store: ChatStore) -> set[str]:
-    """The ids of the chats of which all messages are there, in one branch, with the right text."""
+    """Return the ids of the chats whose messages are all there, in one branch, with the right text."""
     good = set()
     for chat in store.chats():
         messages = store.messages(chat)
@@ -196,7 +196,7 @@ os._exit(9)
 
 
 def logged_by_a_killed_program(path: Path) -> Path:
-    """Writes LATE more chats; the log they stand in."""
+    """Write LATE more chats and return the log that has them."""
     subprocess.run([sys.executable, "-c", LATE_CHATS, str(path)], cwd=ROOT, check=False)
     wal = path.with_name(path.name + "-wal")
     assert wal.stat().st_size > 0
@@ -212,7 +212,7 @@ LATE_WORDS = [f"late words {number}" for number in range(LATE)]
 
 @pytest.mark.parametrize("at", range(0, 32, 3))
 def test_a_log_with_a_damaged_head_is_read(path: Path, at: int) -> None:
-    """SQLite would forget all that it holds."""
+    """SQLite would drop everything in it."""
     wal = logged_by_a_killed_program(path)
     log = bytearray(wal.read_bytes())
     log[at] ^= 0x41
@@ -233,7 +233,7 @@ def test_a_log_with_a_damaged_head_is_read(path: Path, at: int) -> None:
     ],
 )
 def test_a_log_whose_bytes_moved_is_read(path: Path, damaged: Callable[[bytes], bytes]) -> None:
-    """The last chat's pages at least are whole; and nothing of it is gone from the disk."""
+    """At least the last chat's pages are complete, and none of the log is deleted from the disk."""
     wal = logged_by_a_killed_program(path)
     wal.write_bytes(damaged(wal.read_bytes()))
     before = wal.read_bytes()
@@ -361,7 +361,7 @@ def test_a_damaged_index_of_words_is_filled_anew(path: Path) -> None:
 
 
 def test_a_log_of_another_store_is_set_aside(path: Path, tmp_path: Path) -> None:
-    """As after a backup was copied to where a program was killed: SQLite would put the log over it and lose it all."""
+    """A backup was copied to where a program was killed: with that program's log SQLite would lose all of it."""
     other = tmp_path / "other.sqlite3"
     store = ChatStore(other)
     store.save(Chat("another", id="another"), [ChatMessage("another", None, "user", "of another", id="of-another")])

@@ -19,7 +19,7 @@ def ids(tree: Tree) -> list[str]:
 
 
 def forked() -> Tree:
-    """a – b – c – d, beside b a second answer e with f below it; e–f is shown."""
+    """Build a tree: a – b – c – d, and beside b a second answer e with f below it; e–f is shown."""
     tree = Tree([message("a"), message("b", "a"), message("c", "b"), message("d", "c")], "d")
     for each in (message("e", "a"), message("f", "e")):
         tree.put(each)
@@ -70,7 +70,7 @@ def test_a_damaged_file_still_shows_all_it_has() -> None:
 
 
 class Chatting(RuleBasedStateMachine):
-    """Does anything a user can, and a restart at any time; compares with a plain list of all that was ever written."""
+    """A state machine of all that a user can do, with restarts, compared with a list of all messages written."""
 
     made = Bundle("made")
     undone = Bundle("undone")

@@ -1,4 +1,4 @@
-"""The store's upkeep: files' texts are found, and of what was deleted for good no word is left in the file."""
+"""The store's upkeep: files' texts are found, and no word of permanently deleted text is left in the file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from app.store import upkeep
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from app.store.database import beside
-from app.store.search import Search
-from app.store.upkeep import MOST_INDEXED, PIECE, keep_up
+from app.store.message_search import Search
+from app.store.upkeep import MOST_INDEXED, PIECE, run_upkeep
 from common.failures import Failure
 from tests.app.small_disk import fill_up, small_disk
 
@@ -58,7 +58,7 @@ def test_what_a_file_says_is_found_and_marked(path: Path) -> None:
     text = "Nothing here. " * 3000 + "The walrus sleeps on ice. " + "Nothing more. " * 3000
     _, message = stored(store, "read this", note("Reise nach Süden.txt", text))
     assert found(path, "walrus") == []
-    keep_up(path)
+    run_upkeep(path)
     ((id, line),) = found(path, "walrus ice")
     assert id == message.id
     assert line.startswith("Reise nach Süden.txt: …")
@@ -74,7 +74,7 @@ def test_what_a_file_says_is_found_and_marked(path: Path) -> None:
 def test_chinese_in_a_file_is_found_by_its_characters(path: Path) -> None:
     store = ChatStore(path)
     stored(store, "read this", note("笔记.txt", "会议在北京举行，电脑不见了。"))
-    keep_up(path)
+    run_upkeep(path)
     assert len(found(path, "电脑")) == 1
     assert found(path, "脑电") == []
     store.close()
@@ -83,7 +83,7 @@ def test_chinese_in_a_file_is_found_by_its_characters(path: Path) -> None:
 def test_a_message_is_found_once_whatever_has_the_words(path: Path) -> None:
     store = ChatStore(path)
     stored(store, "a walrus", note("walrus.txt", "walrus " * PIECE), note("more.txt", "walrus"))
-    keep_up(path)
+    run_upkeep(path)
     assert len(found(path, "walrus")) == 1
     store.close()
 
@@ -91,7 +91,7 @@ def test_a_message_is_found_once_whatever_has_the_words(path: Path) -> None:
 def test_what_lies_behind_a_million_characters_is_not_indexed(path: Path) -> None:
     store = ChatStore(path)
     stored(store, "read this", note("long.txt", "early " + "x " * (MOST_INDEXED // 2) + "late"))
-    keep_up(path)
+    run_upkeep(path)
     assert (len(found(path, "early")), len(found(path, "late"))) == (1, 0)
     store.close()
 
@@ -99,7 +99,7 @@ def test_what_lies_behind_a_million_characters_is_not_indexed(path: Path) -> Non
 def test_a_deleted_chats_files_are_not_found(path: Path) -> None:
     store = ChatStore(path)
     chat, _ = stored(store, "read this", note("a.txt", "walrus"))
-    keep_up(path)
+    run_upkeep(path)
     store.delete(chat.id)
     assert found(path, "walrus") == []
     store.restore(chat.id)
@@ -114,12 +114,12 @@ def test_of_a_chat_deleted_for_good_no_word_is_left_in_the_file(path: Path, inde
         stored(store, f"question {number} about penguins", note("p.txt", "penguins swim"))
     chat, _ = stored(store, "the zyxwvut secret 电脑", note("zyxwvut.txt", "qponmlk " * 9000))
     if indexed:
-        keep_up(path)
+        run_upkeep(path)
     for secret in (b"zyxwvut", b"qponmlk"):
         assert secret in bytes_of(path)
     store.delete(chat.id)
     store.delete_for_good(chat.id)
-    keep_up(path)
+    run_upkeep(path)
     for secret in (b"zyxwvut", b"zyx", b"qponmlk", b"qpo", "电".encode()):
         assert secret not in bytes_of(path), secret
     assert len(found(path, "penguins")) == 30
@@ -134,7 +134,7 @@ def test_what_was_deleted_long_ago_is_gone_after_the_next_start(path: Path) -> N
     store.save(chat, [other])
     store.close()
     store = ChatStore(path)
-    keep_up(path)
+    run_upkeep(path)
     assert b"qponmlk" not in bytes_of(path)
     assert b"zyxwvut" in bytes_of(path)
     store.close()
@@ -148,11 +148,11 @@ def test_it_goes_on_where_it_was_ended(path: Path) -> None:
     store.delete_for_good(chat.id)
     steps = 0
     while b"zyxwvut" in bytes_of(path) or not found(path, "seal"):
-        keep_up(path, lambda: False)  # one step each time
+        run_upkeep(path, lambda: False)  # one step each time
         steps += 1
         assert steps < 50
         if steps > 5:
-            keep_up(path)
+            run_upkeep(path)
     assert len(found(path, "walrus")) == 1
     store.close()
 
@@ -160,14 +160,14 @@ def test_it_goes_on_where_it_was_ended(path: Path) -> None:
 def test_a_file_that_is_stored_again_is_not_indexed_twice(path: Path) -> None:
     store = ChatStore(path)
     chat, message = stored(store, "read this", note("a.txt", "walrus"))
-    keep_up(path)
+    run_upkeep(path)
     store.save(chat, [replace(message, deleted_at=None)])
-    keep_up(path)
+    run_upkeep(path)
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT count(*), sum(indexed) FROM attachment_pieces").fetchone() == (1, 1)
     db.close()
     store.save(chat, [replace(message, attachments=(note("b.txt", "seal"),))])
-    keep_up(path)
+    run_upkeep(path)
     assert (found(path, "walrus"), len(found(path, "seal"))) == ([], 1)
     store.close()
 
@@ -175,9 +175,9 @@ def test_a_file_that_is_stored_again_is_not_indexed_twice(path: Path) -> None:
 def test_with_nothing_to_do_nothing_is_written(path: Path) -> None:
     store = ChatStore(path)
     stored(store, "read this", note("a.txt", "walrus"))
-    keep_up(path)
+    run_upkeep(path)
     before = beside(path, "-wal").read_bytes()
-    keep_up(path)
+    run_upkeep(path)
     assert beside(path, "-wal").read_bytes() == before
     store.close()
 
@@ -188,20 +188,20 @@ def test_a_writer_is_not_held_up_and_a_lock_is_a_failure(path: Path, monkeypatch
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     with pytest.raises(Failure):
-        keep_up(path)
+        run_upkeep(path)
     db.execute("ROLLBACK")
     db.close()
     monkeypatch.setattr(upkeep, "GAP_SECONDS", 0)
-    keep_up(path)
+    run_upkeep(path)
     assert len(found(path, "walrus")) == 1
     store.close()
 
 
 def test_another_program_that_looks_into_the_file_takes_nothing_away(path: Path) -> None:
-    """SQLite's locks are the process's: a connection opened carelessly beside another would drop them."""
+    """SQLite's locks belong to the process: a connection opened carelessly beside another would drop them."""
     store = ChatStore(path)
     stored(store, "before")
-    keep_up(path)
+    run_upkeep(path)
     look = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM chats'); db.close()"
     subprocess.run([sys.executable, "-c", look, str(path)], check=True, timeout=120)
     assert beside(path, "-wal").exists()
@@ -211,21 +211,21 @@ def test_another_program_that_looks_into_the_file_takes_nothing_away(path: Path)
 
 
 def test_deleting_all_chats_is_left_to_upkeep_which_gives_the_room_back(path: Path) -> None:
-    """Taking out and writing anew what may be hundreds of megabytes is nothing for the window's thread."""
+    """Removing and rewriting hundreds of megabytes would block the window's thread."""
     store = ChatStore(path)
     store.save_folder(Folder("Work"))
     for number in range(10):
         stored(store, f"secret {number} " + "x" * 300_000, note("a.txt", "secret"))
-    keep_up(path)
+    run_upkeep(path)
     before = path.stat().st_size
     store.delete_all()
     assert (store.chats(), store.deleted_chats(), found(path, "secret")) == ([], [], [])
     assert path.stat().st_size == before
     steps = iter([True, True, False])
-    keep_up(path, lambda: next(steps))  # the window was closed meanwhile
+    run_upkeep(path, lambda: next(steps))  # the window was closed meanwhile
     store.close()
     store = ChatStore(path)
-    keep_up(path)
+    run_upkeep(path)
     assert path.stat().st_size < before / 10
     assert b"secret" not in path.read_bytes() + beside(path, "-wal").read_bytes()
     assert [folder.name for folder in store.folders()] == ["Work"]
@@ -239,7 +239,7 @@ def test_a_store_with_much_in_it_is_not_written_anew(path: Path) -> None:
     store.delete(gone := store.chats()[0].id)
     store.delete_for_good(gone)
     with contextlib.closing(sqlite3.connect(path)) as db:
-        keep_up(path)
+        run_upkeep(path)
         assert db.execute("PRAGMA freelist_count").fetchone()[0] > 50
     assert len(store.chats()) == 9
     store.close()

@@ -1,4 +1,4 @@
-"""Chats that are read ahead, that outgrow the context, and engines that hang: real widgets, scripted engine."""
+"""Chats that are read ahead or outgrow the context, and engines that hang: real widgets, scripted engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def prepared(requests: Requests) -> list[list[str]]:
 
 
 def choose(chickadee: Chickadee, qtbot: QtBot, words: str) -> None:
-    buttons = chickadee.window.transcript.views[-1].choices.buttons
+    buttons = chickadee.window.transcript.views[-1].remedy_buttons.buttons
     button = next(button for button in buttons if button.text() == words)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
@@ -73,17 +73,17 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
         ask_and_wait(chickadee, ask, qtbot, text)
     ask_and_wait(chickadee, ask, qtbot, "long")
     view = chickadee.window.transcript.views[-1]
-    assert view.said("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096. Leave out")
-    assert [button.text() for button in view.choices.buttons] == [
+    assert view.label_text("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096. Leave out")
+    assert [button.text() for button in view.remedy_buttons.buttons] == [
         "Leave out the oldest 2 turns",
         "Use a context of 8,192 tokens",
         "Use a context of 16,384 tokens, stored in less memory",
     ]
-    assert all(button.isVisible() for button in view.choices.buttons)
+    assert all(button.isVisible() for button in view.remedy_buttons.buttons)
     assert "Try again" in [button.text() for button in view.findChildren(QPushButton) if button.isVisible()]
     choose(chickadee, qtbot, "Leave out the oldest 2 turns")
     qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: long", timeout=SECONDS)
-    assert not chickadee.window.transcript.views[-1].choices.buttons
+    assert not chickadee.window.transcript.views[-1].remedy_buttons.buttons
     qtbot.waitUntil(lambda: ["three", "echo: three", "long", "echo: long"] in prepared(requests), timeout=SECONDS)
     chickadee.window.close()
     again = open_window()
@@ -124,10 +124,10 @@ def test_a_full_context_is_told_and_the_next_message_forgets(
     ask_and_wait(chickadee, ask, qtbot, "full")
     view = chickadee.window.transcript.views[-1]
     assert view.text == "Half an answer"
-    assert view.said("aside").startswith("The context is full, so the answer ends here")
+    assert view.label_text("aside").startswith("The context is full, so the answer ends here")
     choose(chickadee, qtbot, "Leave out the oldest turn")
     assert chickadee.window.notice.text.text() == "The oldest turn is left out starting with your next message."
-    assert not view.choices.buttons
+    assert not view.remedy_buttons.buttons
     qtbot.waitUntil(lambda: prepared(requests)[-1:] == [["full", "Half an answer"]], timeout=SECONDS)
     ask_and_wait(chickadee, ask, qtbot, "next")
     last = requests()[-1]
@@ -154,7 +154,7 @@ def test_another_model_is_loaded_though_the_engine_hangs(
 ) -> None:
     ask(chickadee, "hang")
     qtbot.waitUntil(lambda: last_text(chickadee) == "The partial answer", timeout=SECONDS)
-    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    chickadee.models.controller.use_model(str(tmp_path / "other.gguf"))
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
     assert chickadee.engine.state.path == tmp_path / "other.gguf"
 

@@ -1,11 +1,11 @@
-"""The row below a message, by itself."""
+"""The row of buttons below a message, by itself."""
 
 from __future__ import annotations
 
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.transcript.message_actions import Action, ActionRow, MessageActions, Place
+from app.transcript.message_actions import Action, ActionRow, MessageActions, MessagePosition
 
 GO_ON = Action("continue", "continue", "Continue", main=True)
 COPY = Action("copy", "copy", "Copy", while_busy=True)
@@ -13,7 +13,7 @@ DELETE = Action("delete", "delete", "Delete")
 
 
 def test_a_row_that_closes_while_its_focused_button_goes(qtbot: QtBot) -> None:
-    """Hiding the button moves the focus, which closes the row while it is being built."""
+    """Hiding the button moves the focus, which closes the row while the row is being built."""
     page = QWidget()
     qtbot.addWidget(page)
     row = ActionRow(MessageActions(page), page, right=False)
@@ -23,7 +23,7 @@ def test_a_row_that_closes_while_its_focused_button_goes(qtbot: QtBot) -> None:
     page.show()
     qtbot.waitExposed(page)
     page.activateWindow()
-    row.offer((GO_ON, COPY, DELETE), Place())
+    row.offer((GO_ON, COPY, DELETE), MessagePosition())
     row.open(True)
     row.focus("continue")
     qtbot.waitUntil(row.buttons["continue"].hasFocus)
@@ -36,10 +36,10 @@ def test_a_row_that_closes_while_its_focused_button_goes(qtbot: QtBot) -> None:
     application = QApplication.instance()
     assert isinstance(application, QApplication)
     application.focusChanged.connect(close)
-    row.offer((), Place(busy=True))
+    row.offer((), MessagePosition(busy=True))
     application.focusChanged.disconnect(close)
     assert closed
     assert row.buttons == {}
-    row.offer((COPY,), Place())
+    row.offer((COPY,), MessagePosition())
     row.open(True)
     assert list(row.buttons) == ["copy", "more"]

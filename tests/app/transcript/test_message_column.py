@@ -1,4 +1,4 @@
-"""Places of rows in a long column, against plain sums."""
+"""Positions of rows in a long column, compared with plain sums."""
 
 from __future__ import annotations
 

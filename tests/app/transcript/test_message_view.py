@@ -1,4 +1,4 @@
-"""What can be done with messages in the window, by mouse and by keyboard: real widgets, scripted engine."""
+"""Actions on messages in the window, by mouse and by keyboard: real widgets, scripted engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
 from app.store.chat import ChatMessage
-from app.transcript.message_actions import Place, actions_of
+from app.transcript.message_actions import MessagePosition, actions_of
 from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
 from engine.protocol import Generate
@@ -37,7 +37,7 @@ def view_at(chickadee: Chickadee, row: int) -> MessageView:
 
 
 def press(view: MessageView, name: str, qtbot: QtBot) -> None:
-    """Bring the pointer over the message and click one of its buttons."""
+    """Move the pointer over the message and click one of its buttons."""
     view.row.open(True)
     qtbot.mouseClick(view.row.buttons[name], Qt.MouseButton.LeftButton)
 
@@ -179,7 +179,7 @@ def test_a_message_is_deleted_with_what_hangs_below_and_comes_back(
     assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
     chickadee.chats.messages.delete(view_at(chickadee, 2).message.id)
     chickadee.window.notice.dismiss()
-    chickadee.chats.messages.do(view_at(chickadee, 1).message.id, "restore")
+    chickadee.chats.messages.do_action(view_at(chickadee, 1).message.id, "restore")
     assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
 
 
@@ -211,10 +211,10 @@ def test_a_deleted_beginning_comes_back_from_its_siblings_menu(chickadee: Chicka
     chickadee.chats.messages.send_edited(first, "uno")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     chickadee.chats.messages.delete(first)
-    assert view_at(chickadee, 0).place.deleted
-    chickadee.chats.messages.do(view_at(chickadee, 0).message.id, "restore")
+    assert view_at(chickadee, 0).position.has_deleted
+    chickadee.chats.messages.do_action(view_at(chickadee, 0).message.id, "restore")
     assert shown(chickadee) == ["one", "echo: one"]
-    assert view_at(chickadee, 0).place.of == 2
+    assert view_at(chickadee, 0).position.versions == 2
 
 
 def menu_of(chickadee: Chickadee) -> QMenu:
@@ -232,7 +232,7 @@ def test_the_menu_has_every_action_and_the_numbers(chickadee: Chickadee, ask: As
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     view = view_at(chickadee, 1)
     event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(1, 1), view.mapToGlobal(QPoint(1, 1)))
-    QApplication.sendEvent(view.texts()[0], event)  # on the text: it leaves the menu to the message
+    QApplication.sendEvent(view.texts()[0], event)  # sent to the text, which leaves the menu to the message
     menu = menu_of(chickadee)
     found = entries(menu)
     assert list(found)[:4] == ["Copy message", "Copy code", "Regenerate", "Delete message"]
@@ -249,7 +249,7 @@ def test_tab_goes_from_message_to_message_as_one_reads(chickadee: Chickadee, ask
     transcript = chickadee.window.transcript
     messages = transcript.views
     transcript.setFocus()
-    order: list[tuple[int, bool]] = []  # which message, and is it one of its buttons
+    order: list[tuple[int, bool]] = []  # row of the message, and whether one of its buttons has the focus
     for _ in range(60):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
         focused = QApplication.focusWidget()
@@ -273,22 +273,22 @@ def message(role: str, content: str, reason: str | None = "end", **more: str) ->
 
 
 @pytest.mark.parametrize(
-    ("about", "place", "names"),
+    ("about", "position", "names"),
     [
-        (message("user", "q"), Place(), "copy edit delete"),
-        (message("user", "q"), Place(last=True), "again! copy edit delete"),
-        (message("assistant", "a"), Place(last=True), "copy again delete"),
-        (message("assistant", "a", "length"), Place(last=True), "continue! copy again delete"),
-        (message("assistant", "a", None), Place(last=True), "continue! copy again delete"),
-        (message("assistant", "a", "length"), Place(), "copy again delete"),
-        (message("assistant", "a", "context"), Place(last=True, remedies=True), "copy again delete"),
-        (message("assistant", "", "failed", detail="d"), Place(last=True), "again! details! delete"),
-        (message("assistant", "a", "engine"), Place(last=True), "continue! again! details! copy delete"),
-        (message("assistant", "a", None), Place(last=True, busy=True), ""),
+        (message("user", "q"), MessagePosition(), "copy edit delete"),
+        (message("user", "q"), MessagePosition(is_last=True), "again! copy edit delete"),
+        (message("assistant", "a"), MessagePosition(is_last=True), "copy again delete"),
+        (message("assistant", "a", "length"), MessagePosition(is_last=True), "continue! copy again delete"),
+        (message("assistant", "a", None), MessagePosition(is_last=True), "continue! copy again delete"),
+        (message("assistant", "a", "length"), MessagePosition(), "copy again delete"),
+        (message("assistant", "a", "context"), MessagePosition(is_last=True, has_remedies=True), "copy again delete"),
+        (message("assistant", "", "failed", detail="d"), MessagePosition(is_last=True), "again! details! delete"),
+        (message("assistant", "a", "engine"), MessagePosition(is_last=True), "continue! again! details! copy delete"),
+        (message("assistant", "a", None), MessagePosition(is_last=True, busy=True), ""),
     ],
 )
-def test_what_can_be_done_with_a_message(about: ChatMessage, place: Place, names: str) -> None:
-    found = [action.name + "!" * action.main for action in actions_of(about, place)]
+def test_what_can_be_done_with_a_message(about: ChatMessage, position: MessagePosition, names: str) -> None:
+    found = [action.name + "!" * action.main for action in actions_of(about, position)]
     assert " ".join(found) == names
 
 
@@ -334,7 +334,7 @@ def test_a_key_that_has_to_wait_says_so(chickadee: Chickadee, ask: Ask, qtbot: Q
 
 
 class Painted(QObject):
-    """Which of the widgets are painted."""
+    """An event filter that records which of the widgets are painted."""
 
     def __init__(self, widgets: list[QWidget]) -> None:
         super().__init__()
@@ -351,7 +351,7 @@ class Painted(QObject):
 def test_a_streamed_token_touches_only_what_shows_it(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
     window = chickadee.window
-    window.composer.text.clearFocus()  # its cursor blinks
+    window.composer.text.clearFocus()  # a blinking cursor would be painted
     chickadee.chats.drafts.send("slow")
     qtbot.waitUntil(lambda: "word2" in last_text(chickadee), timeout=SECONDS)
     qtbot.wait(50)

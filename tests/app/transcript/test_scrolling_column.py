@@ -1,4 +1,4 @@
-"""Which messages of a long chat have views, and what stays while one scrolls."""
+"""Which messages of a long chat have views, and what stays in place while the user scrolls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.transcript.transcript import Transcript
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 from tests.app.test_window import Ask, last_text
-from tests.app.transcript.test_messages import ask_and_wait, editor_of, view_at
+from tests.app.transcript.test_message_view import ask_and_wait, editor_of, view_at
 
 
 def long_chat(chickadee: Chickadee, count: int, texts: dict[int, str] | None = None) -> Chat:
@@ -67,7 +67,7 @@ def test_a_long_chat_has_widgets_only_where_one_looks(open_window: Opener, qtbot
 
 
 def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, chickadee: Chickadee) -> None:
-    """Heights above are estimated first; when they are measured, what is in view stays where it is."""
+    """Heights above are estimated first; when they are measured, messages in view stay in place."""
     chat = long_chat(chickadee, 300)
     chickadee.window.close()
     window = open_window()
@@ -86,7 +86,7 @@ def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, c
             assert view.mapTo(transcript.viewport(), top).y() == y + 150
         whole = [view for view in transcript.views if view.filled]
         before = {view.message.id: view.mapTo(transcript.viewport(), top).y() for view in whole}
-        qtbot.wait(2)  # more is made above
+        qtbot.wait(2)  # more views are made above
         visible = {id: y for id, y in before.items() if 0 <= y < page}
         for id, y in visible.items():
             view = transcript.view_of(id)
@@ -95,7 +95,7 @@ def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, c
 
 
 def whole_in_view(transcript: Transcript) -> dict[str, int]:
-    """Where on the page the messages are that are laid out, as far as they are seen."""
+    """Return the positions of the completely laid out messages in view, in pixels below the view's upper edge."""
     page = transcript.viewport().rect()
     views = [view for view in transcript.views if view.filled and not view.isHidden()]
     places = {view.message.id: view.rect().translated(view.mapTo(transcript.viewport(), QPoint())) for view in views}
@@ -103,7 +103,7 @@ def whole_in_view(transcript: Transcript) -> dict[str, int]:
 
 
 def run_one_slice(chance: Random) -> None:
-    """A step of the waiting work, in an order that no clock decides."""
+    """Run one waiting slice of work, chosen by `chance` and not by the clock."""
     waiting = slices.slices()._steps
     if waiting:
         step = chance.choice(list(waiting))
@@ -113,9 +113,11 @@ def run_one_slice(chance: Random) -> None:
 
 
 @pytest.fixture
-def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a busy computer: nothing is laid out in the turn that opens a chat or scrolls, and the test alone runs the
-    slices."""
+def slices_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behave as on a busy computer: the test alone runs the slices.
+
+    Nothing is laid out in the turn of the event loop that opens a chat or scrolls.
+    """
     monkeypatch.setattr(slices, "BUDGET_SECONDS", -1.0)
     monkeypatch.setattr(scrolling_column, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(transcript_module, "OPENING_SECONDS", 0.0)
@@ -129,19 +131,24 @@ def open_long_chat(chickadee: Chickadee, open_window: Opener, count: int, texts:
     return window.window.transcript
 
 
-def moved(before: dict[str, int], after: dict[str, int], by: int = 0) -> dict[str, tuple[int, int | None]]:
-    """Where messages that were seen should be, and where they are instead; None: out of view, which they may be only if
-    the view was scrolled `by` some pixels."""
+def displaced(before: dict[str, int], after: dict[str, int], by: int = 0) -> dict[str, tuple[int, int | None]]:
+    """Return the expected and the real position of messages that are not where they should be.
+
+    The real position is None for a message that is out of view, which is allowed only after scrolling `by` some pixels.
+    """
     places = {id: (y - by, after.get(id)) for id, y in before.items() if id in after or not by}
     return {id: (expected, y) for id, (expected, y) in places.items() if y != expected}
 
 
-@pytest.mark.usefixtures("by_hand")
+@pytest.mark.usefixtures("slices_by_hand")
 def test_what_comes_into_view_below_a_message_that_shrinks_stays_there(
     open_window: Opener, chickadee: Chickadee
 ) -> None:
-    """Narrow letters: the heights of 40 and 41 are guessed too great. When 40 gets its own, 42 comes into view, which
-    was made when the user was there before; between them is 41, still as high as it was guessed."""
+    """Message 42, which was laid out earlier, stays in place when it comes into view because message 40 shrinks.
+
+    Narrow letters make the estimated heights of 40 and 41 too great. When 40 is measured, 42 comes into view, while 41
+    between them still has its estimated height.
+    """
     texts = {39: "an answer", 40: "i " * 450, 41: "i " * 150, 42: "a question"}
     transcript, chance = open_long_chat(chickadee, open_window, 80, texts), Random(0)
     column = transcript.column
@@ -155,11 +162,11 @@ def test_what_comes_into_view_below_a_message_that_shrinks_stays_there(
         before = whole_in_view(transcript)
         run_one_slice(chance)
         after = whole_in_view(transcript)
-        assert not moved(before, after)
+        assert not displaced(before, after)
     assert view.message.id in after
 
 
-@pytest.mark.usefixtures("by_hand")
+@pytest.mark.usefixtures("slices_by_hand")
 @pytest.mark.parametrize("rows", [7, 40])
 def test_what_follows_a_table_does_not_jump_when_its_other_rows_come(
     open_window: Opener, chickadee: Chickadee, rows: int
@@ -170,19 +177,19 @@ def test_what_follows_a_table_does_not_jump_when_its_other_rows_come(
     for _ in range(40):
         before = whole_in_view(transcript)
         run_one_slice(chance)
-        QApplication.processEvents()  # what grew gets its place
-        assert not moved(before, whole_in_view(transcript))
+        QApplication.processEvents()  # rows below a grown one are moved
+        assert not displaced(before, whole_in_view(transcript))
     assert transcript.column.is_whole(41)
     assert (transcript.column.height_of(41) > transcript.viewport().height()) == (rows == 40)
 
 
-@pytest.mark.usefixtures("by_hand")
+@pytest.mark.usefixtures("slices_by_hand")
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_nothing_jumps_whenever_slices_come(open_window: Opener, chickadee: Chickadee, seed: int) -> None:
     pieces = ["Some words of it. " * 20, "```python\nx = 1\ny = 2\n```", "|a|b|\n|-|-|\n|1|2|", "- one\n- two\n- three"]
     texts = {number: "\n\n".join(pieces[: number % 5]) + " end" for number in range(1, 160, 2)}
     texts |= {number: "\n\n".join(pieces * 12) for number in (41, 79, 81, 119)}
-    transcript, chance, held = open_long_chat(chickadee, open_window, 160, texts), Random(seed), 0
+    transcript, chance, unmoved_checks = open_long_chat(chickadee, open_window, 160, texts), Random(seed), 0
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
     for turn in range(800):
@@ -191,17 +198,17 @@ def test_nothing_jumps_whenever_slices_come(open_window: Opener, chickadee: Chic
             by = chance.choice((-400, -150, -150, -40, 40, 150))
             bar.setValue(bar.value() + by)
         elif kind == 1:
-            transcript.column.changed.emit(chance.choice(transcript.views).message.id)
+            transcript.column.height_changed.emit(chance.choice(transcript.views).message.id)
         elif kind == 2:
             QApplication.processEvents()
-        elif turn % 160 == 159:  # the scroll bar is dragged elsewhere; then back is a part that was seen
+        elif turn % 160 == 159:  # the scroll bar is dragged far, perhaps to rows that were in view before
             bar.setValue(chance.randrange(2_500, bar.maximum() - 2_500))
             continue
         else:
             run_one_slice(chance)
-        assert not moved(before, whole_in_view(transcript), by), (turn, kind)
-        held += len(before) > 1
-    assert held > 20
+        assert not displaced(before, whole_in_view(transcript), by), (turn, kind)
+        unmoved_checks += len(before) > 1
+    assert unmoved_checks > 20
 
 
 def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
@@ -261,7 +268,7 @@ def test_a_long_message_that_is_let_go_is_deleted_to_its_end(chickadee: Chickade
     assert parts
     chickadee.window.commands.run("new_chat")
     assert view.isHidden()
-    view.restyle()  # what comes meanwhile finds it in order
+    view.restyle()  # events during the deletion find the view intact
     view.retranslate()
     qtbot.waitUntil(lambda: not isValid(view))
     assert not any(map(isValid, parts))

@@ -1,4 +1,4 @@
-"""What the model reads of a file: named, fenced so that the file cannot end its own block, always the same."""
+"""The block that the model reads of a file: named, with a fence that the file cannot close, always the same."""
 
 from __future__ import annotations
 

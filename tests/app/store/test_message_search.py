@@ -1,4 +1,4 @@
-"""Search: what is found, what is marked, and that no text a user or a model writes can break it."""
+"""Search: what is found, what is marked, and that no text of a user or a model can break it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
+from app.store.message_search import Hit, Search, folded, marks_in, snippet_of, terms_of
 from app.store.migrations import MIGRATIONS
-from app.store.search import Hit, Search, folded, marks_in, snippet_of, terms_of
-from app.store.upkeep import keep_up
+from app.store.upkeep import run_upkeep
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_the_index_follows_every_change(store: ChatStore, search: Search) -> Non
     store.delete_for_good(chat.id)
     store.restore(chat.id)
     assert search.search("alpha") == []
-    keep_up(store.path)
+    run_upkeep(store.path)
     assert search.search("alpha") == []
     store._db.execute("INSERT INTO message_index (message_index) VALUES ('integrity-check')")
 

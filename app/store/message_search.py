@@ -1,7 +1,7 @@
 """Finds messages and titles in all chats; may be called from any thread.
 
-SQLite's tokenizer `unicode61` folds case and accents and cuts at everything that is no letter or digit. Languages that
-put no spaces between words are cut into characters here first, and what is typed in them is looked for as a phrase.
+SQLite's tokenizer `unicode61` folds case and accents and splits at everything that is not a letter or digit. Text in
+languages without spaces between words is split into characters here first, and a query in them is searched as a phrase.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from app.store.database import failures, open_for_reading
 
 # Thai to Lao, Burmese, Khmer, kana, Chinese characters, Korean syllables. The index of every store is built with
-# these: another range needs a migration that fills the index again, or words would stay behind in it.
+# these: a changed range needs a migration that rebuilds the index, or deleted words would stay in it.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
@@ -30,7 +30,7 @@ LONGEST_QUERY = 400
 
 
 def spaced(text: str | None) -> str:
-    """The text as it is indexed."""
+    """Return the text as it is indexed: with blanks around characters of languages without spaces."""
     if not text or text.isascii():
         return text or ""
     return _SINGLE.sub(r" \1 ", text)
@@ -38,19 +38,19 @@ def spaced(text: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Neighbouring words. The last one may go on (`whole` False): it is found while it is typed."""
+    """Neighbouring words of a query; with `whole` False the last word may be the beginning of a longer one."""
 
     words: tuple[str, ...]
     whole: bool = False
 
     @property
     def match(self) -> str:
-        """As FTS5's query language has it; words hold letters and digits only, so nothing can end the string."""
+        """The term in FTS5's query language; words have only letters and digits, so that none can end the string."""
         return '"' + " ".join(self.words) + '"' + ("" if self.whole else "*")
 
 
 def terms_of(text: str) -> list[Term]:
-    """What a user looks for: all words must occur, "quoted ones" as a phrase."""
+    """Split a query into terms: all words must occur, "quoted ones" as a phrase."""
     terms: list[Term] = []
     for quoted, bare in _TYPED.findall(text[:LONGEST_QUERY]):
         words = tuple(_WORD.findall(unicodedata.normalize("NFC", quoted or bare)))
@@ -60,9 +60,9 @@ def terms_of(text: str) -> list[Term]:
 
 
 class _Fold(dict[int, str]):
-    """Lower case without accents, one character for each, so that places stay the same.
+    """A translation table to lower case without accents, one character for each, so that positions stay the same.
 
-    An accent that stands alone is U+0300.
+    An accent on its own becomes U+0300.
     """
 
     def __missing__(self, code: int) -> str:
@@ -71,7 +71,7 @@ class _Fold(dict[int, str]):
         if unicodedata.combining(letter):
             letter = "\u0300"
         elif not all(map(unicodedata.combining, rest)) or _SINGLE.match(chr(code)):
-            letter = chr(code)  # a Korean syllable is more than its first sound, が is not か
+            letter = chr(code)  # keep a Korean syllable whole, and が distinct from か
         self[code] = letter
         return letter
 
@@ -80,12 +80,12 @@ _FOLD = _Fold()
 
 
 def folded(text: str) -> str:
-    """As long as `text`."""
+    """Return `text` in lower case without accents, with the same length."""
     return text.translate(_FOLD)
 
 
 def pattern_of(term: Term) -> re.Pattern[str]:
-    """Finds the term in folded text, at the beginning of a word."""
+    """Return a pattern that finds the term in folded text, at the beginning of a word."""
     words = ["".join(re.escape(letter) + "\u0300*" for letter in folded(word)) for word in term.words]
     start = f"(?:(?<![^\\W_])|(?<=[{UNSPACED}])|(?=[{UNSPACED}]))"
     end = f"(?![^\\W_{UNSPACED}])" if term.whole else ""
@@ -93,7 +93,7 @@ def pattern_of(term: Term) -> re.Pattern[str]:
 
 
 def marks_in(text: str, terms: list[Term]) -> list[tuple[int, int]]:
-    """Where the terms stand in `text`, as (start, end), sorted, without overlaps."""
+    """Return the positions of the terms in `text` as (start, end), sorted, without overlaps."""
     plain = folded(text)
     found = sorted({match.span() for term in terms for match in pattern_of(term).finditer(plain)})
     marks: list[tuple[int, int]] = []
@@ -110,18 +110,21 @@ def holds_all(text: str, terms: list[Term]) -> bool:
     return all(pattern_of(term).search(plain) for term in terms)
 
 
-# --- looking ----------------------------------------------------------------------------------------------------------
+# --- search -----------------------------------------------------------------------------------------------------------
 
 MOST_TITLES = 20
-MOST_FILES = 30  # messages found by a file: each costs reading it
+MOST_FILES = 30  # messages found by a file, because each file has to be read
 BEFORE, SNIPPET = 32, 160  # characters of a snippet before the first mark, and in all
-MOST_ORDERED = 3_000  # messages stored last are ordered by time: what was imported is older than its place says
+MOST_ORDERED = 3_000  # of the latest stored hits; these are then ordered by time, because imported messages may be old
 LONGEST_READ = 200_000  # characters of one message that are looked through for its marks
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message, or with `message_id` None a chat whose title fits. `marks` are (start, end) in `snippet`."""
+    """A message that was found, or a chat whose title matches if `message_id` is None.
+
+    `marks` are (start, end) in `snippet`.
+    """
 
     chat_id: str
     message_id: str | None
@@ -133,7 +136,7 @@ class Hit:
 
 
 class Search:
-    """Looks in the store's file through a connection of its own."""
+    """Search in the store's file through a connection of its own."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -141,7 +144,7 @@ class Search:
         self._lock = threading.Lock()
 
     def search(self, text: str, limit: int = 100) -> list[Hit]:
-        """Chats whose title has all the words, then messages, the latest first; at most `limit`.
+        """Return chats whose title has all the words, then messages, the latest first; at most `limit`.
 
         Any text is a query; one without a letter or digit finds nothing. Raises Failure when the file cannot be read.
         """
@@ -154,11 +157,11 @@ class Search:
             hits = self._titles(terms)[: min(limit, MOST_TITLES)]
             found = self._messages(terms, limit) + self._files(terms, limit)
             ids = [hit.message_id for hit in found]
-            once = [hit for at, hit in enumerate(found) if hit.message_id not in ids[:at]]
-            return hits + sorted(once, key=lambda hit: hit.created_at, reverse=True)[: limit - len(hits)]
+            unique = [hit for at, hit in enumerate(found) if hit.message_id not in ids[:at]]
+            return hits + sorted(unique, key=lambda hit: hit.created_at, reverse=True)[: limit - len(hits)]
 
     def interrupt(self) -> None:
-        """End the search under way in another thread; it raises Failure."""
+        """End the search that is under way in another thread; it raises Failure there."""
         db = self._db
         if db is not None:
             db.interrupt()
@@ -194,7 +197,7 @@ class Search:
         ]
 
     def _files(self, terms: Sequence[Term], limit: int) -> list[Hit]:
-        """Messages with a file in which the words stand near each other; each once."""
+        """Return the messages with a file in which the words stand near each other, each message once."""
         rows = self._connection.execute(
             """SELECT messages.id, min(found.rowid) FROM
             (SELECT rowid FROM attachment_index WHERE attachment_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
@@ -228,7 +231,7 @@ class Search:
 
 
 def snippet_of(content: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """One line around the first place where a term stands, and the places of all terms in it."""
+    """Return one line around the first match of a term, and the positions of all terms in the line."""
     text = " ".join(content[:LONGEST_READ].split())
     first = min(
         (match.start() for match in (pattern_of(term).search(folded(text)) for term in terms) if match), default=0

@@ -1,4 +1,4 @@
-"""Reads a file to text, whatever it is called: what it is, is told by its first bytes. Runs in the child process."""
+"""Extracts the text of a file, whose kind is recognised by its first bytes. Runs in the child process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.attachments.attachment import Kind, Refused, parts_of
+from app.attachments.attachment import AttachmentKind, Refused, parts_of
 from app.attachments.documents import MAIN, pages_of_pdf, text_of_document
 from app.attachments.plain_text import decode, text_of_page
 
@@ -28,9 +28,9 @@ WEB = (".html", ".htm", ".xhtml")
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was read of a file of `size` bytes; the other fields are an Attachment's."""
+    """The text extracted from a file of `size` bytes; the other fields are those of an Attachment."""
 
-    kind: Kind
+    kind: AttachmentKind
     size: int
     text: str
     parts: tuple[tuple[int, int], ...]
@@ -38,7 +38,7 @@ class Extracted:
 
 
 def read_file(path: Path) -> Extracted:
-    """Raises Refused."""
+    """Return the file's text; raise Refused if there is none."""
     try:
         return _read(path)
     except FileNotFoundError as error:
@@ -49,8 +49,8 @@ def read_file(path: Path) -> Extracted:
         raise Refused("unreadable", reason=error.strerror or str(error)) from error
 
 
-def extracted(kind: Kind, size: int, text: str, pages: tuple[int, ...] = ()) -> Extracted:
-    """With the text's parts. Raises Refused for one that is empty or too long."""
+def extracted(kind: AttachmentKind, size: int, text: str, pages: tuple[int, ...] = ()) -> Extracted:
+    """Return the text with its parts; raise Refused if it is empty or too long."""
     if not text.strip():
         raise Refused("empty")
     if len(text) > MOST_TEXT:
@@ -62,7 +62,7 @@ def _read(path: Path) -> Extracted:
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise Refused("folder")
-    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device might have no end
+    if not stat.S_ISREG(status.st_mode):  # reading a pipe would block, and a device may be endless
         raise Refused("special")
     with path.open("rb") as file:
         head = file.read(4096)
@@ -84,7 +84,7 @@ def _plain(path: Path, size: int) -> Extracted:
     begin = text[:512].lstrip().lower()
     if suffix in WEB or begin.startswith(("<!doctype html", "<html")):
         return extracted("web", size, text_of_page(text))
-    kind: Kind = "code" if suffix in CODE else "table" if suffix in TABLES else "text"
+    kind: AttachmentKind = "code" if suffix in CODE else "table" if suffix in TABLES else "text"
     return extracted(kind, size, text)
 
 

@@ -1,4 +1,4 @@
-"""The footer that names which parts of a file an answer is from."""
+"""The footer that names the parts of files that an answer is from."""
 
 from __future__ import annotations
 

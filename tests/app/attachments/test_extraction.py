@@ -1,4 +1,4 @@
-"""Every kind of file comes out as text, or as the reason why not; the process that reads ends by itself."""
+"""Every kind of file becomes text or a reason why not; the process that reads ends by itself."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
-from app.attachments import reading
+from app.attachments import extraction
 from app.attachments.attachment import PART, SENTENCES, UNIT, Refused, estimated_tokens, parts_of, sentence
 from app.attachments.child import Reply
+from app.attachments.extraction import read_file
 from app.attachments.plain_text import decode, text_of_page
-from app.attachments.reading import read_file
 from common.confinement import landlock
 from tests.app.attachments.samples import pdf_of
 from tests.app.unprivileged import permissions_hold
-from tests.common.trying import linux, private_file, tried
+from tests.common.confined_program import linux, private_file, run_attempts
 
 
 def refusal(path: Path) -> str:
@@ -110,7 +110,7 @@ def test_noise_is_no_text_in_any_encoding() -> None:
         ("a.tar.gz", b"\x1f\x8b\x08", "archive"),
         ("a.pdf", b"%PDF-1.4 nothing more", "damaged"),
         ("a.docx", b"PK\3\4 nothing more", "damaged"),
-        ("long.txt", b"x" * (reading.MOST_TEXT + 1), "too_long"),
+        ("long.txt", b"x" * (extraction.MOST_TEXT + 1), "too_long"),
     ],
 )
 def test_what_cannot_be_read_is_told(tmp_path: Path, name: str, raw: bytes, code: str) -> None:
@@ -243,14 +243,14 @@ def test_the_process_answers_with_one_line(tmp_path: Path) -> None:
 
 @linux
 def test_the_process_reads_its_file_and_can_do_nothing_else(tmp_path: Path) -> None:
-    """As `python -m app.attachments.child PATH` begins, and what follows after the file was read by its libraries."""
+    """The process confines itself as at its start, and the rest follows after the libraries have read the file."""
     document = docx.Document()
     document.add_paragraph("text")
     document.save(str(tmp_path / "a.docx"))
     (tmp_path / "a.pdf").write_bytes(pdf_of(["one"]))
     (tmp_path / "a.html").write_text("<p>one</p>")
     secret = private_file(tmp_path)
-    confined = "from app.attachments.child import Reply, confined\nassert confined(sys.argv[1]) == 0\n"
+    confined = "from app.attachments.child import Reply, read_confined\nassert read_confined(sys.argv[1]) == 0\n"
     attempts = {
         "socket": "socket.socket()",
         "file beside": "Path(sys.argv[2]).read_text()",
@@ -268,7 +268,7 @@ def test_the_process_reads_its_file_and_can_do_nothing_else(tmp_path: Path) -> N
         reply = msgspec.json.decode(done.stdout, type=Reply)
         assert reply.file, (name, reply.refused)
         assert reply.file.text.strip() in ("text", "one")
-        assert tried(confined, attempts, str(tmp_path / name), str(secret)) == refused
+        assert run_attempts(confined, attempts, str(tmp_path / name), str(secret)) == refused
 
 
 def test_the_process_ends_itself_when_it_takes_too_much(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_every_reason_has_its_sentence() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_documents_are_read_or_refused(tmp_path: Path, seed: int) -> None:
-    """Nothing else comes out of the libraries, wherever a byte has changed."""
+    """Wherever a byte has changed, the libraries raise nothing but Refused."""
     document = docx.Document()
     document.add_paragraph("text")
     document.save(str(tmp_path / "whole.docx"))

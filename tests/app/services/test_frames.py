@@ -1,4 +1,4 @@
-"""Long work in slices: all of it is done, a little each turn, and none of it for what is gone."""
+"""Work in slices: all of it is done, a little each turn, and none of it for destroyed owners."""
 
 from __future__ import annotations
 

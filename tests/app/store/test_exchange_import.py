@@ -1,4 +1,4 @@
-"""Export and import: nothing is lost or doubled, whoever else writes meanwhile."""
+"""Export and import: nothing is lost or duplicated, even while the window writes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from app.folders import users_umask
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.store.exchange import Progress, Stopped, export_json, import_chats
-from app.store.upkeep import keep_up
-from common.sentences import Sentence, stored
+from app.store.exchange import JsonExporter, Stopped, TransferProgress, import_chats
+from app.store.upkeep import run_upkeep
+from common.sentences import Sentence, encode_sentence
 from tests.app.store.moved_chats import counts, everything, exported, fill, load
 
 
@@ -61,7 +61,7 @@ def test_a_deleted_chat_comes_back(store: ChatStore, tmp_path: Path) -> None:
     file = exported(store, tmp_path / "chats.json")
     store.delete("c0", "c1")
     store.delete_for_good("c1")
-    keep_up(store.path)
+    run_upkeep(store.path)
     assert counts(load(file, store)) == (1, 1, 1)
     assert {"c0", "c1", "c2"} == set(everything(store))
 
@@ -85,15 +85,15 @@ def test_ids_of_another_chats_messages_are_not_taken_away(store: ChatStore, tmp_
 def test_stopping_and_being_killed_leave_nothing(store: ChatStore, other: ChatStore, tmp_path: Path) -> None:
     fill(store, 50)
     file = exported(store, tmp_path / "chats.json")
-    progress = Progress()
-    tell = progress.tell
+    progress = TransferProgress()
+    tell = progress.update
 
     def stop_in_the_middle(share: float, chats: int) -> None:
         tell(share, chats)
         if chats == 20:
             progress.stop()
 
-    progress.tell = stop_in_the_middle  # type: ignore[method-assign]
+    progress.update = stop_in_the_middle  # type: ignore[method-assign]
     with pytest.raises(Stopped):
         import_chats(file, other.path, progress)
     assert other._db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
@@ -104,21 +104,21 @@ def test_stopping_and_being_killed_leave_nothing(store: ChatStore, other: ChatSt
     ChatStore(other.path).close()
     assert other._db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
     with pytest.raises(Stopped):
-        export_json(store.path, None, tmp_path / "stopped.json", progress)
+        JsonExporter().export(store.path, None, tmp_path / "stopped.json", progress)
     assert not list(tmp_path.glob("stopped*"))
 
 
 def test_the_window_may_write_while_chats_come_in(store: ChatStore, other: ChatStore, tmp_path: Path) -> None:
     fill(store, 30)
     file = exported(store, tmp_path / "chats.json")
-    progress = Progress()
-    tell = progress.tell
+    progress = TransferProgress()
+    tell = progress.update
 
     def write_too(share: float, chats: int) -> None:
         tell(share, chats)
         other.save(Chat("mine", f"mine{chats}"))
 
-    progress.tell = write_too  # type: ignore[method-assign]
+    progress.update = write_too  # type: ignore[method-assign]
     import_chats(file, other.path, progress)
     assert len(other.chats()) == 60
 
@@ -138,7 +138,7 @@ def test_why_an_answer_failed_can_be_read_and_comes_back_as_it_was(
     fill(store, chats=1)
     (chat,) = store.chats()
     said = Sentence.of("no_such_file.model", path="m.gguf")
-    for id, problem in (("a0", stored(said)), ("b0", "It was said in English by an earlier version.")):
+    for id, problem in (("a0", encode_sentence(said)), ("b0", "It was said in English by an earlier version.")):
         answer = next(message for message in store.messages(chat) if message.id == id)
         store.save(chat, [replace(answer, stop_reason="failed", problem=problem)])
     file = exported(store, tmp_path / "chats.json")

@@ -1,4 +1,4 @@
-"""The garbage collector: nothing is looked through in the middle of work, and rings of objects still go."""
+"""The garbage collector: nothing is collected in the middle of work, and cycles of objects are still freed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.services.frames import DUE, MUST, QUIET_SECONDS, Collector
 
 
 class Ring:
-    """Something that only the garbage collector can free."""
+    """A cycle of objects that only the garbage collector can free."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -21,7 +21,7 @@ class Ring:
 
 @pytest.fixture
 def worked() -> list[float]:
-    """The processor seconds of the window's thread, for the test to set."""
+    """Return the processor seconds of the window's thread, which the test sets."""
     return [0.0]
 
 
@@ -35,7 +35,7 @@ def collector(qapp: QApplication, worked: list[float]) -> Iterator[Collector]:
 
 
 def old_ring(collections: int) -> weakref.ref[Ring]:
-    """Garbage that collections of young objects do not find any more, after so many of them."""
+    """Build garbage that collections of young objects no longer find."""
     ring = Ring()
     gc.collect(1)
     reference = weakref.ref(ring)
@@ -48,22 +48,22 @@ def old_ring(collections: int) -> weakref.ref[Ring]:
 def test_old_garbage_goes_in_a_quiet_second_and_only_then(collector: Collector, worked: list[float]) -> None:
     ring = old_ring(DUE)
     worked[0] += 2 * QUIET_SECONDS
-    collector.look()
+    collector.collect_if_due()
     assert ring() is not None  # the window has other things to do
-    collector.look()
+    collector.collect_if_due()
     assert ring() is None
 
 
 def test_it_does_not_look_where_little_is_new(collector: Collector) -> None:
     ring = old_ring(1)
-    collector.look()
+    collector.collect_if_due()
     assert ring() is not None
 
 
 def test_memory_does_not_grow_while_no_second_is_quiet(collector: Collector, worked: list[float]) -> None:
     ring = old_ring(MUST)
     worked[0] += 2 * QUIET_SECONDS
-    collector.look()
+    collector.collect_if_due()
     assert ring() is None
 
 

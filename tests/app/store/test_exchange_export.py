@@ -1,4 +1,4 @@
-"""Markdown is the shown branch; names of files; what lies beside it; a place that cannot be written."""
+"""Exports: Markdown has the shown branch; file names; modes and neighbours of a file; unwritable places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from app.folders import be_private, users_umask
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.store.exchange import Progress, Stopped, export_json, export_markdown
+from app.store.exchange import EXPORTERS, JsonExporter, MarkdownExporter, Stopped, TransferProgress
 from app.store.formats import file_name
 from common.failures import Failure
 from tests.app.small_disk import small_disk
@@ -22,15 +22,15 @@ from tests.app.store.moved_chats import fill
 def test_markdown_is_the_shown_branch(store: ChatStore, tmp_path: Path) -> None:
     fill(store)
     path = tmp_path / "one.md"
-    assert export_markdown(store.path, ["c0"], path, Progress()) == 1
+    assert MarkdownExporter().export(store.path, ["c0"], path, TransferProgress()) == 1
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# chat 0"
     assert [line for line in lines if line.startswith("## ")][1].startswith("## m · 1970-01-01")
     assert "second" in lines
     assert "first" not in lines
     assert "*Attached: notes.txt*" in lines
-    assert export_markdown(store.path, None, tmp_path / "many.md", Progress()) == 3
-    assert export_markdown(store.path, None, tmp_path / "many.md", Progress()) == 3
+    assert MarkdownExporter().export(store.path, None, tmp_path / "many.md", TransferProgress()) == 3
+    assert MarkdownExporter().export(store.path, None, tmp_path / "many.md", TransferProgress()) == 3
     assert {file.name for file in (tmp_path / "many 2").iterdir()} == {"chat 0.md", "chat 1.md", "chat 2.md"}
 
 
@@ -45,18 +45,18 @@ def test_names_of_files(title: str, name: str) -> None:
 
 def test_a_place_that_cannot_be_written_is_told(store: ChatStore, tmp_path: Path) -> None:
     fill(store)
-    for write in (export_json, export_markdown):
+    for exporter in EXPORTERS:
         with pytest.raises(Failure, match="could not be written"):
-            write(store.path, None, tmp_path / "no such folder" / "x.json", Progress())
+            exporter.export(store.path, None, tmp_path / "no such folder" / "x.json", TransferProgress())
 
 
 def exports(store: ChatStore, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every kind of export into the folder, with what it wrote."""
-    export_json(store.path, None, folder / "chats.json", Progress())
+    """Write each kind of export into the folder; yield its name and the path of what it wrote."""
+    JsonExporter().export(store.path, None, folder / "chats.json", TransferProgress())
     yield "json", folder / "chats.json"
-    export_markdown(store.path, ["c0"], folder / "chats.md", Progress())
+    MarkdownExporter().export(store.path, ["c0"], folder / "chats.md", TransferProgress())
     yield "one", folder / "chats.md"
-    export_markdown(store.path, None, folder / "chats.md", Progress())
+    MarkdownExporter().export(store.path, None, folder / "chats.md", TransferProgress())
     yield "many", folder / "chats"
 
 
@@ -76,18 +76,18 @@ def test_nothing_of_the_users_that_lies_beside_it_is_touched(store: ChatStore, t
 
 def test_a_name_that_is_long_is_no_obstacle(store: ChatStore, tmp_path: Path) -> None:
     fill(store)
-    export_json(store.path, None, tmp_path / f"{'x' * 250}.json", Progress())
+    JsonExporter().export(store.path, None, tmp_path / f"{'x' * 250}.json", TransferProgress())
 
 
 def test_an_export_that_is_stopped_leaves_nothing(store: ChatStore, tmp_path: Path) -> None:
     fill(store)
     folder = tmp_path / "out"
     folder.mkdir()
-    for write in (export_json, export_markdown):
-        progress = Progress()
+    for exporter in EXPORTERS:
+        progress = TransferProgress()
         progress.stop()
         with pytest.raises(Stopped):
-            write(store.path, None, folder / "chats.json", progress)
+            exporter.export(store.path, None, folder / "chats.json", progress)
     assert list(folder.iterdir()) == []
 
 
@@ -97,9 +97,9 @@ def test_a_full_disk_is_told_and_the_old_export_stays(store: ChatStore, tmp_path
     store.save(chat, [ChatMessage(chat.id, None, "user", "word " * 60_000)])
     with small_disk(tmp_path / "disk", 1 << 18) as disk:
         (disk / "chats.json").write_text("the old one")
-        for write in (export_json, export_markdown):
+        for exporter in EXPORTERS:
             with pytest.raises(Failure, match=r"chats(\.json)? could not be written: No space left") as caught:
-                write(store.path, None, disk / "chats.json", Progress())
+                exporter.export(store.path, None, disk / "chats.json", TransferProgress())
             assert ".chickadee" not in str(caught.value)
         assert [path.name for path in disk.iterdir()] == ["chats.json"]
         assert (disk / "chats.json").read_text() == "the old one"
@@ -110,7 +110,7 @@ def test_a_folder_in_its_place_is_told(store: ChatStore, tmp_path: Path) -> None
     (tmp_path / "x.json").mkdir()
     (tmp_path / "x.json" / "mine").touch()
     with pytest.raises(Failure, match=r"x\.json could not be written: Is a directory"):
-        export_json(store.path, None, tmp_path / "x.json", Progress())
+        JsonExporter().export(store.path, None, tmp_path / "x.json", TransferProgress())
     assert [path.name for path in (tmp_path / "x.json").iterdir()] == ["mine"]
 
 
@@ -127,7 +127,7 @@ def test_an_export_is_as_private_as_the_users_other_files(
         assert modes == {"json": 0o640, "one": 0o640, "many": 0o750}
         assert {path.stat().st_mode & 0o777 for path in (tmp_path / "chats").iterdir()} == {0o640}
         (tmp_path / "chats.json").chmod(0o604)
-        export_json(store.path, None, tmp_path / "chats.json", Progress())
+        JsonExporter().export(store.path, None, tmp_path / "chats.json", TransferProgress())
         assert (tmp_path / "chats.json").stat().st_mode & 0o777 == 0o604
         (tmp_path / "own").touch()
         assert (tmp_path / "own").stat().st_mode & 0o777 == 0o600
@@ -142,7 +142,7 @@ def test_a_link_stays_one(store: ChatStore, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link.json").symlink_to(tmp_path / "real" / "chats.json")
     for _ in range(2):
-        export_json(store.path, None, tmp_path / "link.json", Progress())
+        JsonExporter().export(store.path, None, tmp_path / "link.json", TransferProgress())
         assert (tmp_path / "link.json").is_symlink()
         assert json.loads((tmp_path / "real" / "chats.json").read_bytes())["chats"]
 
@@ -152,7 +152,7 @@ def test_what_is_no_file_is_not_replaced(store: ChatStore, tmp_path: Path) -> No
     fill(store)
     os.mkfifo(tmp_path / "pipe.json")
     with pytest.raises(Failure, match=r"pipe\.json could not be written"):
-        export_json(store.path, None, tmp_path / "pipe.json", Progress())
+        JsonExporter().export(store.path, None, tmp_path / "pipe.json", TransferProgress())
     assert (tmp_path / "pipe.json").is_fifo()
 
 
@@ -160,5 +160,5 @@ def test_what_is_no_file_is_not_replaced(store: ChatStore, tmp_path: Path) -> No
 def test_a_dot_in_the_name_of_a_folder_is_no_ending(store: ChatStore, tmp_path: Path, name: str) -> None:
     fill(store)
     for _ in range(2):
-        export_markdown(store.path, None, tmp_path / name, Progress())
+        MarkdownExporter().export(store.path, None, tmp_path / name, TransferProgress())
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"v1.2", "v1.2 2"}

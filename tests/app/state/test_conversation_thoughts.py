@@ -1,4 +1,4 @@
-"""Thoughts: told from the answer however they arrive, folded, measured, and not sent back."""
+"""Thoughts: separated from the answer however they arrive, folded, measured, and not sent back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from app.markdown.prose_view import ProseView
 from app.state.conversation import ThoughtTimer
 from app.state.prompt import prompt_of
 from app.store.chat import ChatMessage
-from app.transcript.answer_view import AnswerView, line_of
+from app.transcript.answer_view import AnswerView, thought_line
 from app.wiring import Chickadee
 from common.reasoning import (
     MARKERS,
-    Kind,
     Piece,
+    PieceKind,
     ReasoningParser,
     Section,
     open_sections,
@@ -70,7 +70,7 @@ def test_the_pieces_a_text_arrives_in_make_no_difference(text: str, sizes: list[
 
 
 def pieces_of(text: str, sizes: list[int], begun: str = "") -> list[Piece]:
-    """As the engine tells them of a text that arrives in so many characters each."""
+    """Return the pieces that the engine emits for a text that arrives in chunks of these sizes."""
     parser, at, pieces = ReasoningParser(), 0, []
     parser.resume(begun)
     for size in [*sizes, len(text)]:
@@ -90,7 +90,7 @@ def sections_from(pieces: list[Piece], begun: str = "") -> list[Section]:
 
 @given(st.lists(PIECES, max_size=12).map("".join), st.lists(st.integers(1, 5), max_size=20), st.integers(0, 60))
 def test_pieces_are_the_answer_as_it_was_written(text: str, sizes: list[int], cut: int) -> None:
-    """Also of an answer that goes on, wherever it was cut."""
+    """That also holds for a continued answer, wherever it was cut."""
     begun, rest = text[:cut], text[cut:]
     assert begun + "".join(piece.text for piece in pieces_of(rest, sizes, begun)) == text
 
@@ -106,11 +106,11 @@ def test_time_is_measured_while_the_model_thinks() -> None:
     parser = ReasoningParser()
     for text in ("<thi", "nk>", "hm", " hm", "</think>", "yes", "!"):
         for piece in parser.feed(text):
-            timer.take(piece.kind)
+            timer.add_piece(piece.kind)
         now[0] += 1
     assert timer.seconds == 3  # from the marker's end to the closing one
     timer.resume("no thought", None)
-    timer.take("text")
+    timer.add_piece("text")
     assert timer.seconds is None
 
 
@@ -120,7 +120,7 @@ def test_time_of_a_thought_that_only_its_end_shows() -> None:
     parser = ReasoningParser()
     for text in ("hm", " hm", "</think>", "\nyes", "!"):
         for piece in parser.feed(text):
-            timer.take(piece.kind)
+            timer.add_piece(piece.kind)
         now[0] += 1
     assert timer.seconds == 3
 
@@ -129,9 +129,9 @@ def test_a_thought_goes_on_being_measured() -> None:
     now = [0.0]
     timer = ThoughtTimer(lambda: now[0])
     timer.resume("<think>so far", 5.0)
-    timer.take("thought")
+    timer.add_piece("thought")
     now[0] = 2.0
-    timer.take("closed")
+    timer.add_piece("closed")
     assert timer.seconds == 7
 
 
@@ -146,12 +146,12 @@ def test_thoughts_are_not_sent_back() -> None:
 
 
 def test_the_line_tells_how_long() -> None:
-    assert line_of(None, True) == "Thinking…"
-    assert line_of(3.2, True) == "Thinking… 3 s"
-    assert line_of(12.4, False) == "Thought for 12 s"
-    assert line_of(0.1, False) == "Thought for 1 s"
-    assert line_of(75, False) == "Thought for 1 min 15 s"
-    assert line_of(None, False) == "Thought"
+    assert thought_line(None, True) == "Thinking…"
+    assert thought_line(3.2, True) == "Thinking… 3 s"
+    assert thought_line(12.4, False) == "Thought for 12 s"
+    assert thought_line(0.1, False) == "Thought for 1 s"
+    assert thought_line(75, False) == "Thought for 1 min 15 s"
+    assert thought_line(None, False) == "Thought"
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_a_thought_streams_into_its_fold(view: AnswerView, qtbot: QtBot, start: 
     assert [thought.text.strip() for thought in view.thoughts] == ["hm and hm"]
     view.finish(4.0)
     assert [thought.line.text() for thought in view.thoughts] == ["Thought for 4 s"]
-    assert [part.markdown for part in view.parts if isinstance(part, ProseView)] == ["The answer."]
+    assert [part.markdown for part in view.block_views if isinstance(part, ProseView)] == ["The answer."]
 
 
 def test_an_open_thought_is_seen_growing(view: AnswerView, qtbot: QtBot) -> None:
@@ -206,7 +206,7 @@ def test_an_open_thought_is_seen_growing(view: AnswerView, qtbot: QtBot) -> None
     view.grow(" two", "thought")
     view.finish()
     assert thought.body is not None
-    assert [part.markdown for part in thought.body.parts if isinstance(part, ProseView)] == ["one two"]
+    assert [part.markdown for part in thought.body.block_views if isinstance(part, ProseView)] == ["one two"]
 
 
 def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: QtBot) -> None:
@@ -215,11 +215,16 @@ def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: 
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].thought_seconds is None
     conversation.send("think")
-    conversation.begin("model")
-    pieces: list[tuple[str, Kind]] = [("<think>", "opened"), ("hm", "thought"), ("</think>", "closed"), ("yes", "text")]
+    conversation.begin_answer("model")
+    pieces: list[tuple[str, PieceKind]] = [
+        ("<think>", "opened"),
+        ("hm", "thought"),
+        ("</think>", "closed"),
+        ("yes", "text"),
+    ]
     for text, kind in pieces:
-        conversation.grow(text, kind)
-    conversation.fail(None, reason="cancelled")
+        conversation.append_text(text, kind)
+    conversation.fail_answer(None, reason="cancelled")
     stored = chickadee.store.messages(conversation.chat)[-1]
     assert stored.content == "<think>hm</think>yes"
     assert stored.thought_seconds is not None

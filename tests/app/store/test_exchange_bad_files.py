@@ -1,4 +1,4 @@
-"""A bad file is told, and changes nothing."""
+"""A bad file is explained to the user and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,0 +1,27 @@
+"""The menu of models at the status line: the commands about models, then the recent models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtWidgets import QMenu, QWidget
+
+from app.commands.commands import CommandSet
+from common.paths import path_text
+from models.titles import title_of
+
+
+class ModelMenu(QMenu):
+    """Menu of the `recent` models; calls `choose` with the path of the chosen one, as `path_text` writes it."""
+
+    def __init__(
+        self, commands: CommandSet, recent: Sequence[Path], choose: Callable[[str], object], parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self.addActions([commands.actions["models"], commands.actions["open_model"]])
+        if recent:
+            self.addSeparator()
+        for path in recent:
+            self.addAction(title_of(path).replace("&", "&&"), partial(choose, path_text(path)))
