@@ -26,7 +26,7 @@ import msgspec
 from common.files import write_atomically
 from engine.costs.cost_model import Timings
 from engine.costs.cost_prior import FILE, PriorRow, main_weight_type, prior_table
-from engine.costs.profile import machine_profile
+from engine.costs.profile import Profile, machine_profile
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.machine import KINDS, PROCESSOR_VARIABLE, cpu_model, processor_kinds
@@ -50,10 +50,10 @@ def main() -> None:
     if options.one:
         print(msgspec.json.encode(timings_of(*options.one)).decode())
         return
-    bandwidth = machine_profile(fresh=True).read_bandwidth_bytes_per_s
+    profile = machine_profile(fresh=True)
     with tempfile.TemporaryDirectory() as folder:
         for path in models(options, Path(folder)):
-            rows = list(rows_of(path, options, bandwidth))
+            rows = list(rows_of(path, options, profile))
             compare(rows) if options.check else write(rows)
 
 
@@ -104,14 +104,15 @@ def quantise(source: Path, path: Path, ftype: int) -> None:
         raise RuntimeError(f"{source} was not quantised into type {ftype}")
 
 
-def rows_of(path: Path, options: argparse.Namespace, bandwidth: float) -> Iterator[PriorRow]:
+def rows_of(path: Path, options: argparse.Namespace, profile: Profile) -> Iterator[PriorRow]:
     header = read_header(path)
     shapes, weights = shapes_of(header), main_weight_type(header)
     for kind in options.kinds:
         for library in LIBRARIES.get(kind, ("llama", "ik")):
             timings = timed_apart(library, path, kind, options)
             sizes = shapes.pass_bytes, shapes.kv_bytes_per_token()
-            yield PriorRow(library, kind, weights, *sizes, timings, cpu_model(), round(bandwidth, -6))
+            speeds = round(profile.read_bandwidth_bytes_per_s, -6), options.threads or profile.threads
+            yield PriorRow(library, kind, weights, *sizes, timings, cpu_model(), *speeds)
             seconds = timings.pass_seconds[min(timings.pass_seconds)]
             print(
                 path.stem, kind, library, *(f"c({k})={seconds[k] / seconds[1]:.2f}" for k in (2, 4, 8, 16)), flush=True

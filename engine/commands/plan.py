@@ -26,7 +26,10 @@ from common.planning import Ask, Estimate, Verdict
 from common.sentences import Sentence
 from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
+from engine.costs.cost_prior import ModelTraits, machine_speeds
 from engine.costs.measurements import timings_of_package
+from engine.costs.prediction import predict_speed, traits_of_estimate
+from engine.loading.first_look import TO_LIST
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, OtherLibrary
 from engine.loading.library_choice import seconds_of_one_and_eight
 from engine.loading.memory_plan import MemoryPlan
@@ -198,10 +201,10 @@ def _planned(ask: Ask, other: OtherPlanner) -> Verdict:
         return Verdict(id=ask.id, problem=Sentence.of("planner.no_model"))
     options = _options(ask, path_of(ask.path))
     try:
-        plan = resolve(options, LoadEnvironment(ask.freed_bytes))
+        plan = resolve(options, LoadEnvironment(ask.freed_bytes, patience=TO_LIST))
     except OtherLibrary as other_library:
         return other.ask(msgspec.structs.replace(ask, backend=other_library.wanted))
-    verdict = _verdict(ask, plan.memory, plan.choice.name)
+    verdict = _verdict(ask, plan.memory, plan.choice.name, ModelTraits.of(plan.header))
     return msgspec.structs.replace(verdict, exact=True, speed=_speed(plan))
 
 
@@ -214,7 +217,7 @@ def _estimated(ask: Ask, model: Estimate) -> Verdict:
         threads=ask.threads or None,
         memory_bytes=ask.memory_bytes,
     )
-    return _verdict(ask, planned_estimate(model, options, ask.freed_bytes), "llama")
+    return _verdict(ask, planned_estimate(model, options, ask.freed_bytes), "llama", traits_of_estimate(model))
 
 
 def _options(ask: Ask, path: Path) -> LoadOptions:
@@ -257,6 +260,13 @@ def _speed(plan: LoadPlan) -> float:
     return 1 / seconds_of_one_and_eight(timings)[0] if timings else 0.0
 
 
-def _verdict(ask: Ask, plan: MemoryPlan, library: str) -> Verdict:
+def _verdict(ask: Ask, plan: MemoryPlan, library: str, model: ModelTraits | None) -> Verdict:
     shared = {field.name for field in fields(MemoryPlan)} & set(Verdict.__struct_fields__)
-    return Verdict(id=ask.id, backend=library, **{name: getattr(plan, name) for name in shared})
+    speed = predict_speed(model, plan.kv_type, ask.machine or machine_speeds()) if model else None
+    return Verdict(
+        id=ask.id,
+        backend=library,
+        predicted_speed=speed.decode if speed else 0.0,
+        predicted_prompt_speed=speed.prompt if speed else 0.0,
+        **{name: getattr(plan, name) for name in shared},
+    )

@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from common.failures import Failure
+from common.planning import MachineSpeeds
 from engine.costs.cost_model import Timings
 from engine.costs.profile import stored_profile
-from engine.machine import processor_kinds
+from engine.machine import default_threads, processor_kinds
 from engine.protocol import BackendName
 from models.assets import asset
 from models.header import Header
-from models.shapes import KVType, Shapes, shapes_of
+from models.shapes import KV_ELEMENT_BYTES, KVType, Shapes, shapes_of
 from models.tensors import quant_sizes, tensor_bytes
 
 log = logging.getLogger("engine.costs")
@@ -36,7 +37,8 @@ class PriorRow(msgspec.Struct, frozen=True):
 
     `kind`: of the processor. `weights`: number of the ggml type that most of the model's bytes have. `pass_bytes`:
     bytes of weights that a pass of one token reads; `kv_bytes`: bytes of keys and values per token. `made_on`: name of
-    the processor that ran them; `bandwidth`: bytes per second that its computer reads from memory.
+    the processor that ran them; `bandwidth`: bytes per second that its computer reads from memory; `threads`: number of
+    threads that computed.
     """
 
     library: BackendName
@@ -47,29 +49,36 @@ class PriorRow(msgspec.Struct, frozen=True):
     timings: Timings
     made_on: str
     bandwidth: float
+    threads: int = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """Properties of a model by which similar timings are found: ggml type of most weights, and shapes."""
+    """Properties of a model that decide how long its passes take.
+
+    `weights`: number of the ggml type of most weights. `pass_bytes`: bytes of weights that a token reads.
+    `kv_elements`: numbers in one token's keys and values of all layers. `is_dense`: attention in every layer and no
+    experts, as in the models of the table; then passes of several tokens compare as in the table, too.
+    """
 
     weights: int
-    shapes: Shapes
+    pass_bytes: int
+    kv_elements: int
+    is_dense: bool = True
 
     @classmethod
     def of(cls, header: Header) -> ModelTraits | None:
-        """Return the properties of the header's model; None if the header lacks some, or no row can be similar.
-
-        The rows are of dense models with attention in every layer. Mixture-of-experts models read more weights for
-        eight tokens than for one, and layers with a recurrent state have no keys and values.
-        """
+        """Return the traits of the header's model, or None if the header does not tell them."""
         try:
             shapes = shapes_of(header)
         except Failure as failure:
             log.info("%s", failure)
             return None
-        is_plain = shapes.experts == 1 and shapes.kv_layers == len(shapes.layers)
-        return cls(main_weight_type(header), shapes) if is_plain and shapes.pass_bytes else None
+        if not shapes.pass_bytes:
+            return None
+        is_dense = shapes.experts == 1 and shapes.kv_layers == len(shapes.layers)
+        kv_elements = sum(layer.kv_elements for layer in shapes.layers)
+        return cls(main_weight_type(header), shapes.pass_bytes, kv_elements, is_dense)
 
 
 def main_weight_type(header: Header) -> int:
@@ -82,22 +91,35 @@ def main_weight_type(header: Header) -> int:
 
 
 def prior_timings(header: Header, library: BackendName, kv_type: KVType = "f16") -> Timings | None:
-    """Return estimated timings of the model's passes on this computer, or None if the table has nothing similar."""
+    """Return estimated timings of the model's passes on this computer, or None if the table has nothing similar.
+
+    A mixture of experts reads more weights for eight tokens than for one, and a layer with a recurrent state has no
+    keys and values: nothing in the table is similar to them.
+    """
     model = ModelTraits.of(header)
-    known = ([row for row in prior_table() if (row.kind, row.library) == (kind, library)] for kind in processor_kinds())
+    return scaled_timings(model, library, kv_type, machine_speeds()) if model and model.is_dense else None
+
+
+def scaled_timings(
+    model: ModelTraits, library: BackendName, kv_type: KVType, computer: MachineSpeeds
+) -> Timings | None:
+    """Return the most similar row's timings scaled to the model and the computer, or None if no row is for them."""
+    known = ([row for row in prior_table() if (row.kind, row.library) == (kind, library)] for kind in computer.kinds)
     rows = next(filter(None, known), None)
-    if model is None or rows is None:
-        return None
-    row = min(rows, key=lambda row: dissimilarity(row, model))
-    profile = stored_profile()
-    speed = row.bandwidth / profile.read_bandwidth_bytes_per_s if profile and not profile.provisional else 1.0
-    return scale_row(row, model.shapes, kv_type, speed)
+    return scale_row(min(rows, key=lambda row: dissimilarity(row, model)), model, kv_type, computer) if rows else None
+
+
+def machine_speeds() -> MachineSpeeds:
+    """Return this computer's speeds; the bandwidth is 0 if it was never measured without disturbance."""
+    kinds, threads, profile = tuple(processor_kinds()), default_threads(), stored_profile()
+    bandwidth = profile.read_bandwidth_bytes_per_s if profile and not profile.provisional else 0.0
+    return MachineSpeeds(kinds, bandwidth, threads)
 
 
 def dissimilarity(row: PriorRow, model: ModelTraits) -> tuple[float, float]:
     """Return how much the model differs from the row's, to sort by: first in bits per weight, then in size."""
     bits = abs(math.log(bits_per_weight(row.weights) / bits_per_weight(model.weights)))
-    return (0 if row.weights == model.weights else 1 + bits), abs(math.log(row.pass_bytes / model.shapes.pass_bytes))
+    return (0 if row.weights == model.weights else 1 + bits), abs(math.log(row.pass_bytes / model.pass_bytes))
 
 
 def bits_per_weight(weights: int) -> float:
@@ -106,16 +128,30 @@ def bits_per_weight(weights: int) -> float:
     return 8 * size / block
 
 
-def scale_row(row: PriorRow, shapes: Shapes, kv_type: KVType, speed: float) -> Timings:
-    """Return the row's timings scaled to a model of these shapes, on a computer that takes `speed` times as long."""
-    old, by = row.timings, speed * shapes.pass_bytes / row.pass_bytes
+def scale_row(row: PriorRow, model: ModelTraits, kv_type: KVType, computer: MachineSpeeds) -> Timings:
+    """Return the row's timings scaled to a model and to a computer.
+
+    The time that a pass takes to read the weights scales with the memory's bandwidth; the rest of its time scales with
+    the number of threads, because processors of one kind compute about as fast per core. An unknown speed counts as the
+    row's.
+    """
+    reading = row.bandwidth / computer.bandwidth if computer.bandwidth else 1.0
+    computing = row.threads / computer.threads if computer.threads else 1.0
+    weight_seconds = row.pass_bytes / row.bandwidth
+    by = model.pass_bytes / row.pass_bytes
+
+    def scaled(seconds: float) -> float:
+        read = min(seconds, weight_seconds)
+        return by * (read * reading + (seconds - read) * computing)
+
+    old = row.timings
     low, high = min(old.pass_seconds), max(old.pass_seconds)
-    deeper = speed * shapes.kv_bytes_per_token(kv_type) / max(1.0, row.kv_bytes)
-    at_low = {k: by * seconds for k, seconds in old.pass_seconds[low].items()}
+    deeper = reading * model.kv_elements * KV_ELEMENT_BYTES[kv_type] / max(1.0, row.kv_bytes)
+    at_low = {k: scaled(seconds) for k, seconds in old.pass_seconds[low].items()}
     rise = {k: max(0.0, old.pass_seconds[high][k] - old.pass_seconds[low][k]) for k in at_low}
     at_high = {k: seconds + deeper * rise[k] for k, seconds in at_low.items()}
     depths = {low: at_low} | ({high: at_high} if high > low else {})
-    return Timings(depths, by * old.row_seconds, old.large_tokens, by * old.large_seconds)
+    return Timings(depths, by * computing * old.row_seconds, old.large_tokens, scaled(old.large_seconds))
 
 
 def scale_to_all_layers(part: Timings, shortened: Shapes, whole: Shapes) -> Timings:

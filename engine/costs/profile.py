@@ -62,7 +62,7 @@ class Profile:
 
 
 # Stored by the machine's fingerprint: a disk that moves between computers holds a profile of each.
-PROFILES = Store("profile", 3, Profile, most_entries=16, former=("profile.json",))
+PROFILES = Store("profile", 4, Profile, most_entries=16, former=("profile.json",))
 
 
 def machine_profile(fresh: bool = False) -> Profile:

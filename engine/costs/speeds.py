@@ -22,7 +22,10 @@ import psutil
 from engine import machine
 
 MIB = 1 << 20
-SMALLEST_ARRAY, LARGEST_ARRAY = 64 * MIB, 256 * MIB
+SMALLEST_ARRAY, LARGEST_ARRAY = 64 * MIB, 512 * MIB
+CACHES = (
+    16  # last-level caches in the array that is read: with 4 of them a processor of 32 MiB measured 56 GB/s, not 47
+)
 CHUNK = 4 * MIB
 BUSY = (
     "user",
@@ -55,11 +58,11 @@ def best_seconds(work: Callable[[], object], budget: float, least: int = 3) -> f
 
 
 def array_bytes(last_level_cache: int, available: int) -> int:
-    """Return the size of the array to read: 4 × the last-level cache, so that little of it is cached.
+    """Return the size of the array to read: CACHES × the last-level cache, so that little of it is cached.
 
     The array never takes more than an eighth of the available memory, but at least 1 MiB.
     """
-    wanted = min(max(4 * last_level_cache, SMALLEST_ARRAY), LARGEST_ARRAY)
+    wanted = min(max(CACHES * last_level_cache, SMALLEST_ARRAY), LARGEST_ARRAY)
     return max(MIB, min(wanted, available // 8))
 
 

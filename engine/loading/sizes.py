@@ -172,7 +172,7 @@ class EstimatedSizes:
         Keys and values (layers × width × tokens), vectors and mask of a pass, and one row of logits.
         """
         model = self.model
-        kv = n_ctx * model.layers * model.kv_width * KV_ELEMENT_BYTES[kv_type]
+        kv = n_ctx * (model.kv_layers or model.layers) * model.kv_width * KV_ELEMENT_BYTES[kv_type]
         inner = n_batch * (2 * model.feed_forward + INNER_VECTORS * model.embedding) * 4
         mask = n_ctx * n_batch * 2
         return ContextSizes(round(kv), max(inner, model.vocabulary * max_logits * 4) + mask, model.vocabulary * 4)

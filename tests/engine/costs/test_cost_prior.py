@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from common.planning import MachineSpeeds
 from engine.costs import cost_prior as module
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.cost_prior import (
@@ -37,6 +38,13 @@ def row(weights: int = Q4_1, pass_bytes: int = 100_000_000) -> PriorRow:
     )
 
 
+def traits(header) -> ModelTraits:
+    """Return the traits of a header that tells them."""
+    found = ModelTraits.of(header)
+    assert found
+    return found
+
+
 @pytest.fixture
 def header(monkeypatch, tmp_path):
     """Load the default model's header, with an empty cache folder: nothing is known of the computer."""
@@ -45,12 +53,20 @@ def header(monkeypatch, tmp_path):
 
 
 def test_seconds_grow_with_the_weights_and_ratios_stay(header):
-    shapes = shapes_of(header)
-    found = scale_row(row(), shapes, "f16", speed=2.0)
-    by = 2 * shapes.pass_bytes / 100_000_000
+    model = traits(header)
+    found = scale_row(row(), model, "f16", MachineSpeeds((), bandwidth=1e10, threads=1))
+    by = 2 * model.pass_bytes / 100_000_000
     assert found.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()})
     assert found.large_seconds == pytest.approx(by * 2.0)
     assert CostModel(found).c(8) == pytest.approx(2.5)
+
+
+def test_reading_scales_with_the_memory_and_the_rest_with_the_threads():
+    model = ModelTraits(Q4_1, row().pass_bytes, 0)  # the row's computer reads its weights in 5 of 20 ms
+    slow_memory = scale_row(row(), model, "f16", MachineSpeeds((), 1e10, 2)).pass_seconds[16]
+    assert slow_memory == pytest.approx({k: seconds + 0.005 for k, seconds in SECONDS.items()})
+    more_cores = scale_row(row(), model, "f16", MachineSpeeds((), 2e10, 4)).pass_seconds[16]
+    assert more_cores == pytest.approx({k: 0.005 + (seconds - 0.005) / 2 for k, seconds in SECONDS.items()})
 
 
 def test_some_layers_tell_of_all(header):
@@ -67,7 +83,7 @@ def test_some_layers_tell_of_all(header):
 
 def test_what_depth_adds_grows_with_keys_and_values(header):
     shapes = shapes_of(header)
-    f16, q8 = (scale_row(row(), shapes, kv_type, 1.0).pass_seconds for kv_type in ("f16", "q8_0"))
+    f16, q8 = (scale_row(row(), traits(header), kv_type, MachineSpeeds(())).pass_seconds for kv_type in ("f16", "q8_0"))
     assert f16[16] == q8[16]
     rise = [found[512][1] - found[16][1] for found in (f16, q8)]
     assert rise[0] == pytest.approx(shapes.kv_bytes_per_token() / 20_000 * 0.01)
@@ -75,10 +91,9 @@ def test_what_depth_adds_grows_with_keys_and_values(header):
 
 
 def test_the_same_weights_come_before_the_same_size(header):
-    model = ModelTraits.of(header)
-    assert model
+    model = traits(header)
     assert model.weights == main_weight_type(header) == Q4_1
-    size = model.shapes.pass_bytes
+    size = model.pass_bytes
     rows = [row(Q8_0, size), row(Q4_1, 100 * size), row(Q4_1, 2 * size), row(Q6_K, size), row(Q4_K, size)]
     assert min(rows, key=lambda row: dissimilarity(row, model)) == rows[2]
     others = [rows[0], rows[3], rows[4]]
@@ -87,12 +102,13 @@ def test_the_same_weights_come_before_the_same_size(header):
 
 def test_of_experts_nothing_is_known(header):
     experts = header.metadata | {"llama.expert_count": 8, "llama.expert_used_count": 2}
-    assert ModelTraits.of(dataclasses.replace(header, metadata=experts)) is None
+    assert not traits(dataclasses.replace(header, metadata=experts)).is_dense
+    assert prior_timings(dataclasses.replace(header, metadata=experts), "llama") is None
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_nor_of_layers_that_keep_a_state(tmp_path, architecture):
-    assert ModelTraits.of(read_header(write_hybrid(tmp_path / "state.gguf", architecture))) is None
+    assert not traits(read_header(write_hybrid(tmp_path / "state.gguf", architecture))).is_dense
 
 
 @pytest.mark.parametrize("kind", ["avx512_vnni", "avx2"])
@@ -110,16 +126,17 @@ def test_the_table_knows_both_libraries_for_usual_processors(header, monkeypatch
 def test_a_row_is_scaled_from_the_memory_that_it_was_timed_with(header, monkeypatch):
     """The table's rows may come from several computers."""
     monkeypatch.setattr(module, "processor_kinds", lambda: ["avx2"])
-    monkeypatch.setattr(
-        module, "stored_profile", lambda: SimpleNamespace(provisional=False, read_bandwidth_bytes_per_s=4e10)
-    )
+    profile = SimpleNamespace(provisional=False, read_bandwidth_bytes_per_s=4e10)
+    monkeypatch.setattr(module, "stored_profile", lambda: profile)
+    monkeypatch.setattr(module, "default_threads", lambda: 2)
     monkeypatch.setattr(module, "prior_table", lambda: (row(), row(Q8_0)))
     of_usual = prior_timings(header, "ik")
     monkeypatch.setattr(module, "prior_table", lambda: (msgspec.structs.replace(row(), bandwidth=4e10), row(Q8_0)))
     of_faster = prior_timings(header, "ik")
     assert of_usual
     assert of_faster
-    assert of_faster.large_seconds == pytest.approx(2 * of_usual.large_seconds)
+    by = traits(header).pass_bytes / row().pass_bytes
+    assert of_usual.pass_seconds[16][1] == pytest.approx(of_faster.pass_seconds[16][1] - by * 0.0025)
 
 
 def test_its_rows_are_of_kinds_that_exist_and_are_there_once():

@@ -1,0 +1,63 @@
+"""Predicted speed of a model that never ran here, also of one that is not downloaded yet.
+
+The passes of the most similar model in the prior table are scaled by the bytes that a token reads and by the computer's
+measured speeds (`engine.costs.cost_prior`). Of a mixture of experts only the experts in use are read. A measured speed
+is always better; `python -m benchmarks.prediction` compares both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from common.planning import Estimate, MachineSpeeds
+from engine.costs.cost_model import CostModel
+from engine.costs.cost_prior import ModelTraits, scaled_timings
+from engine.protocol import BackendName
+from models.shapes import KVType
+
+CONTEXT = 1000  # tokens of the chat for which decoding is predicted
+LIBRARIES: tuple[BackendName, ...] = ("ik", "llama")
+# ggml's numbers of the weight types that make up most of a file of this quantisation.
+WEIGHT_TYPES = {
+    "F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8, "Q2_K": 10, "Q3_K": 11, "Q4_K": 12,
+    "Q5_K": 13, "Q6_K": 14, "IQ4_NL": 20, "IQ4_XS": 23, "BF16": 30, "MXFP4": 39,
+}  # fmt: skip
+USUAL_TYPE = "Q4_K"
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens per second: `decode` without drafts in a chat of CONTEXT tokens, `prompt` for prefill."""
+
+    decode: float
+    prompt: float
+
+
+def predict_speed(model: ModelTraits, kv_type: KVType, computer: MachineSpeeds) -> Speed | None:
+    """Return the model's speed with the faster library, or None if the table has no row for the computer."""
+    found = [scaled_timings(model, library, kv_type, computer) for library in LIBRARIES]
+    speeds = [
+        Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / timings.large_seconds)
+        for timings in found
+        if timings
+    ]
+    return max(speeds, key=lambda speed: speed.decode, default=None)
+
+
+def traits_of_estimate(model: Estimate) -> ModelTraits:
+    """Return the traits of a model of which only sizes are known.
+
+    The embedding table counts as read, because small models use it as their output head, too.
+    """
+    dense = model.active_share >= 1 and model.kv_layers in (0, model.layers)
+    kv_elements = (model.kv_layers or model.layers) * model.kv_width
+    return ModelTraits(weight_type(model.quantisation), int(model.size * model.active_share), kv_elements, dense)
+
+
+def weight_type(quantisation: str) -> int:
+    """Return the ggml type of most weights in a file of the quantisation, such as Q4_K for 'Q4_K_M'."""
+    name = quantisation.upper()
+    for suffix in ("", "_S", "_M", "_L", "_XL", "_MOE"):
+        if name.removesuffix(suffix) in WEIGHT_TYPES:
+            return WEIGHT_TYPES[name.removesuffix(suffix)]
+    return WEIGHT_TYPES[USUAL_TYPE]
