@@ -1,6 +1,6 @@
-"""The Hugging Face hub: searching models, and the GGUF files of one with their sizes and published digests.
+"""Client of the Hugging Face hub: searches models, and lists their GGUF files with sizes and published digests.
 
-API: https://huggingface.co/docs/hub/api. What the hub answers is hostile input: shapes and sizes are checked.
+API: https://huggingface.co/docs/hub/api. The hub's answers are hostile input: their shapes and sizes are checked.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from urllib.parse import quote, urlencode, urljoin
 
 from common.failures import Failure
 from common.paths import printable
-from models.network import Network, failures, host_of
+from models.network import Network, host_of, network_failures
 from models.split import part_names
 
 HUB = "https://huggingface.co"
 HUB_VARIABLE = "CHICKADEE_HUB"  # another hub with the same API: a mirror, or the tests' server
 MOST_RESULTS, MOST_FILES, MOST_PAGES = 30, 5000, 10
 MAX_ANSWER = 32 << 20
-LONGEST_NAME, LONGEST_PATH = 200, 1000  # bytes; systems allow 255 and 4096, and our own folder stands before it
+LONGEST_NAME, LONGEST_PATH = 200, 1000  # bytes; systems allow 255 and 4096, part of which our own folder's path takes
 REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 QUANTISATION = re.compile(r"(?:^|[-._])((?:I?Q\d\w*|T?Q\d_\w+|BF16|F16|F32|MXFP4\w*))$", re.IGNORECASE)
-# Which file of a repository most people want: small enough, and hardly worse than the original.
+# Quantisations of a repository in the order of preference: small, and hardly worse than the original.
 PREFERRED = ("Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0", "IQ4_XS", "Q8_0", "Q6_K")
 
 
 @dataclass(frozen=True, slots=True)
 class RepoResult:
-    """A model that a search found. 0 and empty where the hub does not say; `gated`: needs an account there."""
+    """Repository that a search found. Values are 0 or '' if the hub does not say; `gated`: needs an account there."""
 
     repo: str
     downloads: int = 0
@@ -44,7 +44,7 @@ class RepoResult:
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """One file: `sha256` as the hub publishes it, 64 hexadecimal digits; `commit` is the version it belongs to."""
+    """File on the hub: `sha256` as published, 64 hexadecimal digits; `commit` is the version that it belongs to."""
 
     repo: str
     path: str
@@ -64,7 +64,7 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """A model of a repository: one file, or the parts of it in order."""
+    """Model in a repository: one file, or its parts in order."""
 
     files: tuple[RemoteFile, ...]
 
@@ -82,14 +82,14 @@ class RemoteModel:
 
 
 class Hub:
-    """Asks the hub only when one of its methods is called."""
+    """Client that connects only when one of its methods is called."""
 
     def __init__(self, network: Network | None = None, address: str | None = None) -> None:
         self.network = network or Network()
         self.address = (address or os.environ.get(HUB_VARIABLE) or HUB).rstrip("/")
 
     def search(self, words: str, most: int = MOST_RESULTS) -> tuple[RepoResult, ...]:
-        """Repositories with GGUF files, the most downloaded first. Raises Failure."""
+        """Return repositories with GGUF files, the most downloaded first. Raises Failure."""
         if not words.strip():
             raise Failure("bad_option.empty_search")
         query = [("search", " ".join(words.split())[:200]), ("filter", "gguf"), ("sort", "downloads")]
@@ -100,7 +100,7 @@ class Hub:
         return tuple(result for result in found if result is not None)
 
     def models(self, repo: str) -> tuple[RemoteModel, ...]:
-        """The chat models among the repository's GGUF files, the best choice first. Raises Failure."""
+        """Return the chat models among the repository's GGUF files, the best choice first. Raises Failure."""
         files = {file.path: file for file in self._files(repo)}
         models = []
         for path, file in files.items():
@@ -113,7 +113,10 @@ class Hub:
         return tuple(sorted(models, key=_preference))
 
     def model(self, repo: str, file: str = "") -> RemoteModel:
-        """The one called `file` (a name, or a quantisation like Q8_0), or the best choice. Raises Failure."""
+        """Return the model with this `file` name or quantisation (like Q8_0); without one, the best choice.
+
+        Raises Failure.
+        """
         models = self.models(repo)
         wanted = file.lower()
         for model in models:
@@ -123,7 +126,7 @@ class Hub:
         raise Failure("not_found.no_file", repo=repo, file=file, listed=listed)
 
     def licence(self, repo: str) -> str:
-        """As the repository states it, empty if it does not. Raises Failure."""
+        """Return the licence that the repository states; '' if it states none. Raises Failure."""
         answer, _ = self._json(f"{self.address}/api/models/{check_repo(repo)}")
         return _licence(answer.get("tags")) if isinstance(answer, dict) else ""
 
@@ -131,7 +134,10 @@ class Hub:
         return f"{self.address}/{file.repo}/resolve/{quote(file.commit)}/{quote(file.path)}"
 
     def _files(self, repo: str) -> Iterator[RemoteFile]:
-        """Page by page. Only files with a published digest and a sensible size: others could not be checked."""
+        """Yield the repository's files, page by page.
+
+        Files without a published digest or size are left out, because they could not be checked.
+        """
         about, _ = self._json(f"{self.address}/api/models/{check_repo(repo)}")
         commit = str(about.get("sha", "")) if isinstance(about, dict) else ""
         commit = commit if re.fullmatch(r"[0-9a-f]{7,64}", commit) else "main"
@@ -146,9 +152,9 @@ class Hub:
                     yield file
 
     def _json(self, url: str) -> tuple[Any, str | None]:
-        """The answer, and the address of its next page, which must be on the same hub."""
+        """Return the decoded answer, and the address of its next page if that is on the same hub."""
         raw = bytearray()
-        with self.network.get(url, {"Accept": "application/json"}) as response, failures(url):
+        with self.network.get(url, {"Accept": "application/json"}) as response, network_failures(url):
             for piece in response.iter_content(1 << 16):
                 raw += piece
                 if len(raw) > MAX_ANSWER:
@@ -163,7 +169,7 @@ class Hub:
 
 
 def check_repo(repo: str) -> str:
-    """Raises Failure for a text that is no name of a repository."""
+    """Return `repo`; raise Failure for a text that cannot be a repository's name."""
     if not REPO.fullmatch(repo) or ".." in repo:
         raise Failure("bad_option.repo", repo=repo[:80])
     return repo
@@ -201,7 +207,7 @@ def _remote_file(repo: str, commit: str, entry: object) -> RemoteFile | None:
 
 
 def is_safe_path(path: str) -> bool:
-    """Could it be a path below a folder on any system?"""
+    """Return whether `path` is a valid path below a folder on every system."""
     parts = path.split("/")
     if printable(path) != path or len(path.encode()) > LONGEST_PATH:
         return False

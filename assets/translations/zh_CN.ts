@@ -1909,13 +1909,13 @@
     <location filename="../../common/messages.py"/>
     <source>The catalogue on {host} has errors. The one that you have was kept.</source>
     <extracomment>refused.catalogue</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>{host} 上的模型目录有错误，已保留你现有的目录。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>The catalogue that was fetched is damaged, so the one that came with Chickadee is used. Check for new models again.</source>
     <extracomment>bad_catalogue.here</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>获取的模型目录已损坏，因此改用 Chickadee 自带的目录。请重新检查新模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2167,7 +2167,7 @@
     <location filename="../../common/messages.py"/>
     <source>The new catalogue cannot be saved: {path} cannot be written ({reason}).</source>
     <extracomment>unwritable.catalogue</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>无法保存新的模型目录：无法写入 {path}（{reason}）。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3055,7 +3055,7 @@
     <location filename="../../common/messages.py"/>
     <source>{title} has arrived, but its file is of the kind “{found}”; the catalogue says “{stated}”. Memory and speed may differ from what was predicted.</source>
     <extracomment>other_kind.arrived</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>{title} 已下载，但文件类型是“{found}”，目录中写的是“{stated}”。内存占用和速度可能与预测不同。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3469,6 +3469,11 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>After this many tokens of thinking the model must answer. 0: no limit.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>An answer ends after this many tokens. Automatic: when the model ends it, or the context is full.</source>
     <translation>回答达到此词元数后结束。自动：由模型结束，或上下文已满。</translation>
   </message>
@@ -3554,6 +3559,11 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>High</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>How exactly the model remembers the chat. Fewer bits leave room for a longer context and need flash attention.</source>
     <translation>模型记住对话内容的精确程度。位数越少，可容纳的上下文越长，但需要 Flash Attention。</translation>
   </message>
@@ -3571,6 +3581,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>How many tokens of a chat this model can see at once. Automatic: the global setting.</source>
     <translation>此模型一次能看到的对话词元数。自动：使用全局设置。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How much the model thinks. Only for models that offer the choice, such as gpt-oss. Automatic: as the model's makers suggest.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3614,6 +3629,11 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>Low</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Maximum answer length</source>
     <translation>回答长度上限</translation>
   </message>
@@ -3621,6 +3641,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Measured</source>
     <translation>按测量</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Medium</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3794,6 +3819,21 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>Think first</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Thinking effort</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Thinking limit</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Threads</source>
     <translation>线程数</translation>
   </message>
@@ -3816,6 +3856,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>When faster</source>
     <translation>更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Whether the model thinks before it answers. Only for models that offer the choice. Automatic: as the model's makers suggest.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -4512,12 +4557,12 @@
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Answers at once, without thoughts; follows instructions well in many languages.</source>
-    <translation type="unfinished"></translation>
+    <translation>直接回答，不先思考；支持多种语言，善于遵循指令。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Eleven languages, those of Europe above all; letters, summaries and translations.</source>
-    <translation type="unfinished"></translation>
+    <translation>支持十一种语言，尤以欧洲语言见长；适合写信、摘要和翻译。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -4527,37 +4572,42 @@
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Follows instructions closely; summaries, tables and questions about documents.</source>
-    <translation type="unfinished"></translation>
+    <translation>严格遵循指令；适合摘要、表格和文档问答。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>For 16 GB and more: thinks well and stays quick; best in English.</source>
-    <translation type="unfinished"></translation>
+    <translation>适合 16 GB 及以上内存：善于思考且速度快；英文最佳。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>For 24 GB and more: wide knowledge at the speed of a small model.</source>
-    <translation type="unfinished"></translation>
+    <translation>适合 24 GB 及以上内存：知识广博，速度如小模型。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>For a laptop with 16 GB: careful answers and code; can think before it answers.</source>
-    <translation type="unfinished"></translation>
+    <translation>适合 16 GB 内存的笔记本：回答和代码都很细致；可先思考再回答。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>For computers with 4 GB: many languages in half a gigabyte.</source>
-    <translation type="unfinished"></translation>
+    <translation>适合 4 GB 内存的电脑：半个 GB，支持多种语言。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>For computers with 4 GB: tiny and fast, for short summaries and for pulling facts out of a text.</source>
-    <translation type="unfinished"></translation>
+    <translation>适合 4 GB 内存的电脑：小巧快速，可写短摘要、从文本中提取信息。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>For small pieces of code; can draft for the larger Qwen2.5 Coder.</source>
     <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 做推测解码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Free of charge for private use, for research and for companies with a yearly revenue below 10 million US dollars. Larger companies need a paid licence from Liquid AI.</source>
+    <translation>个人使用、研究以及年收入低于 1000 万美元的公司免费。更大的公司须向 Liquid AI 购买许可。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -4567,17 +4617,17 @@
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Knows many programming languages; completes and corrects code.</source>
-    <translation type="unfinished"></translation>
+    <translation>熟悉多种编程语言；可补全和修正代码。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Natural conversation and translation; for a laptop with 12 GB or more.</source>
-    <translation type="unfinished"></translation>
+    <translation>对话和翻译自然流畅；适合 12 GB 及以上内存的笔记本。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Natural conversation in many languages; quick for its quality.</source>
-    <translation type="unfinished"></translation>
+    <translation>多语言对话自然流畅；同等质量下速度快。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -4587,37 +4637,37 @@
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Quick answers in many languages, with little memory for long chats.</source>
-    <translation type="unfinished"></translation>
+    <translation>多语言快速回答，长对话占用内存少。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Quick, and needs little memory for very long documents.</source>
-    <translation type="unfinished"></translation>
+    <translation>速度快，处理很长的文档时占用内存少。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Small, thinks before it answers; can draft for the larger Qwen3.</source>
-    <translation type="unfinished"></translation>
+    <translation>小巧，先思考再回答；可为更大的 Qwen3 做推测解码。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Strong at reasoning and maths for its size; knows little of the world.</source>
-    <translation type="unfinished"></translation>
+    <translation>在同等大小中推理和数学较强；常识知识较少。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>The best answers that a laptop with 8 GB can give; can think before it answers.</source>
-    <translation type="unfinished"></translation>
+    <translation>8 GB 内存的笔记本能得到的最佳回答；可先思考再回答。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>The fastest one that holds a conversation; little memory even for long texts.</source>
-    <translation type="unfinished"></translation>
+    <translation>能正常对话的最快模型；处理长文本也只占用少量内存。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
     <source>Thinks at the speed of a tiny model: only a fifth of it works on each word.</source>
-    <translation type="unfinished"></translation>
+    <translation>以极小模型的速度思考：生成每个词只动用五分之一的权重。</translation>
   </message>
 </context>
 <context>

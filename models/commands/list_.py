@@ -1,16 +1,15 @@
-"""`python -m models list`: the models on this computer, or those of the catalogue."""
+"""`python -m models list`: lists the models on this computer, or those of the catalogue."""
 
 from __future__ import annotations
 
 import argparse
 
-from common.byte_sizes import show_bytes
 from common.paths import path_text
 from common.planning import Ask
-from models.added import Added
+from models.added_paths import AddedPaths
 from models.catalogue import catalogue
-from models.collection import scan
-from models.commands import shown
+from models.collection import scan_models
+from models.commands import output
 from models.verdict import verdicts
 
 
@@ -25,29 +24,28 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(options: argparse.Namespace) -> int:
-    return _catalogue(options) if options.catalogue else _here(options)
+    return _catalogue(options) if options.catalogue else _local_models(options)
 
 
-def _here(options: argparse.Namespace) -> int:
-    models = list(scan(Added().read()))
-    asked = {model.path: Ask(path=path_text(model.path)) for model in models if model.usable and not options.no_plan}
-    found = dict(verdicts(asked))
+def _local_models(options: argparse.Namespace) -> int:
+    models = list(scan_models(AddedPaths().read()))
+    questions = {
+        model.path: Ask(path=path_text(model.path)) for model in models if model.usable and not options.no_plan
+    }
+    found = dict(verdicts(questions))
     if options.json:
-        return shown.print_json([shown.local(model, found.get(model.path)) for model in models])
-    rows = [shown.local_row(model, found.get(model.path)) for model in models]
-    print(shown.table(rows, ("name", "size", "weights", "kind", "place", "memory")))
+        return output.print_json([output.local_json(model, found.get(model.path)) for model in models])
+    rows = [output.local_row(model, found.get(model.path)) for model in models]
+    print(output.table(rows, ("name", "size", "weights", "kind", "place", "memory")))
     return 0
 
 
 def _catalogue(options: argparse.Namespace) -> int:
     entries = catalogue()
-    asked = {} if options.no_plan else {entry.id: Ask(estimate=entry.estimate) for entry in entries}
-    found = dict(verdicts(asked))
+    questions = {} if options.no_plan else {entry.id: Ask(estimate=entry.estimate) for entry in entries}
+    found = dict(verdicts(questions))
     if options.json:
-        return shown.print_json([shown.entry(entry, found.get(entry.id)) for entry in entries])
-    rows = []
-    for entry in entries:
-        verdict = found.get(entry.id)
-        rows.append((entry.id, show_bytes(entry.size), entry.licence, verdict.line if verdict else "", entry.about))
-    print(shown.table(rows, ("id", "size", "licence", "memory", "")))
+        return output.print_json([output.entry_json(entry, found.get(entry.id)) for entry in entries])
+    rows = [output.entry_row(entry, found.get(entry.id)) for entry in entries]
+    print(output.table(rows, ("id", "size", "quality", "good at", "languages", "licence", "memory", "")))
     return 0

@@ -1,4 +1,4 @@
-"""`python -m models pull`: downloads a model of the catalogue or the hub; connects to it. Ctrl-C keeps what came."""
+"""`python -m models pull`: downloads a model of the catalogue or the hub. Ctrl-C keeps what has arrived."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from common.byte_sizes import show_bytes
 from common.paths import printable
-from models.catalogue import entry_called
-from models.collection import describe
-from models.commands import shown
-from models.downloads import wanted
+from models.catalogue import find_entry
+from models.collection import describe_model
+from models.commands import output
+from models.download_queue import plan_download
 from models.hub import Hub
-from models.progress import Progress
+from models.progress import DownloadProgress
 
 BAR = 24
 
@@ -29,21 +29,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(options: argparse.Namespace) -> int:
-    hub, entry = Hub(), entry_called(options.model)
+    hub, entry = Hub(), find_entry(options.model)
     repo, file = (entry.repo, options.file or entry.file) if entry else (options.model, options.file)
-    model = wanted(hub.model(repo, file), hub)
+    model = plan_download(hub.model(repo, file), hub)
+    if entry and entry.licence_note:
+        print(f"{entry.title} has its own licence, {entry.licence}. {entry.licence_note}", file=sys.stderr)
     show(model.name, model.run(hub.network))
-    found = describe(model.files[0][1])
+    found = describe_model(model.files[0][1])
     if options.json:
-        return shown.print_json(shown.local(found))
+        return output.print_json(output.local_json(found))
     print(f"{found.name} is ready: {printable(str(found.path))}")
-    if found.problem:
-        print(found.problem)
+    for note in filter(None, (found.problem, model.check())):
+        print(note)
     return 0
 
 
-def show(name: str, steps: Iterator[Progress]) -> None:
-    """A line that is written again and again; nothing where there is no terminal."""
+def show(name: str, steps: Iterator[DownloadProgress]) -> None:
+    """Run the download and keep rewriting one line of progress; print nothing if there is no terminal."""
     live, shown_line = sys.stderr.isatty(), ""
     try:
         for progress in steps:
@@ -56,7 +58,7 @@ def show(name: str, steps: Iterator[Progress]) -> None:
             print(file=sys.stderr)
 
 
-def progress_line(name: str, progress: Progress) -> str:
+def progress_line(name: str, progress: DownloadProgress) -> str:
     filled = int(progress.fraction * BAR)
     bar = "█" * filled + "░" * (BAR - filled)
     sizes = f"{show_bytes(progress.done)} of {show_bytes(progress.total)}"

@@ -17,7 +17,7 @@ def test_the_default_model_and_the_suggested_ones_have_their_makers_names() -> N
     assert title_of(default_model()) == "SmolLM2 135M Instruct"
     for entry in catalogue():
         assert title_of(Path("/models") / entry.file) == entry.title
-    assert title_of(Path("QWEN2.5-0.5B-INSTRUCT-Q4_K_M.GGUF")) == "Qwen2.5 0.5B Instruct"
+    assert title_of(Path("QWEN2.5-CODER-0.5B-INSTRUCT-Q4_K_M.GGUF")) == "Qwen2.5 Coder 0.5B Instruct"
 
 
 @pytest.mark.parametrize(

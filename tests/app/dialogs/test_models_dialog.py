@@ -85,8 +85,8 @@ def test_a_name_that_is_not_utf8_is_listed_planned_loaded_and_remembered(
 def test_a_model_has_one_name_everywhere(
     server: HubServer, open_window: Opener, qtbot: QtBot, ask: Ask, tmp_path: Path
 ) -> None:
-    title = "Qwen2.5 0.5B Instruct"
-    chickadee = open_window(make_gguf(tmp_path / "qwen2.5-0.5b-instruct-q4_k_m.gguf"))
+    title = "Qwen2.5 Coder 0.5B Instruct"
+    chickadee = open_window(make_gguf(tmp_path / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"))
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     assert chickadee.window.status.model.text() == f"{title}  ▾"
     ask(chickadee, "Hello")
@@ -102,7 +102,7 @@ def test_a_model_has_one_name_everywhere(
     assert dialog
     qtbot.waitUntil(lambda: ("here", chickadee.engine.state.path) in dialog.rows, timeout=SECONDS)
     assert dialog.rows["here", chickadee.engine.state.path].title.text() == title
-    dialog.line.setText("qwen2.5-0.5b-instruct")
+    dialog.line.setText("qwen2.5-coder-0.5b-instruct")
     assert len(keys(dialog, "here")) == 1
 
 

@@ -138,8 +138,8 @@ def test_a_model_of_the_catalogue_that_is_too_large():
     assert (small.verdict, small.exact) == ("no", False)
     assert "does not fit: needs about" in small.line
     fitting = {entry.id: ask(estimate=entry.estimate, memory_bytes=3 * GIB).verdict for entry in catalogue()}
-    assert fitting["smollm2-360m"] == "fits"
-    assert fitting["qwen3-8b"] == "no"
+    assert fitting["lfm2.5-350m"] == "fits"
+    assert fitting["qwen3.5-9b"] == "no"
 
 
 def test_what_only_the_hub_knows_is_guessed():
