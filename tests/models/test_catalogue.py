@@ -34,6 +34,7 @@ from models.catalogue_update import REPO, update_catalogue
 from models.download_queue import DownloadQueue, plan_download
 from models.hub import Hub
 from models.network import Network
+from models.recommend import entry_of_file
 from models.titles import title_of
 from tests.models.hub_server import Handler, HubServer
 from tests.models.make_gguf import make_gguf
@@ -88,6 +89,7 @@ def test_the_shipped_catalogue_keeps_its_own_rules(own_data: Path) -> None:
         assert entry.tier_source[-4:].isdigit() or "20" in entry.tier_source, entry.id
         assert 4 <= entry.size * 8 / entry.parameters < 9, entry.id  # bits for each weight
         assert entry.file.count("/") == 0, entry.id
+        assert entry_of_file(Path(entry.file)) == entry, entry.id
 
 
 @pytest.mark.parametrize(
@@ -126,13 +128,16 @@ def test_the_catalogue_as_a_list(own_data: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_newer_catalogue_adds_and_replaces(server: HubServer, hub: Hub, own_data: Path) -> None:
     before = {entry.id: entry for entry in catalogue()}
-    changed = msgspec.to_builtins(before["olmo2-1b"]) | {"title": "OLMo 2 1B, renamed"}
+    changed = msgspec.to_builtins(before["olmo-2-0425-1b"]) | {"title": "OLMo 2 1B, renamed"}
     publish(server, written(fields(), changed))
     update = update_catalogue(hub)
-    assert ([entry.id for entry in update.added], [entry.id for entry in update.changed]) == (["bird-1b"], ["olmo2-1b"])
+    assert ([entry.id for entry in update.added], [entry.id for entry in update.changed]) == (
+        ["bird-1b"],
+        ["olmo-2-0425-1b"],
+    )
     after = {entry.id: entry for entry in catalogue()}
     assert after.keys() == before.keys() | {"bird-1b"}
-    assert after["olmo2-1b"].title == "OLMo 2 1B, renamed"
+    assert after["olmo-2-0425-1b"].title == "OLMo 2 1B, renamed"
     assert title_of(Path("x/bird-Q4_K_M.gguf")) == "Bird 1B"
     assert current_catalogue().date == update.date == "2099-01-01"
     if sys.platform != "win32":
