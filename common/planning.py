@@ -40,26 +40,29 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     guessed: bool = False
 
 
-class MachineSpeeds(msgspec.Struct, frozen=True):
-    """Speeds of a computer that decide how fast a model runs there; 0 where a speed is unknown.
+class Computer(msgspec.Struct, frozen=True):
+    """Properties of a computer that decide whether a model fits and how fast it runs; 0 where one is unknown.
 
     Attributes:
         kinds: kinds of processors whose kernels it runs, best first (`engine.machine.KINDS`).
         bandwidth: bytes per second that all cores together read from memory.
         threads: threads with which it computes; they stand for the speed of its arithmetic.
+        memory, available: bytes of RAM, and those that are free beside the user's other programs.
     """
 
     kinds: tuple[str, ...]
     bandwidth: float = 0.0
     threads: int = 0
+    memory: int = 0
+    available: int = 0
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Question to the planner about the file at `path` or about `estimate`, with wishes for the plan.
 
     The planner decides every wish that is None or 'auto'. `backend` is one of the engine's names for its libraries,
-    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free. `machine`: speeds
-    of another computer to predict for; None for this one.
+    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free. `computer`:
+    another computer to plan an estimate for; None for this one.
     """
 
     id: int = 0
@@ -75,7 +78,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     flash_attention: Literal["auto", "on", "off"] = "auto"
     kv_mode: str | None = None
     kv_share: float | None = None
-    machine: MachineSpeeds | None = None
+    computer: Computer | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

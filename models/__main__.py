@@ -6,10 +6,10 @@ import argparse
 import sys
 
 from common.failures import Failure
-from models.commands import add, catalogue, info, list_, pull, remove, search
+from models.commands import add, catalogue, info, list_, pull, recommend, remove, search
 from models.terminal import run_command
 
-COMMANDS = (list_, info, search, pull, add, remove, catalogue)
+COMMANDS = (list_, recommend, info, search, pull, add, remove, catalogue)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -26,7 +26,7 @@ from common.planning import Ask, Estimate, Verdict
 from common.sentences import Sentence
 from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
-from engine.costs.cost_prior import ModelTraits, machine_speeds
+from engine.costs.cost_prior import ModelTraits, this_computer
 from engine.costs.measurements import timings_of_package
 from engine.costs.prediction import predict_speed, traits_of_estimate
 from engine.loading.first_look import TO_LIST
@@ -217,7 +217,9 @@ def _estimated(ask: Ask, model: Estimate) -> Verdict:
         threads=ask.threads or None,
         memory_bytes=ask.memory_bytes,
     )
-    return _verdict(ask, planned_estimate(model, options, ask.freed_bytes), "llama", traits_of_estimate(model))
+    return _verdict(
+        ask, planned_estimate(model, options, ask.freed_bytes, ask.computer), "llama", traits_of_estimate(model)
+    )
 
 
 def _options(ask: Ask, path: Path) -> LoadOptions:
@@ -262,7 +264,7 @@ def _speed(plan: LoadPlan) -> float:
 
 def _verdict(ask: Ask, plan: MemoryPlan, library: str, model: ModelTraits | None) -> Verdict:
     shared = {field.name for field in fields(MemoryPlan)} & set(Verdict.__struct_fields__)
-    speed = predict_speed(model, plan.kv_type, ask.machine or machine_speeds()) if model else None
+    speed = predict_speed(model, plan.kv_type, ask.computer or this_computer()) if model else None
     return Verdict(
         id=ask.id,
         backend=library,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from common.failures import Failure
-from common.planning import MachineSpeeds
+from common.planning import Computer
 from engine.costs.cost_model import Timings
 from engine.costs.profile import stored_profile
 from engine.machine import default_threads, processor_kinds
@@ -59,12 +59,14 @@ class ModelTraits:
     `weights`: number of the ggml type of most weights. `pass_bytes`: bytes of weights that a token reads.
     `kv_elements`: numbers in one token's keys and values of all layers. `is_dense`: attention in every layer and no
     experts, as in the models of the table; then passes of several tokens compare as in the table, too.
+    `expert_bytes`: weights that one token leaves unread, but a prefill batch reads.
     """
 
     weights: int
     pass_bytes: int
     kv_elements: int
     is_dense: bool = True
+    expert_bytes: int = 0
 
     @classmethod
     def of(cls, header: Header) -> ModelTraits | None:
@@ -78,7 +80,8 @@ class ModelTraits:
             return None
         is_dense = shapes.experts == 1 and shapes.kv_layers == len(shapes.layers)
         kv_elements = sum(layer.kv_elements for layer in shapes.layers)
-        return cls(main_weight_type(header), shapes.pass_bytes, kv_elements, is_dense)
+        unread = shapes.weight_bytes - shapes.pass_bytes if shapes.experts > 1 else 0
+        return cls(main_weight_type(header), shapes.pass_bytes, kv_elements, is_dense, unread)
 
 
 def main_weight_type(header: Header) -> int:
@@ -97,23 +100,21 @@ def prior_timings(header: Header, library: BackendName, kv_type: KVType = "f16")
     keys and values: nothing in the table is similar to them.
     """
     model = ModelTraits.of(header)
-    return scaled_timings(model, library, kv_type, machine_speeds()) if model and model.is_dense else None
+    return scaled_timings(model, library, kv_type, this_computer()) if model and model.is_dense else None
 
 
-def scaled_timings(
-    model: ModelTraits, library: BackendName, kv_type: KVType, computer: MachineSpeeds
-) -> Timings | None:
+def scaled_timings(model: ModelTraits, library: BackendName, kv_type: KVType, computer: Computer) -> Timings | None:
     """Return the most similar row's timings scaled to the model and the computer, or None if no row is for them."""
     known = ([row for row in prior_table() if (row.kind, row.library) == (kind, library)] for kind in computer.kinds)
     rows = next(filter(None, known), None)
     return scale_row(min(rows, key=lambda row: dissimilarity(row, model)), model, kv_type, computer) if rows else None
 
 
-def machine_speeds() -> MachineSpeeds:
+def this_computer() -> Computer:
     """Return this computer's speeds; the bandwidth is 0 if it was never measured without disturbance."""
     kinds, threads, profile = tuple(processor_kinds()), default_threads(), stored_profile()
     bandwidth = profile.read_bandwidth_bytes_per_s if profile and not profile.provisional else 0.0
-    return MachineSpeeds(kinds, bandwidth, threads)
+    return Computer(kinds, bandwidth, threads)
 
 
 def dissimilarity(row: PriorRow, model: ModelTraits) -> tuple[float, float]:
@@ -128,7 +129,7 @@ def bits_per_weight(weights: int) -> float:
     return 8 * size / block
 
 
-def scale_row(row: PriorRow, model: ModelTraits, kv_type: KVType, computer: MachineSpeeds) -> Timings:
+def scale_row(row: PriorRow, model: ModelTraits, kv_type: KVType, computer: Computer) -> Timings:
     """Return the row's timings scaled to a model and to a computer.
 
     The time that a pass takes to read the weights scales with the memory's bandwidth; the rest of its time scales with

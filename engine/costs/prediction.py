@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.planning import Estimate, MachineSpeeds
+from common.planning import Computer, Estimate
 from engine.costs.cost_model import CostModel
 from engine.costs.cost_prior import ModelTraits, scaled_timings
 from engine.protocol import BackendName
@@ -33,11 +33,12 @@ class Speed:
     prompt: float
 
 
-def predict_speed(model: ModelTraits, kv_type: KVType, computer: MachineSpeeds) -> Speed | None:
+def predict_speed(model: ModelTraits, kv_type: KVType, computer: Computer) -> Speed | None:
     """Return the model's speed with the faster library, or None if the table has no row for the computer."""
     found = [scaled_timings(model, library, kv_type, computer) for library in LIBRARIES]
+    experts = model.expert_bytes / computer.bandwidth if computer.bandwidth else 0.0
     speeds = [
-        Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / timings.large_seconds)
+        Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / (timings.large_seconds + experts))
         for timings in found
         if timings
     ]
@@ -51,7 +52,8 @@ def traits_of_estimate(model: Estimate) -> ModelTraits:
     """
     dense = model.active_share >= 1 and model.kv_layers in (0, model.layers)
     kv_elements = (model.kv_layers or model.layers) * model.kv_width
-    return ModelTraits(weight_type(model.quantisation), int(model.size * model.active_share), kv_elements, dense)
+    read = int(model.size * model.active_share)
+    return ModelTraits(weight_type(model.quantisation), read, kv_elements, dense, model.size - read)
 
 
 def weight_type(quantisation: str) -> int:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from common.failures import Failure
 from common.paths import display_name
-from common.planning import Estimate
+from common.planning import Computer, Estimate
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.first_look import Headers, run_beside_first_looks
+from engine.loading.first_look import TO_LOAD, Headers, LibraryCrashed, Patience, take_first_looks
 from engine.loading.libraries import Backend, OtherLibrary, backend, needs_new_process
-from engine.loading.library_choice import NOT_READY, LibraryChoice, choose
+from engine.loading.library_choice import NOT_READY, LibraryChoice, choose, choose_after_crash
 from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
@@ -22,6 +23,8 @@ from models.header import Header
 from models.split import model_headers
 from models.validation import checked_headers
 from models.vocabulary_match import check_same_vocabulary
+
+log = logging.getLogger("engine.resolve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,13 @@ class LoadEnvironment:
     """The state of the engine that a plan depends on.
 
     `freed_bytes`: memory that is freed before the model is loaded; `stopped` is called now and then, and True ends the
-    work; `crashes` watches the mark of the chosen library from then on.
+    work; `crashes` watches the mark of the chosen library from then on; `patience`: how long a first look may take.
     """
 
     freed_bytes: int = 0
     stopped: Callable[[], bool] = lambda: False
     crashes: CrashWatch | None = None
+    patience: Patience = TO_LOAD
 
 
 DEFAULT_ENVIRONMENT = LoadEnvironment()
@@ -80,21 +84,51 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     """
     headers = checked_headers(options.path)
     draft = model_headers(options.draft) if options.draft else None
-    choice = choose(options.requested_backend, headers[0], options.plan_options.threads, options.kv_type or "f16")
-    if choice.name != options.requested_backend and (options.no_other or options.kv_mode != EXACT):
-        if choice.note == NOT_READY:
-            raise Failure("no_backend.llama")
-        raise Failure("not_supported.model", reason=choice.note)
-    library = run_beside_first_looks(
-        lambda: _import_library(choice, environment.crashes), (headers, draft), choice.name, environment.stopped
-    )
+    choice = _choose_library(options, headers, draft, environment)
+    library = _import_library(choice, environment.crashes)
     memory = _memory_plan(options, headers, draft, library, environment.freed_bytes)
     return LoadPlan(options, headers, draft, choice, library, memory)
 
 
-def planned_estimate(model: Estimate, options: LoadOptions, freed_bytes: int) -> MemoryPlan:
-    """Estimate the plan of a model that is not downloaded yet. The path in `options` is not read."""
-    return make_plan(model.name, EstimatedSizes(model), _budget_for(options, freed_bytes), options.plan_options)
+def _choose_library(
+    options: LoadOptions, headers: Headers, draft: Headers | None, environment: LoadEnvironment
+) -> LibraryChoice:
+    """Choose the library and take the first looks with it; continue with the other one if it crashes.
+
+    A library that the user requested by name has no other one. Nothing is imported: after a crash this process must
+    still be able to import the other library.
+    """
+    requested, kv_type = options.requested_backend, options.kv_type or "f16"
+    choice = choose(requested, headers[0], options.plan_options.threads, kv_type)
+    if choice.name != requested and (options.no_other or options.kv_mode != EXACT):
+        if choice.note == NOT_READY:
+            raise Failure("no_backend.llama")
+        raise Failure("not_supported.model", reason=choice.note)
+    if environment.crashes and choice.mark:
+        choice.mark.clear()
+    try:
+        take_first_looks((headers, draft), choice.name, environment.stopped, environment.patience)
+    except LibraryCrashed as crash:
+        other = choose_after_crash(choice, requested, headers[0], kv_type)
+        if other is None:
+            raise
+        log.warning("%s %s", crash, other.note)
+        take_first_looks((headers, draft), other.name, environment.stopped, environment.patience)
+        return other
+    return choice
+
+
+def planned_estimate(
+    model: Estimate, options: LoadOptions, freed_bytes: int, computer: Computer | None = None
+) -> MemoryPlan:
+    """Estimate the plan of a model that is not downloaded yet, on another computer if one is given.
+
+    The path in `options` is not read.
+    """
+    budget = _budget_for(options, freed_bytes)
+    if computer and computer.memory:
+        budget = memory_budget(computer.memory, computer.available, options.memory_bytes)
+    return make_plan(model.name, EstimatedSizes(model), budget, options.plan_options)
 
 
 def _import_library(choice: LibraryChoice, crashes: CrashWatch | None) -> Backend:
@@ -102,8 +136,6 @@ def _import_library(choice: LibraryChoice, crashes: CrashWatch | None) -> Backen
     if needs_new_process(choice.name):
         raise OtherLibrary(choice.name)
     if crashes:
-        if choice.mark:
-            choice.mark.clear()
         crashes.watch(choice.mark)
     return backend(choice.name)
 

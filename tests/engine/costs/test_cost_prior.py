@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from common.planning import MachineSpeeds
+from common.planning import Computer
 from engine.costs import cost_prior as module
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.cost_prior import (
@@ -54,7 +54,7 @@ def header(monkeypatch, tmp_path):
 
 def test_seconds_grow_with_the_weights_and_ratios_stay(header):
     model = traits(header)
-    found = scale_row(row(), model, "f16", MachineSpeeds((), bandwidth=1e10, threads=1))
+    found = scale_row(row(), model, "f16", Computer((), bandwidth=1e10, threads=1))
     by = 2 * model.pass_bytes / 100_000_000
     assert found.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()})
     assert found.large_seconds == pytest.approx(by * 2.0)
@@ -63,9 +63,9 @@ def test_seconds_grow_with_the_weights_and_ratios_stay(header):
 
 def test_reading_scales_with_the_memory_and_the_rest_with_the_threads():
     model = ModelTraits(Q4_1, row().pass_bytes, 0)  # the row's computer reads its weights in 5 of 20 ms
-    slow_memory = scale_row(row(), model, "f16", MachineSpeeds((), 1e10, 2)).pass_seconds[16]
+    slow_memory = scale_row(row(), model, "f16", Computer((), 1e10, 2)).pass_seconds[16]
     assert slow_memory == pytest.approx({k: seconds + 0.005 for k, seconds in SECONDS.items()})
-    more_cores = scale_row(row(), model, "f16", MachineSpeeds((), 2e10, 4)).pass_seconds[16]
+    more_cores = scale_row(row(), model, "f16", Computer((), 2e10, 4)).pass_seconds[16]
     assert more_cores == pytest.approx({k: 0.005 + (seconds - 0.005) / 2 for k, seconds in SECONDS.items()})
 
 
@@ -83,7 +83,7 @@ def test_some_layers_tell_of_all(header):
 
 def test_what_depth_adds_grows_with_keys_and_values(header):
     shapes = shapes_of(header)
-    f16, q8 = (scale_row(row(), traits(header), kv_type, MachineSpeeds(())).pass_seconds for kv_type in ("f16", "q8_0"))
+    f16, q8 = (scale_row(row(), traits(header), kv_type, Computer(())).pass_seconds for kv_type in ("f16", "q8_0"))
     assert f16[16] == q8[16]
     rise = [found[512][1] - found[16][1] for found in (f16, q8)]
     assert rise[0] == pytest.approx(shapes.kv_bytes_per_token() / 20_000 * 0.01)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from common.planning import Ask, Estimate, MachineSpeeds, Verdict
+from common.planning import Ask, Computer, Estimate, Verdict
 from engine.commands.plan import OtherPlanner, answer
-from engine.costs.cost_prior import ModelTraits, machine_speeds
+from engine.costs.cost_prior import ModelTraits, this_computer
 from engine.costs.prediction import predict_speed, traits_of_estimate, weight_type
 from models.default import default_model
 from models.header import read_header
 
-LAPTOP = MachineSpeeds(("avx2",), 40e9, 4)
+LAPTOP = Computer(("avx2",), 40e9, 4)
 DENSE = Estimate(
     name="4B", size=2_500_000_000, layers=36, kv_width=2048, embedding=2560, feed_forward=9728, vocabulary=151936,
     quantisation="Q4_K_M",
 )  # fmt: skip
 
 
-def decode(model: Estimate, computer: MachineSpeeds = LAPTOP) -> float:
+def decode(model: Estimate, computer: Computer = LAPTOP) -> float:
     """Return the predicted tokens/s of decoding."""
     found = predict_speed(traits_of_estimate(model), "f16", computer)
     assert found
@@ -31,8 +31,8 @@ def test_a_4b_on_a_laptop_reads_its_weights_for_every_token():
 
 
 def test_slower_memory_and_fewer_threads_are_slower():
-    assert decode(DENSE, MachineSpeeds(("avx2",), 15e9, 4)) < 0.6 * decode(DENSE)
-    assert decode(DENSE, MachineSpeeds(("avx2",), 40e9, 1)) < decode(DENSE)
+    assert decode(DENSE, Computer(("avx2",), 15e9, 4)) < 0.6 * decode(DENSE)
+    assert decode(DENSE, Computer(("avx2",), 40e9, 1)) < decode(DENSE)
 
 
 def test_of_experts_only_the_active_ones_are_read():
@@ -46,7 +46,7 @@ def test_layers_without_keys_and_values_make_long_chats_cheaper():
 
 
 def test_a_processor_that_the_table_does_not_know_has_no_prediction():
-    assert predict_speed(traits_of_estimate(DENSE), "f16", MachineSpeeds(("of the future",))) is None
+    assert predict_speed(traits_of_estimate(DENSE), "f16", Computer(("of the future",))) is None
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_quantisations_by_name(name, type):
 def test_the_planner_predicts_files_and_estimates(monkeypatch, tmp_path):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     other = OtherPlanner()
-    for ask in (Ask(path=str(default_model())), Ask(estimate=DENSE), Ask(estimate=DENSE, machine=LAPTOP)):
+    for ask in (Ask(path=str(default_model())), Ask(estimate=DENSE), Ask(estimate=DENSE, computer=LAPTOP)):
         verdict = answer(msgspec.json.encode(ask), other)
         assert isinstance(verdict, Verdict)
         assert verdict.predicted_speed > 0
         assert verdict.predicted_prompt_speed > 0
     model = ModelTraits.of(read_header(default_model()))
     assert model
-    assert predict_speed(model, "f16", machine_speeds()) is not None
+    assert predict_speed(model, "f16", this_computer()) is not None
     other.close()

@@ -1,0 +1,145 @@
+"""`python -m models recommend`: names the models that suit this computer, or prints a table for others."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping
+
+from common.byte_sizes import show_bytes
+from common.paths import path_text
+from common.planning import Ask, Computer, Verdict
+from models.added_paths import AddedPaths
+from models.catalogue import CatalogueEntry, catalogue
+from models.collection import LocalModel, scan_models
+from models.commands.output import print_json, table
+from models.recommend import Candidate, Recommendation, entry_of_file, recommend
+from models.verdict import verdicts
+
+GB = 10**9
+# RAM that is free beside the system, a browser and an editor.
+MEMORY = {4 * GB: 2.2 * GB, 8 * GB: 5.5 * GB, 16 * GB: 12.5 * GB, 32 * GB: 27 * GB}
+BANDWIDTH = {"slow": 15e9, "fast": 60e9}  # one channel of DDR4-2666 in practice; two of LPDDR5
+PROCESSORS = {"AVX2": ("avx2",), "AVX-512": ("avx512_vnni", "avx2")}
+THREADS = 4
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("recommend", help="say which model suits this computer best, and how fast it would be")
+    parser.add_argument("--table", action="store_true", help="for computers with 4 to 32 GB, instead of this one")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.table:
+        return _print_table(options.json)
+    found = recommend(candidates_here())
+    if options.json:
+        return print_json({"best": _json(found.best), "faster": _json(found.faster)})
+    if found.best is None:
+        print("No model of the catalogue fits into the free memory. Close other programs and try again.")
+        return 1
+    for words, candidate in (("Best answers here", found.best), ("Faster", found.faster)):
+        if candidate:
+            print(f"{words}: {_line(candidate)}")
+    return 0
+
+
+def candidates_here() -> list[Candidate]:
+    """Return the catalogue's models as candidates on this computer; files on disk need no download."""
+    here = {entry.id: model for entry, model in known_local_models(scan_models(AddedPaths().read()))}
+    entries = catalogue()
+    asks = {
+        entry.id: Ask(path=path_text(here[entry.id].path)) if entry.id in here else Ask(estimate=entry.estimate)
+        for entry in entries
+    }
+    found = dict(verdicts(asks))
+    return [
+        Candidate(entry, entry.tier, 0 if entry.id in here else entry.size, found[entry.id])
+        for entry in entries
+        if entry.id in found
+    ]
+
+
+def known_local_models(models: Iterable[LocalModel]) -> Iterator[tuple[CatalogueEntry, LocalModel]]:
+    """Yield the local models that are some file of a catalogue's entry, with the entry."""
+    for model in models:
+        entry = entry_of_file(model.path) if model.usable else None
+        if entry and model.facts and model.facts.architecture == entry.architecture:
+            yield entry, model
+
+
+def _line(candidate: Candidate) -> str:
+    entry: CatalogueEntry = candidate.key  # type: ignore[assignment]
+    download = f"{show_bytes(candidate.download)} to download" if candidate.download else "on this computer"
+    verdict = candidate.verdict
+    memory = f"{show_bytes(verdict.total_bytes)} of {show_bytes(verdict.available_bytes)} free memory"
+    words = f"about {candidate.words_per_second:.0f} words a second"
+    paste = f"first word after {candidate.seconds_for_paste:.0f} s for a pasted text of 1,000 words"
+    return f"{entry.title} ({download}; {memory}; {words}; {paste}; {entry.licence})"
+
+
+def _json(candidate: Candidate | None) -> dict[str, object] | None:
+    if candidate is None:
+        return None
+    entry: CatalogueEntry = candidate.key  # type: ignore[assignment]
+    return {
+        "id": entry.id,
+        "title": entry.title,
+        "tier": entry.tier,
+        "download_bytes": candidate.download,
+        "memory_bytes": candidate.verdict.total_bytes,
+        "tokens_per_second": round(candidate.speed, 1),
+        "seconds_for_1000_words": round(candidate.seconds_for_paste, 1),
+    }
+
+
+def computers() -> dict[tuple[str, str, str], Computer]:
+    """Return computers by memory, speed of memory, and instruction set."""
+    return {
+        (f"{memory // GB} GB", speed, name): Computer(kinds, bandwidth, THREADS, memory, int(available))
+        for memory, available in MEMORY.items()
+        for speed, bandwidth in BANDWIDTH.items()
+        for name, kinds in PROCESSORS.items()
+    }
+
+
+def recommendations() -> dict[tuple[str, str, str], Recommendation]:
+    """Return what is recommended for each of the computers, all models counting as downloads."""
+    found: Mapping[tuple[tuple[str, str, str], str], Verdict] = dict(
+        verdicts(
+            {
+                (key, entry.id): Ask(estimate=entry.estimate, computer=computer)
+                for key, computer in computers().items()
+                for entry in catalogue()
+            }
+        )
+    )
+    return {
+        key: recommend(
+            Candidate(entry, entry.tier, entry.size, found[key, entry.id])
+            for entry in catalogue()
+            if (key, entry.id) in found
+        )
+        for key in computers()
+    }
+
+
+def _print_table(json: bool) -> int:
+    found = recommendations()
+    if json:
+        rows = [
+            {"computer": list(key), "best": _json(each.best), "faster": _json(each.faster)}
+            for key, each in found.items()
+        ]
+        return print_json(rows)
+    heads = ("memory", "its speed", "processor", "best answers", "words/s", "faster", "words/s")
+    print(table([(*key, *_cells(each.best), *_cells(each.faster)) for key, each in found.items()], heads))
+    return 0
+
+
+def _cells(candidate: Candidate | None) -> tuple[str, str]:
+    if candidate is None:
+        return "–", ""
+    entry: CatalogueEntry = candidate.key  # type: ignore[assignment]
+    return entry.title, f"{candidate.words_per_second:.0f}"
