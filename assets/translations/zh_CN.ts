@@ -1615,7 +1615,7 @@
     <location filename="../../common/messages.py"/>
     <source>Checking {name} takes long: the file may be damaged. Loading it checks it to the end.</source>
     <extracomment>slow_check.of_model</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>检查 {name} 耗时过长：文件可能已损坏。加载时会完整检查。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2113,7 +2113,7 @@
     <location filename="../../common/messages.py"/>
     <source>The model computes no numbers: its file is damaged. Download the model again.</source>
     <extracomment>bad_model.no_numbers</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>模型算不出有效数值：文件已损坏。请重新下载该模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2413,7 +2413,7 @@
     <location filename="../../common/messages.py"/>
     <source>ik_llama.cpp cannot store this model's KV cache as {kv_type}.</source>
     <extracomment>ik.kv_type</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>ik_llama.cpp 不能以 {kv_type} 存储此模型的 KV 缓存。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2515,7 +2515,7 @@
     <location filename="../../common/messages.py"/>
     <source>llama.cpp crashed with this model, so ik_llama.cpp is used.</source>
     <extracomment>choice.llama_crashed</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>llama.cpp 运行此模型时崩溃，因此改用 ik_llama.cpp。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

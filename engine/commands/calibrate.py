@@ -27,8 +27,7 @@ from engine.costs.measurements import CalibrationKey, store_calibration, stored_
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.libraries import BACKENDS, default_library
-from engine.loading.library_choice import trial_folder
-from engine.loading.load import identity_of
+from engine.loading.library_choice import identity_of, trial_folder
 from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve

@@ -18,7 +18,7 @@ from common.failures import CommandFailure
 from common.paths import display_name
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.measurements import CalibrationKey, stored_calibration
-from engine.loading.load import identity_of
+from engine.loading.library_choice import identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.machine import fingerprint

@@ -12,7 +12,7 @@ import msgspec
 
 from common.failures import Failure
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.first_look import EXIT_REFUSED, LAST_OUTPUT_BYTES, Refusal
+from engine.loading.first_look import EXIT_REFUSED, Refusal
 from engine.loading.libraries import backend
 from engine.loading.library_choice import crash_mark
 from engine.protocol import BackendName, KVType, claim_stdout
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         look(options.model, options.backend)
     except Failure as failure:
-        output.write(msgspec.json.encode(Refusal(failure.sentence, failure.detail[-LAST_OUTPUT_BYTES:])))
+        output.write(msgspec.json.encode(Refusal(failure.sentence, failure.detail)))
         output.flush()
         return EXIT_REFUSED
     return 0
@@ -66,8 +66,7 @@ def look(path: Path, name: BackendName) -> None:
     """
     headers = checked_headers(path)
     watch = CrashWatch()
-    mark = crash_mark(headers[0]) if name == "ik" else None
-    watch.watch(mark)  # after a crash llama.cpp computes the model, unless the user requests ik_llama.cpp
+    watch.watch(crash_mark(headers[0], name))  # after a crash the other library computes the model
     try:
         with backend(name).dry(headers) as sizes:
             assert isinstance(sizes, CDryModel)
@@ -79,6 +78,7 @@ def look(path: Path, name: BackendName) -> None:
 
 
 def try_contexts(sizes: DrySizes) -> None:
+    """Make contexts with every type of KV cache that this library can have for this model; `sizes` makes no others."""
     for n_ctx in (SMALL_CTX, min(MOST_CTX, sizes.n_ctx_train or MOST_CTX)):
         for kv_type in get_args(KVType):
             sizes.context(n_ctx, kv_type, N_BATCH)

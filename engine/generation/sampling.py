@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from common.failures import Failure
 from engine.protocol import Sampling
 from engine.runtime.interface import Logits, Row, Tokens, top_logits, top_tokens
 
@@ -43,11 +44,19 @@ class Sampler:
         return not self._count
 
     def sample(self, logits: Logits, row: int = -1) -> int:
-        """Choose the next token from a row of the pass's logits, and remember it for the repeat penalty."""
+        """Choose the next token from a row of the pass's logits, and remember it for the repeat penalty.
+
+        Raises Failure if the row holds no numbers to choose by.
+        """
         token = self._sample(logits, row)
         if self._last is not None:
             self._last.append(token)
         return token
+
+    def remember(self, tokens: Sequence[int]) -> None:
+        """Remember tokens of the answer that were not sampled, for the repeat penalty."""
+        if self._last is not None:
+            self._last.extend(tokens)
 
     def _sample(self, logits: Logits, row: int) -> int:
         if not self.sampling.temperature:
@@ -73,11 +82,14 @@ class Sampler:
     def _likeliest(self, logits: Logits, row: int) -> tuple[Tokens, Row]:
         """Return tokens and logits after penalties: the top-k tokens, or without top-k those that top-p leaves.
 
-        For greedy sampling (temperature 0) only the likeliest token is returned.
+        For greedy sampling (temperature 0) only the likeliest token is returned. Raises Failure if there is none.
         """
         if self._count:
-            return self._likeliest_of_largest(logits, row)
+            tokens, values = self._likeliest_of_largest(logits, row)
+            check_numbers(values)
+            return tokens, values
         penalised_row = self._penalised_row(logits.row(row))
+        check_numbers(penalised_row)
         if not self.sampling.temperature:
             return top_logits(penalised_row, 1)
         if self.sampling.top_k:
@@ -119,6 +131,12 @@ class Sampler:
         """
         result: Row = np.where(values <= 0, values * self._penalty, values / self._penalty)
         return result
+
+
+def check_numbers(logits: Row) -> None:
+    """Raise Failure if the largest of these logits is no number: the model's weights or its header must be damaged."""
+    if not np.isfinite(logits.max()):
+        raise Failure("bad_model.no_numbers", f"the largest logit is {logits.max()}")
 
 
 class RandomNumbers:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -76,8 +77,8 @@ class CrashWatch:
             faulthandler.enable(self._file, all_threads=False)
         elif before:
             faulthandler.disable()
-            if self._enabled_before:
-                faulthandler.enable()
+            if self._enabled_before and sys.__stderr__:  # what replaced stderr may be no file
+                faulthandler.enable(sys.__stderr__)
         if before:
             before.close()
             if not self._file or self._file.name != before.name:

@@ -15,14 +15,16 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO
 
 import msgspec
 import psutil
 
 from common.failures import Failure
+from common.paths import display_name
 from common.sentences import Sentence
 from common.store import Store
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, SHARED_LIBRARY
@@ -36,18 +38,37 @@ from models.identity import file_identity
 
 log = logging.getLogger("engine.first_look")
 
-T = TypeVar("T")
 Headers = tuple[Header, ...]  # of all files of a model, the first one first
 
-MOST_SECONDS = 30.0  # processor time; a usual file takes one second
-MOST_CLOCK_SECONDS = 300.0  # wall-clock time; a busy computer needs long for one second of processor time
 MOST_BYTES = 1 << 30  # resident memory beyond the file's size; a usual file takes 0.2 GB
 LAST_OUTPUT_BYTES = 4000  # how much of the end of the process's stderr is read
+MOST_PRINTED_BYTES = 1 << 20  # of a Refusal, whose texts are cut to some thousand characters each
 SIGKILL = int(getattr(signal, "SIGKILL", 9))
 EXIT_REFUSED = 2  # exit code: a Refusal was printed
 
 LookKey = tuple[str, ...]  # what a look depends on: the library, its version, the identities of the file and its parts
 PASSED = Store("looked-at", 2, bool, most_entries=2000)  # raise the version when a look checks more
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The longest time that a look may take.
+
+    `processor_seconds`: a usual file takes one. `clock_seconds`: a busy computer needs long for one second of processor
+    time. `is_final`: whether a file that takes longer is refused; otherwise the next look may have more patience.
+    """
+
+    processor_seconds: float = 30.0
+    clock_seconds: float = 300.0
+    is_final: bool = True
+
+
+TO_LOAD = Patience()
+TO_LIST = Patience(5.0, 10.0, is_final=False)  # of a file among many, which all wait for it
+
+
+class LibraryCrashed(Failure):
+    """Failure of a first look in which the library crashed; another library may be able to compute the model."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -57,73 +78,63 @@ class Refusal(msgspec.Struct, frozen=True):
     detail: str
 
 
-def first_look(headers: Headers, backend: BackendName) -> Iterator[None]:
+def first_look(headers: Headers, backend: BackendName, patience: Patience = TO_LOAD) -> Generator[None, None, None]:
     """Look at the model with the library of `backend`, unless a look passed before; yield until the look ends.
 
-    The process has started at the first yield, and is killed when the iterator is closed. Raises Failure for a file
-    that is no model, or that crashes the library.
+    The process has started at the first yield, and is killed when the iterator is closed. It writes to files, because a
+    full pipe would stop it until somebody reads. Raises Failure for a file that is no model, and LibraryCrashed.
     """
     path, key = headers[0].path, look_key(headers, backend)
     if key is None or PASSED.get(*key):
         return
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as output:
         arguments = ("look", "--backend", SHARED_LIBRARY.get(backend, backend), "--", str(path.absolute()))
         try:
-            process = start_engine_command(*arguments, stdout=subprocess.PIPE, stderr=output, own_group=True)
+            process = start_engine_command(*arguments, stdout=printed, stderr=output, own_group=True)
         except OSError as error:
             raise Failure("out_of_memory.no_process", str(error), name=path.name) from error
         with process:
-            code = yield from _wait_within_limits(process, path, backend)
-            assert process.stdout
+            code = yield from _wait_within_limits(process, path, backend, patience)
             if code:
-                raise _failure(path, backend, code, process.stdout.read(), _last_output(output))
+                raise _failure(path, backend, code, _first_bytes(printed), _last_output(output))
     _remember(key)
 
 
-def run_beside_first_looks(
-    work: Callable[[], T],
+def take_first_looks(
     models: Iterable[Headers | None],
     backend: BackendName,
     stop: Callable[[], bool] = lambda: False,
-) -> T:
-    """Return the result of `work`, done while other processes take the first looks at the models.
+    patience: Patience = TO_LOAD,
+) -> None:
+    """Take the first looks at the models, one after the other.
 
-    Importing a library, for example, takes as long as a look. Raises what `work` raises, Failure as `first_look` does,
-    and Stopped once `stop` returns True.
+    Raises Failure and LibraryCrashed as `first_look` does, and Stopped once `stop` returns True.
     """
-    with contextlib.closing(_first_looks(models, backend)) as looks:
-        next(looks, None)
-        result = work()
-        for _ in looks:
-            if stop():
-                raise Stopped
-        return result
-
-
-def _first_looks(models: Iterable[Headers | None], backend: BackendName) -> Generator[None, None, None]:
     for headers in models:
-        if headers is not None:
-            yield from first_look(headers, backend)
+        if headers is None:
+            continue
+        with contextlib.closing(first_look(headers, backend, patience)) as look:
+            for _ in look:
+                if stop():
+                    raise Stopped
 
 
 def _wait_within_limits(
-    process: subprocess.Popen[bytes], path: Path, backend: BackendName
+    process: subprocess.Popen[bytes], path: Path, backend: BackendName, patience: Patience
 ) -> Generator[None, None, int]:
     """Yield until the process ends, and return its exit code. Raises Failure if it takes too much time or memory."""
-    until = time.monotonic() + MOST_CLOCK_SECONDS
+    until = time.monotonic() + patience.clock_seconds
     most = min(MOST_BYTES + path.stat().st_size, memory().total)
     with contextlib.closing(poll_exit_code(process)) as codes:
         for code in codes:
             if code is not None:
                 return code
             seconds, resident = _usage(process.pid)
-            if seconds > MOST_SECONDS or time.monotonic() > until:
-                raise Failure(
-                    "bad_model.unending_header",
-                    f"{seconds} s of a processor",
-                    name=path.name,
-                    library=_library(backend),
-                )
+            if seconds > patience.processor_seconds or time.monotonic() > until:
+                taken = f"{seconds} s of a processor with {_library(backend)}"
+                if not patience.is_final:
+                    raise Failure("slow_check.of_model", taken, name=display_name(path))
+                raise Failure("bad_model.unending_header", taken, name=path.name, library=_library(backend))
             if resident > most:
                 raise Failure(
                     "bad_model.filling_header", f"more than {most} bytes with {_library(backend)}", name=path.name
@@ -151,11 +162,16 @@ def _failure(path: Path, backend: BackendName, code: int, printed: bytes, output
     log.warning("the first look at %s ended with code %d: %s", path, code, output)
     if code == -SIGKILL:
         return Failure("out_of_memory.while_checking", output, name=path.name)
-    return Failure("bad_model.crashes", f"code {code}: {output}", name=path.name, library=_library(backend))
+    return LibraryCrashed("bad_model.crashes", f"code {code}: {output}", name=path.name, library=_library(backend))
 
 
 def _library(backend: BackendName) -> str:
     return BACKEND_TITLES[SHARED_LIBRARY.get(backend, backend)]
+
+
+def _first_bytes(printed: IO[bytes]) -> bytes:
+    printed.seek(0)
+    return printed.read(MOST_PRINTED_BYTES)
 
 
 def _last_output(output: IO[bytes]) -> str:

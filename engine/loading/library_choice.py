@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.failures import Failure
@@ -39,7 +39,7 @@ RETRY_AFTER = 60.0  # seconds
 MOST_ATTEMPTS = 3  # of a trial: the machine may always be busy, or have no memory for the model
 NO_SLOWER = 0.9  # lowest speed-up of each kind of pass: two calibrations differ by as much on a busy machine
 
-CRASHED = Sentence.of("choice.crashed")
+CRASHED, LLAMA_CRASHED = Sentence.of("choice.crashed"), Sentence.of("choice.llama_crashed")
 NOT_TIMED = Sentence.of("choice.not_timed")
 SLOWER = Sentence.of("choice.slower")
 NOT_READY = Sentence.of("choice.not_ready")
@@ -66,30 +66,57 @@ def choose(requested: BackendWish | None, header: Header, threads: int, kv_type:
     known. Our own graph: only if it is requested and can compute the model. Else llama.cpp; while llama.cpp is not
     installed, ik_llama.cpp takes the place of both.
 
-    A mark that ik_llama.cpp crashed with this model counts with "auto" and None only: a user who requests it by name
-    has it tried again. Raises Failure if the model needs a library that is not installed yet.
+    A mark that a library crashed with this model counts with "auto" and None only: a user who requests it by name has
+    it tried again. Raises Failure if the model needs a library that is not installed yet.
     """
     if not installed("llama") and needs.library_file():
-        return _without_llama(requested, header)
+        return _without_llama(requested, header, kv_type)
+    llama = LibraryChoice("llama", mark=crash_mark(header, "llama"))
     if requested == "llama":
-        return LibraryChoice("llama")
+        return llama
     if requested == "graph":
         refusal = graph_refusal(header)
-        return LibraryChoice("llama", refusal) if refusal else LibraryChoice("graph")
-    refusal = needs.refusal(header)
+        return replace(llama, note=refusal) if refusal else LibraryChoice("graph")
+    refusal = needs.refusal(header, kv_type)
     if refusal:
-        return LibraryChoice("llama", refusal)
-    mark = crash_mark(header)
+        return replace(llama, note=refusal)
+    ik = LibraryChoice("ik", mark=crash_mark(header, "ik"))
     if requested == "ik":
-        return LibraryChoice("ik", mark=mark)
-    if mark.is_set:
-        return LibraryChoice("llama", CRASHED)
-    known = faster_as_timed(mark.model, threads, kv_type)
+        return ik
+    if has_crashed(ik):
+        return replace(llama, note=CRASHED)
+    if has_crashed(llama):
+        return replace(ik, note=LLAMA_CRASHED)
+    known = faster_as_timed(identity_of(header), threads, kv_type)
     # A timing of this machine must not be compared with a prior: both come from timings, or both from priors.
     name = known or faster(*(prior_timings(header, name, kv_type) for name in ("llama", "ik")))
     if name == "ik":
-        return LibraryChoice("ik", trial="llama", mark=mark)
-    return LibraryChoice("llama", SLOWER if known else NOT_TIMED, trial="ik")
+        return replace(ik, trial="llama")
+    return replace(llama, note=SLOWER if known else NOT_TIMED, trial="ik")
+
+
+def choose_after_crash(
+    crashed: LibraryChoice, requested: BackendWish | None, header: Header, kv_type: KVType
+) -> LibraryChoice | None:
+    """Choose the other library after the chosen one has crashed with the model in this load.
+
+    Returns None if a library was requested by name, or the other one cannot compute the model or crashed too. Raises
+    Failure if the other one is not installed yet.
+    """
+    if requested not in (None, "auto"):
+        return None
+    if crashed.name == "ik":
+        if not installed("llama"):
+            raise Failure("no_backend.for_model", reason=Sentence.of("ik.crashed"))
+        llama = LibraryChoice("llama", CRASHED, mark=crash_mark(header, "llama"))
+        return None if has_crashed(llama) else llama
+    ik = LibraryChoice("ik", LLAMA_CRASHED, mark=crash_mark(header, "ik"))
+    return None if needs.refusal(header, kv_type) or has_crashed(ik) else ik
+
+
+def has_crashed(choice: LibraryChoice) -> bool:
+    """Return whether the library is known to have crashed with this model."""
+    return choice.mark is not None and choice.mark.is_set
 
 
 def faster_as_timed(model: str, threads: int, kv_type: KVType) -> BackendName | None:
@@ -104,8 +131,8 @@ def faster(llama: Timings | None, ik: Timings | None) -> BackendName | None:
     return "ik" if is_faster(ik, llama) else "llama"
 
 
-def _without_llama(requested: BackendWish | None, header: Header) -> LibraryChoice:
-    refusal, mark = needs.refusal(header), crash_mark(header)
+def _without_llama(requested: BackendWish | None, header: Header, kv_type: KVType) -> LibraryChoice:
+    refusal, mark = needs.refusal(header, kv_type), crash_mark(header, "ik")
     if refusal is None and mark.is_set and requested != "ik":
         refusal = Sentence.of("ik.crashed")
     if refusal:
@@ -138,10 +165,15 @@ def prompt_speed(timings: Timings) -> float:
     return timings.large_tokens / timings.large_seconds
 
 
-def crash_mark(header: Header) -> CrashMark:
-    """Return the crash mark of the installed version of ik_llama.cpp with a model."""
-    version = library_version(PACKAGES["ik"])
-    return CrashMark(f"{PACKAGES['ik']} {version}", file_identity(header.path, header.data_offset))
+def crash_mark(header: Header, library: BackendName) -> CrashMark:
+    """Return the crash mark of the installed version of a library with a model."""
+    package = PACKAGES[library]
+    return CrashMark(f"{package} {library_version(package)}", identity_of(header))
+
+
+def identity_of(header: Header) -> str:
+    """Return the identity of the file that the header was read from. Raises Failure if the file is gone."""
+    return file_identity(header.path, header.data_offset)
 
 
 @contextmanager

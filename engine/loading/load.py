@@ -17,7 +17,7 @@ from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import ChatCache, Session
 from engine.loading.first_look import Headers
 from engine.loading.libraries import SHARED_LIBRARY
-from engine.loading.library_choice import BackendTrial, faster_as_timed
+from engine.loading.library_choice import BackendTrial, faster_as_timed, identity_of
 from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT_LOGITS, DRAFT_PREFIX, freed_by_unloading
 from engine.machine import fingerprint, return_freed_memory
@@ -33,7 +33,6 @@ from engine.speculative.ngram_counting import NgramCounter
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.header import Header
-from models.identity import file_identity
 from models.shapes import Shapes, shapes_of
 from models.titles import title_of
 
@@ -239,11 +238,6 @@ class _Loader:
             backend=library.name,
             kernels=library.kernels,
         )
-
-
-def identity_of(header: Header) -> str:
-    """Return the identity of the file that the header was read from. Raises Failure if the file is gone."""
-    return file_identity(header.path, header.data_offset)
 
 
 def known_shapes(header: Header) -> Shapes | None:

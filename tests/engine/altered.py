@@ -15,6 +15,7 @@ Kind = gguf.GGUFValueType
 U8, I8, U32, I32, U64 = Kind.UINT8, Kind.INT8, Kind.UINT32, Kind.INT32, Kind.UINT64
 F32, BOOL, STRING = Kind.FLOAT32, Kind.BOOL, Kind.STRING
 CONTROL = ("<|im_start|>", "<|im_end|>")
+USUAL = Shape(type=gguf.GGMLQuantizationType.F32)
 
 
 class Value(NamedTuple):
@@ -47,9 +48,9 @@ def rwkv_values() -> dict[str, Value | None]:
     }
 
 
-def usual_values() -> dict[str, Value]:
+def usual_values(shape: Shape = USUAL) -> dict[str, Value]:
     """Return the values of a header that every library accepts."""
-    shape, tokens = Shape(), texts()
+    tokens = texts()
     kinds = [3 if token in CONTROL else 1 for token in tokens]
     merges = [f"{token[0]} {token[1]}" for token in tokens if len(token) == 2]
     return {
@@ -59,6 +60,8 @@ def usual_values() -> dict[str, Value]:
         "llama.feed_forward_length": Value(192, U32),
         "llama.attention.head_count": Value(shape.heads, U32),
         "llama.attention.head_count_kv": Value(shape.kv_heads, U32),
+        "llama.attention.key_length": Value(shape.head, U32),
+        "llama.attention.value_length": Value(shape.head, U32),
         "llama.attention.layer_norm_rms_epsilon": Value(1e-6, F32),
         "llama.rope.dimension_count": Value(shape.head, U32),
         "llama.rope.freq_base": Value(10_000.0, F32),
@@ -73,19 +76,24 @@ def usual_values() -> dict[str, Value]:
     }
 
 
-def write_altered(path: Path, changes: Mapping[str, Value | None] | None = None) -> Path:
-    """Write the model with the usual values and `changes`; None removes a value."""
-    writer = gguf.GGUFWriter(path, "llama")
-    for key, found in (usual_values() | dict(changes or {})).items():
+def write_altered(
+    path: Path, changes: Mapping[str, Value | None] | None = None, shape: Shape = USUAL, architecture: str = "llama"
+) -> Path:
+    """Write the model with the usual values and `changes`; None removes a value. All keys stay those of "llama"."""
+    writer = gguf.GGUFWriter(path, architecture)
+    for key, found in (usual_values(shape) | dict(changes or {})).items():
         if found is None:
             continue
         array = isinstance(found.value, list)
         kind = Kind.ARRAY if array else found.type
         writer.add_key_value(key, found.value, kind, sub_type=found.type if array else None)
     dice = np.random.default_rng(1)
-    for name, sizes in tensors_of(Shape()):
+    for name, sizes in tensors_of(shape):
         data = dice.normal(size=sizes, scale=sizes[-1] ** -0.5).astype(np.float32)
-        writer.add_tensor(name, data + (len(sizes) == 1))
+        if len(sizes) == 1:
+            writer.add_tensor(name, data + 1)
+        else:
+            writer.add_tensor(name, gguf.quants.quantize(data, shape.type), raw_dtype=shape.type)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

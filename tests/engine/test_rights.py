@@ -171,11 +171,11 @@ def save():
     assert list((cache_folder() / "chats").glob("*.kv"))
 
 def crash():
-    watch = CrashWatch()
-    watch.watch(CrashMark("library", "model"))
-    assert len(list(folder().glob("*-*"))) == 1
+    watch, mark = CrashWatch(), CrashMark("library", "model")
+    watch.watch(mark)
+    assert len(list(folder().glob(f"{mark.name}-*"))) == 1
     watch.watch(None)
-    assert not list(folder().glob("*-*"))
+    assert not list(folder().glob(f"{mark.name}-*"))
 
 engine = Engine()
 question = (Message("user", "Tell me of birds. " * 10),)

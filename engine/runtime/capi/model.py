@@ -123,7 +123,9 @@ def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
     detail = "\n".join(errors)
     if "unknown model architecture" in detail:
         arch = detail.split("unknown model architecture: '", 1)[-1].split("'", 1)[0]
-        return Failure("unknown_architecture.of_model", detail, name=path.name, architecture=arch, library=name)
+        return Failure(
+            "unknown_architecture.of_model", detail, name=path.name, architecture=display_name(arch), library=name
+        )
     if "not within the file bounds" in detail or "corrupted or incomplete" in detail:
         return Failure("bad_model.incomplete", detail, name=path.name)
     if "unable to allocate" in detail or "failed to allocate" in detail:

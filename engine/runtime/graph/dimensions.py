@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.failures import Failure
+from common.paths import display_name
 from common.sentences import Sentence
 from models.header import Header, Scalar
 
@@ -38,7 +39,7 @@ def refusal(header: Header) -> Sentence | None:
 def _reason(header: Header) -> Sentence | None:
     name, metadata = header.architecture, header.metadata
     if name not in ARCHITECTURES:
-        return Sentence.of("graph.architecture", architecture=name)
+        return Sentence.of("graph.architecture", architecture=display_name(name))
     strange = next((tensor.name for tensor in header.tensors if not KNOWN.fullmatch(tensor.name)), "")
     if metadata.get(f"{name}.expert_count") or strange:
         return Sentence.of("graph.weights", name=strange) if strange else Sentence.of("graph.experts")

@@ -30,6 +30,7 @@ from engine.runtime.contexts import (
     WeightSizes,
     supports_kv_type,
 )
+from engine.runtime.ik import needs
 from engine.runtime.ik.library import lib, log
 from engine.runtime.ik.runtime import IkModel, context_params, largest_pass, output_head_bytes
 from models.shapes import shapes_of
@@ -89,6 +90,8 @@ class IkDryModel(CDryModel):
         return self._contexts[key]
 
     def _measure(self, options: ContextOptions) -> tuple[int, int] | None:
+        if not needs.can_store(self.header, options.kv_type):
+            return None
         with log.lines() as lines:
             context = lib.llama_init_from_model(self.model.pointer, context_params(options))
         if not context:

@@ -8,9 +8,12 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from common.failures import Failure
+from common.paths import display_name
 from common.sentences import Sentence
 from engine.machine import CPU_INFO, processor_features
 from models.header import Header
+from models.shapes import KVType, shapes_of
 
 LIBRARIES = {"win32": "llama.dll", "darwin": "libllama.dylib"}
 
@@ -40,8 +43,13 @@ ARCHITECTURES = frozenset((
     "t5encoder", "xverse",
 ))  # fmt: skip
 
+KV_BLOCK = 32  # numbers of a head that q8_0 and q4_0 store together
+# Numbers of a head that the kernels for q4_0 know (0.1.5, asked with heads of 32 to 512). What computes the other
+# multiples of 32 gives nonsense or NaN.
+Q4_0_HEADS = (64, 96, 128, 192, 256, 512)
 
-def refusal(header: Header) -> Sentence | None:
+
+def refusal(header: Header, kv_type: KVType = "f16") -> Sentence | None:
     """Return the reason why ik_llama.cpp cannot compute this model here, or None if it can."""
     if library_file() is None:
         return Sentence.of("no_backend.ik")
@@ -49,13 +57,31 @@ def refusal(header: Header) -> Sentence | None:
     if missing:
         return Sentence.of("ik.processor", features=", ".join(missing).upper())
     if header.architecture not in ARCHITECTURES:
-        return Sentence.of("ik.architecture", architecture=header.architecture)
+        return Sentence.of("ik.architecture", architecture=display_name(header.architecture))
     if any(tensor.type not in SAME_TYPES for tensor in header.tensors):
         return Sentence.of("ik.quantisation")
     # The library multiplies by a norm's weights and adds biases as 32-bit floats, and aborts at other types.
     if any(tensor.type != F32 for tensor in header.tensors if len(tensor.shape) == 1):
         return Sentence.of("ik.quantisation")
+    if not can_store(header, kv_type):
+        return Sentence.of("ik.kv_type", kv_type=kv_type)
     return None
+
+
+def can_store(header: Header, kv_type: KVType) -> bool:
+    """Return whether ik_llama.cpp computes rightly with this model's keys and values stored as `kv_type`.
+
+    Where a head does not divide into blocks the library aborts the process (llama.cpp only makes no context). If the
+    header leaves the sizes of heads open, only f16 is certain.
+    """
+    if kv_type == "f16":
+        return True
+    try:
+        layers = shapes_of(header).layers
+    except Failure:
+        return False
+    sizes = {size for layer in layers if layer.kv_heads for size in (layer.key_length, layer.value_length) if size}
+    return all(size % KV_BLOCK == 0 and (kv_type != "q4_0" or size in Q4_0_HEADS) for size in sizes)
 
 
 def library_file() -> Path | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 
+from common.failures import Failure
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.decode import decode
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import WRITTEN, Finished, PrefillProgress
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
+from tests.engine.speculative.test_drafting import Guess
 
 PROMPT = list(b"hello")
 
@@ -109,3 +114,24 @@ def test_progress_of_the_prompt():
     events = Answer(Session(target), greedy(), kept(), options).events(1, PROMPT)
     done = [event.done for event in events if isinstance(event, PrefillProgress)]
     assert done == [0, 2, 4, 5]
+
+
+class Damaged(FakeRuntime):
+    """A model whose logits are no numbers from the tenth cached token on."""
+
+    @property
+    def sure(self) -> float:
+        return 1.0 if self.size < 10 else math.nan
+
+
+@pytest.mark.parametrize("branches", [0, 1, 3], ids=["no draft", "a line", "a tree"])
+def test_an_answer_ends_with_a_sentence_where_the_model_computes_no_numbers(branches):
+    """What was accepted until then stays, and nothing else."""
+    target = Damaged()
+    session, tokens = Session(target), list[int]()
+    list(session.prefill(PROMPT))
+    drafting = Guess(letters, random.Random(1), branches) if branches else None
+    steps = decode(session, greedy(), kept(), None, drafting)
+    with pytest.raises(Failure, match="The model computes no numbers: its file is damaged"):
+        tokens.extend(token for step in steps for token in step.tokens)
+    assert session.tokens == target.cache == [*PROMPT, *tokens][: len(session.tokens)]

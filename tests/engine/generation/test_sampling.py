@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from engine.generation.sampling import Sampler, seed_or_random
 from engine.protocol import Sampling
 from engine.runtime.interface import RowLogits, top_tokens
@@ -164,3 +165,23 @@ def test_greedy(rows, penalty):
 def test_the_largest_are_the_beginning_of_a_sort(size, count):
     row = np.random.default_rng(size).normal(size=size).astype(np.float32).round(2)  # with equal ones
     assert (row[top_tokens(row, count)] == np.sort(row)[::-1][:count]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("temperature", [0, 0.8])
+def test_logits_that_are_no_numbers_are_a_failure(temperature, value):
+    row = np.full(3000, value, np.float32)
+    for top_k, top_p, penalty in product((0, 1, 40, 5000), (1.0, 0.95), (0.9, 1.0, 1.1)):
+        settings = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, repeat_penalty=penalty)
+        with pytest.raises(Failure, match="The model computes no numbers"):
+            Sampler(settings, [5]).sample(RowLogits(row[None]))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("temperature", [0, 0.8])
+def test_tokens_that_are_impossible_do_no_harm(temperature):
+    row = np.full(3000, -np.inf, np.float32)
+    row[[7, 2000]] = 1.0
+    for top_k in (0, 1, 40):
+        assert Sampler(Sampling(temperature=temperature, top_k=top_k)).sample(RowLogits(row[None])) in (7, 2000)

@@ -16,7 +16,7 @@ import pytest
 from common.failures import Failure
 from common.planning import Ask
 from engine.loading import first_look
-from engine.loading.first_look import PASSED, look_key, run_beside_first_looks
+from engine.loading.first_look import PASSED, LibraryCrashed, Patience, look_key, take_first_looks
 from engine.run_subprocess import start_engine_command
 from engine.stop import Stopped
 from models.default import default_model
@@ -85,9 +85,9 @@ def test_a_file_is_looked_at_once(good, tmp_path):
     assert look is not None
     assert look == look_key(headers, "llama") != look_key(headers, "ik")
     with pytest.raises(Stopped):
-        run_beside_first_looks(lambda: None, (headers, None), "llama", stop=lambda: True)
+        take_first_looks((headers, None), "llama", stop=lambda: True)
     assert not PASSED.get(*look)
-    run_beside_first_looks(lambda: None, (None, headers), "llama")
+    take_first_looks((None, headers), "llama")
     assert PASSED.get(*look)
     assert list(first_look.first_look(headers, "llama")) == []
     write_altered(good, TWICE)
@@ -106,7 +106,7 @@ def test_ctrl_c_is_for_who_started_the_look(good, monkeypatch):
 
     monkeypatch.setattr(first_look, "start_engine_command", started)
     with pytest.raises(Stopped):
-        run_beside_first_looks(lambda: None, (model_headers(good),), "llama", stop=lambda: True)
+        take_first_looks((model_headers(good),), "llama", stop=lambda: True)
     assert groups
     assert os.getpgid(0) not in groups
 
@@ -115,11 +115,32 @@ def test_what_comes_with_chickadee_is_trusted():
     assert look_key(model_headers(default_model()), "llama") is None
 
 
-@pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "header to the end")])
-def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, limit, words):
-    monkeypatch.setattr(first_look, limit, 0)
-    with pytest.raises(Failure, match=words):
-        run_beside_first_looks(lambda: None, (model_headers(good),), "llama")
+@pytest.mark.parametrize(
+    ("memory", "patience", "words"),
+    [
+        (0, Patience(), "memory"),
+        (1 << 30, Patience(processor_seconds=0), "header to the end"),
+        (1 << 30, Patience(clock_seconds=0), "header to the end"),
+        (1 << 30, Patience(clock_seconds=0, is_final=False), "takes long"),
+    ],
+)
+def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, memory, patience, words):
+    monkeypatch.setattr(first_look, "MOST_BYTES", memory)
+    with pytest.raises(Failure, match=words) as caught:
+        take_first_looks((model_headers(good),), "llama", patience=patience)
+    assert not isinstance(caught.value, LibraryCrashed)
     look = look_key(model_headers(good), "llama")
     assert look
     assert not PASSED.get(*look)
+
+
+@pytest.mark.timeout(60)
+def test_a_refusal_larger_than_a_pipe_holds_up_nothing(tmp_path, good):
+    """The library's refusal repeats the architecture, and the process that looks must not wait for a reader."""
+    bad = write_altered(tmp_path / "bad.gguf", architecture="x" * 100_000)
+    found = dict(verdicts({path.name: Ask(path=str(path), backend="llama") for path in (bad, good)}))
+    problem = str(found["bad.gguf"].problem)
+    assert "which this version of llama.cpp does not support yet" in problem
+    assert "xxx…xxx" in problem
+    assert len(problem) < 500
+    assert found["good.gguf"].verdict == "fits"

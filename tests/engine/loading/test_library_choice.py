@@ -8,6 +8,7 @@ import platform
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -15,21 +16,40 @@ import gguf
 import pytest
 
 from common.failures import Failure
+from common.planning import Ask
 from engine import machine as this_machine
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import CalibrationKey, store_calibration
 from engine.engine import Engine
-from engine.loading import library_choice
+from engine.loading import first_look, library_choice
 from engine.loading.crash_mark import CrashMark, CrashWatch
-from engine.loading.library_choice import CRASHED, NOT_READY, NOT_TIMED, SLOWER, choose, crash_mark, is_faster
+from engine.loading.first_look import LibraryCrashed
+from engine.loading.libraries import OtherLibrary
+from engine.loading.library_choice import (
+    CRASHED,
+    LLAMA_CRASHED,
+    NOT_READY,
+    NOT_TIMED,
+    SLOWER,
+    choose,
+    choose_after_crash,
+    crash_mark,
+    is_faster,
+)
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import resolve
 from engine.machine import fingerprint, library_version
 from engine.protocol import BackendName, BackendWish, Load
+from engine.run_subprocess import start_engine_command
 from engine.runtime.ik import needs
 from models.default import default_model
 from models.header import Header, read_header
 from models.identity import file_identity
+from models.verdict import verdicts
+from tests.engine.altered import STRING, USUAL, Value, write_altered
 from tests.engine.asking import needs_ik
 from tests.engine.conftest import write_gguf
+from tests.engine.runtime.graph.tiny import Shape
 
 installed = pytest.mark.skipif(needs.library_file() is None, reason="no wheel of ik_llama.cpp for this computer")
 AUTO: tuple[BackendWish | None, ...] = (None, "auto")
@@ -191,7 +211,7 @@ def test_a_model_that_crashed_ik_waits_for_llama_cpp(header, tmp_path, monkeypat
     choice = choose("auto", header, 2, "f16")
     assert (choice.name, choice.note, choice.trial) == ("ik", NOT_READY, None)
     (tmp_path / "crashes").mkdir()
-    (tmp_path / "crashes" / f"{crash_mark(header).name}-1").write_text("how it died")
+    (tmp_path / "crashes" / f"{crash_mark(header, 'ik').name}-1").write_text("how it died")
     for requested in (None, "auto", "llama"):
         with pytest.raises(Failure, match=r"needs llama\.cpp.* ik_llama\.cpp crashed"):
             choose(requested, header, 2, "f16")
@@ -277,7 +297,7 @@ def test_after_a_crash_llama_cpp_computes_unless_it_is_asked_for_by_name(header,
         done = subprocess.run([sys.executable, "-c", CRASH, str(default_model())], capture_output=True, text=True)
         assert done.stdout == "ik\n"
         assert done.returncode == -signal.SIGABRT
-        assert crash_mark(header).is_set
+        assert crash_mark(header, "ik").is_set
         assert choose("auto", header, 2, "f16").note == CRASHED
     assert choose("ik", header, 2, "f16").name == "ik"
 
@@ -294,3 +314,97 @@ def test_a_loaded_model_whose_other_library_is_faster_tells_it(header):
             assert engine.faster_library() is None
             know(header, "ik", timed(0.01, 0.05))
             assert engine.faster_library() == faster
+
+
+# --- the same load continues ---
+
+
+@pytest.fixture
+def altered(header, tmp_path) -> Callable[..., Path]:
+    """Return a function that writes a small model, with which ik_llama.cpp is known to be faster."""
+
+    def write(changes: Mapping[str, Value | None] | None = None, shape: Shape = USUAL) -> Path:
+        path = write_altered(tmp_path / "model.gguf", changes, shape)
+        know(read_header(path), "llama", timed(0.03, 0.2))
+        know(read_header(path), "ik", timed(0.025, 0.1))
+        return path
+
+    return write
+
+
+LONGROPE = {"llama.rope.scaling.type": Value("longrope", STRING)}  # without its factors, which only ik_llama.cpp needs
+
+
+@needs_ik
+@pytest.mark.parametrize("head", [80, 112])
+def test_heads_that_are_no_multiple_of_32_load_at_first_try(altered, head):
+    path = altered(shape=Shape(head=head, type=gguf.GGMLQuantizationType.Q8_0))
+    found = dict(verdicts({wish: Ask(path=str(path), threads=2, backend=wish) for wish in (None, "llama", "ik")}))
+    assert [(each.backend, each.kv_type, each.problem) for each in found.values()] == [
+        (name, "f16", None) for name in ("ik", "llama", "ik")
+    ]
+
+
+@needs_ik
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_where_ik_crashes_unasked_llama_cpp_loads_the_model(altered):
+    path = altered(LONGROPE)
+    with closing(Engine()) as engine:
+        with pytest.raises(Failure, match=r"makes ik_llama\.cpp crash"):
+            engine.load(Load(0, str(path), n_ctx=512, threads=2, backend="ik"))
+        crash_mark(read_header(path), "ik").clear()
+        for _ in range(2):
+            assert choose("auto", read_header(path), 2, "f16").name == "ik"
+            info = engine.load(Load(0, str(path), n_ctx=512, threads=2, backend="auto")).model
+            assert (info.backend, CRASHED in info.notes) == ("llama", True)
+            crash_mark(read_header(path), "ik").clear()
+        engine.load(Load(0, str(path), n_ctx=512, threads=2, backend="auto"))
+    assert choose("auto", read_header(path), 2, "f16").note == CRASHED
+    assert dict(verdicts({0: Ask(path=str(path), threads=2)}))[0].backend == "llama"
+
+
+@needs_ik
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_where_llama_cpp_crashes_unasked_the_other_library_is_next(altered, monkeypatch):
+    path = altered()
+    know(read_header(path), "ik", timed(0.04, 0.3))
+
+    def started(*arguments: str, **options):
+        if "llama" not in arguments:
+            return start_engine_command(*arguments, **options)
+        return subprocess.Popen([sys.executable, "-c", "import os; os.abort()"], stdout=options["stdout"])
+
+    monkeypatch.setattr(first_look, "start_engine_command", started)
+    with pytest.raises(OtherLibrary) as caught:  # this process holds llama.cpp
+        resolve(LoadOptions(path, threads=2))
+    assert caught.value.wanted == "ik"
+    with pytest.raises(LibraryCrashed, match=r"makes llama\.cpp crash"):
+        resolve(LoadOptions(path, threads=2, backend="llama"))
+
+
+@needs_ik
+def test_a_library_that_crashed_is_avoided_and_if_both_did_the_load_ends(header, tmp_path):
+    (tmp_path / "crashes").mkdir()
+    ik, llama = (tmp_path / "crashes" / f"{crash_mark(header, name).name}-1" for name in ("ik", "llama"))
+    llama.write_text("how it died")
+    choice = choose("auto", header, 2, "f16")
+    assert (choice.name, choice.note, choice.trial) == ("ik", LLAMA_CRASHED, None)
+    assert choose("llama", header, 2, "f16").name == "llama"
+    assert choose_after_crash(choice, "auto", header, "f16") is None
+    llama.unlink()
+    other = choose_after_crash(choice, "auto", header, "f16")
+    assert other
+    assert (other.name, other.note) == ("llama", CRASHED)
+    assert choose_after_crash(choice, None, header, "f16") == other
+    assert choose_after_crash(choice, "ik", header, "f16") is None
+    ik.write_text("how it died")
+    assert choose_after_crash(other, "auto", header, "f16") is None
+
+
+@needs_ik
+def test_a_kv_type_that_ik_cannot_store_is_llama_cpps(header, tmp_path):
+    other = read_header(write_altered(tmp_path / "model.gguf", shape=Shape(head=32)))
+    choice = choose("ik", other, 2, "q4_0")
+    assert (choice.name, str(choice.note)) == ("llama", "ik_llama.cpp cannot store this model's KV cache as q4_0.")
+    assert choose("ik", other, 2, "q8_0").name == "ik"
+    assert choose("ik", header, 2, "q4_0").name == "ik"

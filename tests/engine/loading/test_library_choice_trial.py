@@ -11,8 +11,7 @@ from engine.commands.calibrate import time_passes
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import CalibrationKey, store_calibration, stored_calibration, timings_of_package
 from engine.loading.libraries import PACKAGES
-from engine.loading.library_choice import MOST_ATTEMPTS, BackendTrial
-from engine.loading.load import identity_of
+from engine.loading.library_choice import MOST_ATTEMPTS, BackendTrial, identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.machine import fingerprint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +18,16 @@ from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
 from engine.tokenization.turns import ChatTooLong
 from models.default import default_model
-from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
+from tests.engine.altered import F32, Value, write_altered
+from tests.engine.asking import (
+    GREEDY,
+    QUESTION,
+    ask,
+    assert_same_but_for_near_ties,
+    library,
+    loaded_from,
+    save_in_idle_time,
+)
 from tests.engine.shallow import shallow_model
 
 LONG = Message(
@@ -251,3 +261,13 @@ def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch):
             _, finished = ask(engine, LONG, max_tokens=4, chat="c1")
             assert finished.statistics.reused_tokens == 0
             assert finished.statistics.stop_reason == "length"
+
+
+@pytest.mark.parametrize("base", [0.0, float("nan")])
+def test_a_damaged_model_that_computes_no_numbers_is_told(base, tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
+    path = write_altered(tmp_path / "model.gguf", {"llama.rope.freq_base": Value(base, F32)})
+    with loaded_from(path, library()) as engine:
+        for sampling, draft in product((GREEDY, Sampling(), Sampling(top_k=0)), ("off", "auto", "history-published")):
+            with pytest.raises(Failure, match="The model computes no numbers"):
+                ask(engine, QUESTION, sampling=sampling, draft=draft)

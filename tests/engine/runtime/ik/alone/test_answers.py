@@ -9,6 +9,7 @@ from tests.engine.runtime.test_llama import *  # noqa: F403
 SAME_CODE = (  # for every library
     test_a_chat_that_is_too_long_offers_to_forget_turns,  # noqa: F405
     test_a_chat_resumes_after_a_restart,  # noqa: F405
+    test_a_damaged_model_that_computes_no_numbers_is_told,  # noqa: F405
     test_a_damaged_saved_chat_is_read_again,  # noqa: F405
     test_a_full_context_ends_the_answer,  # noqa: F405
     test_empty_prompt,  # noqa: F405
