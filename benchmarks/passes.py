@@ -38,7 +38,7 @@ SHORT_PASS_FACTOR = 8  # how many short passes are timed for each long one
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Seconds of the fastest pass of each side."""
+    """Row of the table: seconds of the fastest pass by llama.cpp and by our graph."""
 
     model: str
     depth: int

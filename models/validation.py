@@ -80,7 +80,10 @@ def validate_header(header: Header) -> None:
 
 
 class _OwnKeys:
-    """Keys of the header's architecture, without its name in front. Booleans are not numbers."""
+    """The header's keys that begin with its architecture's name (`llama.…`), asked for without that prefix.
+
+    True and false are not accepted as numbers.
+    """
 
     def __init__(self, header: Header) -> None:
         self.header = header

@@ -110,7 +110,10 @@ class SettingsController(QObject):
             self.settings.refresh()
 
     def engine_changed(self, state: EngineState) -> None:
-        """Show the automatic values of the loaded model in the dialog, and plan the settings for another model."""
+        """Show the loaded model's automatic values in the dialog.
+
+        If another model was loaded, ask the planner how the settings would work with that model.
+        """
         model = state.model
         numbers = {"engine.context": model.n_ctx, "engine.threads": model.threads} if model else {}
         self._automatic_values = {name: f"{number:,}" for name, number in numbers.items()}

@@ -276,8 +276,9 @@ class SettingRow(Live, QFrame):
     def _is_narrow(self, width: int) -> bool:
         """Return whether the words beside the control would have less room than the control.
 
-        From the layout below the words back to the one beside them, a scroll bar's width more is needed: the change of
-        height may show or hide the scroll bar, and the layout would switch for ever.
+        To leave the layout with the words above the control, the row must be wider by a scroll bar: switching changes
+        the height, which may show or hide the scroll bar, and the layout would otherwise switch back and forth for
+        ever.
         """
         words = width - SIZES.input - self.reset_button.sizeHint().width() - 2 * SIZES.gap
         return words < SIZES.input + SIZES.scroll_bar * self._below

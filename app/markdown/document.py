@@ -92,7 +92,7 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
 
 
 def _name_images(document: QTextDocument, theme: Theme) -> None:
-    """Replace each image by its name; the image is neither loaded nor linked to."""
+    """Replace each image by “[image: ALT TEXT]” in grey; the image is neither loaded nor linked to."""
     cursor = document.find(IMAGE)
     while not cursor.isNull():
         code = cursor.charFormat().fontFixedPitch()

@@ -288,7 +288,10 @@ class ThoughtView(Live, QWidget):
         self._update_line()
 
     def set_seconds(self, seconds: float | None) -> None:
-        """Set the time that was measured where the text arrived, unless the thought is under way."""
+        """Set how long the thought took; ignored while the thought is still being written.
+
+        The time is measured where the text arrives.
+        """
         if self._started is None:
             self._seconds = seconds
             self._update_line()

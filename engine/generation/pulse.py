@@ -33,7 +33,7 @@ class Watched(Protocol):
 
     @property
     def session(self) -> Session:
-        """The chat's tokens in that cache."""
+        """The session: the chat's tokens in the KV cache of `target`."""
 
     @property
     def chat_cache(self) -> ChatCache:
@@ -118,5 +118,8 @@ class PulseCollector:
 
 
 def cost_curve(cost_model: CostModel | None, depth: int) -> tuple[tuple[int, float], ...]:
-    """Return (tokens, c) of each timed batch size at `depth`; empty without a cost model."""
+    """Return (k, c) for each timed batch size k; empty without a cost model.
+
+    c is the time of a k-token pass at `depth`, divided by the time of a 1-token pass.
+    """
     return tuple((k, cost_model.c(k, depth)) for k in cost_model.timings.ks) if cost_model else ()

@@ -64,7 +64,8 @@ class LoadEnvironment:
     """The state of the engine that a plan depends on.
 
     `freed_bytes`: memory that is freed before the model is loaded; `stopped` is called now and then, and True ends the
-    work; `crashes` watches the mark of the chosen library from then on; `patience`: how long a first look may take.
+    work; `crashes`: from just before the chosen library is imported, watches that library's crash mark; `patience`: how
+    long a first look may take.
     """
 
     freed_bytes: int = 0

@@ -31,7 +31,8 @@ class Drafting(Protocol):
     def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> DraftChoice:
         """Return a draft of at most `most` tokens to follow the newest one, for a pass that runs `base` tokens anyway.
 
-        `newest`: the newest token alone, which drafters have not seen yet; `depth`: number of cached tokens.
+        `newest`: the newest tokens, which drafters have not seen yet: one, and forced ones behind it. `depth`: number
+        of cached tokens.
         """
 
     def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
@@ -153,7 +154,7 @@ class Auto(_DraftingBase):
         return choice
 
     def _catch_up(self) -> None:
-        """Tell drafters and policy the tokens of the skipped steps."""
+        """Pass on to drafters and policy the tokens of the steps in which no drafter was asked."""
         started = time.perf_counter()
         for newest, step_tokens in zip(self._skipped_newest, self._skipped_tokens, strict=True):
             self._extend(newest)
@@ -177,7 +178,7 @@ class Auto(_DraftingBase):
 
 
 class Fixed(_DraftingBase):
-    """Drafting of published forms: all that the drafter proposes is verified as one tree, whatever it costs.
+    """Drafting as the papers define it: whatever the drafter proposes is verified, as one tree, whether it pays or not.
 
     `costs`, if known, only serves to estimate the effect on the speed.
     """

@@ -62,7 +62,7 @@ def limit_carried(steps: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """StepCosts of passes at the present depth.
+    """Costs of passes at the present depth.
 
     `batch(k)`: seconds of a pass of k tokens with logits for the drafted ones. `plain()`: seconds of this step without
     a draft. `base`: tokens that run without a draft: the pending ones and the newest.

@@ -160,9 +160,10 @@ def kernels() -> str:
 
 
 def build() -> str:
-    """Return what distinguishes two builds: version, file, our products and the processor features compiled in.
+    """Return a text that differs between builds: version, checksum, our products, and processor features compiled in.
 
-    The features alone do not: on a processor that stops at AVX2 a native build has the same features as the wheel.
+    The features alone would not tell builds apart: on a processor that stops at AVX2 a native build has the same
+    features as the wheel.
     """
     own_code = native()
     features = function_finder(open_library().code)("llama_print_system_info", c_char_p)().decode().strip()

@@ -93,7 +93,7 @@ lib = on_demand(open_library)
 
 @cache
 def loaded_kernels() -> Kernels:
-    """Return the kernels that compute; they are chosen and loaded when the library is opened."""
+    """Return the variant of llama.cpp's kernels, such as zen4, that was chosen for this processor and loaded."""
     from llama_cpp import llama_cpp
 
     return load_kernels(llama_cpp._lib)

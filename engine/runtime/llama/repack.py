@@ -59,9 +59,9 @@ def multiplied_weights(header: Header) -> dict[str, TensorInfo]:
 
 
 def copy_bytes(tensor: TensorInfo) -> int:
-    """Return the bytes of the tensor's copy in the first extra buffer type that can multiply with it.
+    """Return the size in bytes of the repacked copy that ggml would make of the tensor; 0 if it makes none.
 
-    Returns 0 if there is no such buffer type.
+    ggml takes the first extra buffer type that can multiply by the tensor.
     """
     kind = extra_buffer_type(tensor)
     if kind is None:
