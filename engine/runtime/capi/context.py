@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -24,6 +25,8 @@ from engine.runtime.interface import Tree
 from engine.stop import StopFlag, Stopped
 
 EVERY_SECONDS = 0.25  # between two measurements
+GLANCE_SECONDS = 0.05  # of the measurement just before a long pass: five of Linux's ticks on each core
+LONG_PASS = 64  # tokens from which a pass takes so long that a glance before it does not matter
 FREE_CORE_SHARE = 0.65  # free share of a core that is worth a thread; the window and the desktop always take some
 
 
@@ -33,10 +36,24 @@ def idle_seconds() -> float:
     return float(times.idle + getattr(times, "iowait", 0.0))
 
 
-class FreeCores:
-    """Meter of the cores that are idle or used by this process since the last measurement.
+def others_may_run() -> bool:
+    """Return whether another thread than the calling one runs at this moment; True if the system cannot tell.
 
-    The clocks return seconds; tests replace them.
+    Linux states the number of threads that run or wait for a core, for the whole computer.
+    """
+    try:
+        running = Path("/proc/loadavg").read_text().split()[3].partition("/")[0]
+        return int(running) > 1
+    except (OSError, IndexError, ValueError):
+        return True
+
+
+class FreeCores:
+    """Meter of the cores that are idle or used by this process while it computes.
+
+    The load before a pause says nothing about the load after it: other programs, or our own work in idle time, may have
+    ended. So a measurement never spans a pause; if others run now, the first long pass behind one is preceded by a
+    glance of its own. The clocks return seconds; tests replace them, `sleep` and `others_may_run`.
     """
 
     def __init__(
@@ -44,20 +61,39 @@ class FreeCores:
         clock: Callable[[], float] = time.monotonic,
         own_clock: Callable[[], float] = time.process_time,
         idle_clock: Callable[[], float] = idle_seconds,
+        sleep: Callable[[float], None] = time.sleep,
+        others_may_run: Callable[[], bool] = others_may_run,
     ) -> None:
-        self._clocks = clock, own_clock, idle_clock
-        self._at, self._own, self._idle = clock(), own_clock(), idle_clock()
+        self._clocks, self._sleep = (clock, own_clock, idle_clock), sleep
+        self._others_may_run = others_may_run
         self._free = float("inf")
+        self._restart()
+        self._last_end = self._at
 
-    def threads(self, most: int) -> int:
-        """Return how many of `most` threads the next pass should use, at least one."""
-        clock, own_clock, idle_clock = self._clocks
-        now = clock()
-        if now - self._at >= EVERY_SECONDS:
-            own, idle = own_clock(), idle_clock()
-            self._free = (own - self._own + idle - self._idle) / (now - self._at)
-            self._at, self._own, self._idle = now, own, idle
+    def threads(self, most: int, tokens: int = 1) -> int:
+        """Return how many of `most` threads the next pass, of `tokens` tokens, should use: at least one."""
+        now = self._clocks[0]()
+        if now - self._last_end >= EVERY_SECONDS:
+            self._restart()
+            self._free = float("inf")
+            if tokens >= LONG_PASS and self._others_may_run():
+                self._sleep(GLANCE_SECONDS)
+                self._measure()
+        elif now - self._at >= EVERY_SECONDS:
+            self._measure()
         return most if self._free >= most else max(1, min(most, int(self._free + 1 - FREE_CORE_SHARE)))
+
+    def pass_ended(self) -> None:
+        """Note that a pass has ended: until the next one the process pauses."""
+        self._last_end = self._clocks[0]()
+
+    def _measure(self) -> None:
+        at, own, idle = self._at, self._own, self._idle
+        self._restart()
+        self._free = (self._own - own + self._idle - idle) / (self._at - at)
+
+    def _restart(self) -> None:
+        self._at, self._own, self._idle = (clock() for clock in self._clocks)
 
 
 @cache
@@ -154,8 +190,9 @@ class CContext:
         if self.stop.is_set():
             raise Stopped
         if self.options.gives_way:
-            self._use_threads(free_cores().threads(self.options.threads))
+            self._use_threads(free_cores().threads(self.options.threads, batch.raw.n_tokens))
         result = self.lib.llama_decode(self.pointer, batch.raw)
+        free_cores().pass_ended()
         if result == ABORTED:
             raise Stopped
         if result == NO_MEMORY:

@@ -20,12 +20,24 @@ class Machine:
 
     def __init__(self, cores: float) -> None:
         self.cores, self.now, self.own, self.idle = cores, 100.0, 10.0, 1000.0
-        self.free_cores = FreeCores(lambda: self.now, lambda: self.own, lambda: self.idle)
+        self.others_now = 0.0
+        clocks = (lambda: self.now, lambda: self.own, lambda: self.idle)
+        self.free_cores = FreeCores(*clocks, self.sleep, lambda: self.others_now > 0)
 
-    def threads(self, most: int, own: float, others: float, seconds: float = 1.0) -> int:
+    def elapse(self, own: float, others: float, seconds: float) -> None:
+        """Let time pass in which this process and the others use so many cores."""
         self.now += seconds
         self.own += own * seconds
         self.idle += max(0.0, self.cores - own - others) * seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass without our own work, beside `others_now`."""
+        self.elapse(0, self.others_now, seconds)
+
+    def threads(self, most: int, own: float, others: float, seconds: float = 1.0) -> int:
+        """Run a pass and return the threads of the one that follows at once."""
+        self.elapse(own, others, seconds)
+        self.free_cores.pass_ended()
         return self.free_cores.threads(most)
 
 
@@ -55,6 +67,33 @@ def test_other_cores_than_ours_do_not_count() -> None:
     assert machine.threads(4, own=4, others=4) == 4
     assert machine.threads(4, own=4, others=2) == 4
     assert machine.threads(4, own=2, others=6) == 2
+
+
+def test_a_load_that_has_ended_takes_no_thread() -> None:
+    machine = Machine(2)
+    assert machine.threads(2, own=1, others=1) == 1
+    machine.elapse(own=0, others=2, seconds=30)
+    before = machine.now
+    assert machine.free_cores.threads(2, tokens=512) == 2
+    assert machine.now == before, "where nobody else runs, no glance is needed"
+    assert machine.threads(2, own=1, others=1) == 1
+
+
+def test_a_load_that_goes_on_behind_a_pause_is_seen_before_a_long_pass() -> None:
+    machine = Machine(2)
+    machine.others_now = 1
+    machine.elapse(own=0, others=1, seconds=30)
+    assert machine.free_cores.threads(2, tokens=512) == 1
+
+
+def test_a_short_pass_does_not_wait_for_a_glance() -> None:
+    machine = Machine(2)
+    machine.others_now = 1
+    machine.elapse(own=0, others=1, seconds=30)
+    before = machine.now
+    assert machine.free_cores.threads(2, tokens=8) == 2
+    assert machine.now == before
+    assert machine.threads(2, own=1, others=1) == 1
 
 
 def test_it_looks_a_few_times_a_second_only() -> None:
