@@ -18,6 +18,7 @@ import psutil
 
 from common.failures import Failure
 
+PROCESSORS = Path("/sys/devices/system/cpu")  # Linux: a folder for each logical processor
 PERFORMANCE_CORES = Path("/sys/devices/cpu_core/cpus")  # Linux lists them here on processors with two kinds of cores
 CPU_INFO = Path("/proc/cpuinfo")
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -104,12 +105,20 @@ def performance_cores() -> int:
 
     Only Linux tells the two kinds apart; elsewhere all physical cores count.
     """
-    physical = physical_cores()
-    if not PERFORMANCE_CORES.exists():
-        return physical
-    logical = len(parse_cpu_list(PERFORMANCE_CORES.read_text()))
-    siblings = max(1, logical_cores() // physical)
-    return max(1, logical // siblings) if siblings > 1 else logical
+    try:
+        processors = parse_cpu_list(PERFORMANCE_CORES.read_text())
+    except OSError:  # one kind of cores, or another system
+        return physical_cores()
+    return max(1, len({_core_of(processor) for processor in processors}))
+
+
+def _core_of(processor: int) -> frozenset[int]:
+    """Return the logical processors that share the core of one of them: with hyper-threading two, else the one."""
+    try:
+        siblings = parse_cpu_list((PROCESSORS / f"cpu{processor}/topology/thread_siblings_list").read_text())
+    except OSError:
+        siblings = set()
+    return frozenset(siblings | {processor})
 
 
 def parse_cpu_list(text: str) -> set[int]:

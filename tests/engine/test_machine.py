@@ -26,13 +26,38 @@ def test_threads_never_exceed_the_processors_this_process_may_use(monkeypatch):
     assert machine.default_threads() == 1
 
 
-def test_performance_cores_only(monkeypatch, tmp_path):
-    (tmp_path / "cpus").write_text("0-3\n")
+@pytest.mark.parametrize(
+    ("name", "performance", "hyper_threads", "logical", "physical", "threads"),
+    [
+        ("i5-1235U", "0-3", 2, 12, 10, 2),
+        ("i5-1240P", "0-7", 2, 16, 12, 4),
+        ("i7-12700H", "0-11", 2, 20, 14, 6),
+        ("i7-13700H", "0-11", 2, 20, 14, 6),
+        ("Core Ultra 5 226V", "0-3", 1, 8, 8, 4),
+        ("Ryzen 7840U", "", 2, 16, 8, 8),
+        ("Celeron N4020", "", 1, 2, 2, 2),
+        ("Snapdragon X", "", 1, 10, 10, 10),
+    ],
+)
+def test_a_thread_for_each_performance_core(
+    monkeypatch, tmp_path, name, performance, hyper_threads, logical, physical, threads
+):
+    """Linux's files as these processors have them: hyper-threads of a core are neighbours, slow cores have none."""
+    for cpu in machine.parse_cpu_list(performance):
+        topology = tmp_path / f"cpu{cpu}" / "topology"
+        topology.mkdir(parents=True)
+        first = cpu - cpu % hyper_threads
+        siblings = f"{first}-{first + 1}" if hyper_threads == 2 else str(cpu)
+        (topology / "thread_siblings_list").write_text(siblings + "\n")
+    if performance:
+        (tmp_path / "cpus").write_text(performance + "\n")
     monkeypatch.setattr(machine, "PERFORMANCE_CORES", tmp_path / "cpus")
-    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 10)
-    monkeypatch.setattr(os, "cpu_count", lambda: 10)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(10)), raising=False)
-    assert machine.default_threads() == 4
+    monkeypatch.setattr(machine, "PROCESSORS", tmp_path)
+    counts = {True: logical, False: physical}
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: counts[logical])
+    monkeypatch.setattr(os, "cpu_count", lambda: logical)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(logical)), raising=False)
+    assert machine.default_threads() == threads
 
 
 def test_a_processor_can_be_taken_for_an_older_one(monkeypatch, tmp_path):
