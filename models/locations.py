@@ -1,13 +1,15 @@
 """Folders that hold model files: our own, those that the user added, and those of other programs, which are only read.
 
-LM Studio, Ollama, llama.cpp and the Hugging Face hub's library keep GGUF files in documented folders. This module finds
-files by name; it reads none of them.
+LM Studio, Ollama, Jan, GPT4All, llama.cpp and the Hugging Face hub's library keep GGUF files in documented folders.
+This module finds files by name; it reads none of them.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +18,15 @@ from typing import Literal
 from common.files import read_small
 from common.folders import data_folder
 
-LocationKind = Literal["own", "added", "built-in", "lm-studio", "ollama", "hub", "llama.cpp"]
+LocationKind = Literal["own", "added", "built-in", "lm-studio", "ollama", "jan", "gpt4all", "hub", "llama.cpp"]
 LOCATION_NAMES: dict[LocationKind, str] = {
     "own": "Chickadee",
     "added": "added",
     "built-in": "built in",
     "lm-studio": "LM Studio",
     "ollama": "Ollama",
+    "jan": "Jan",
+    "gpt4all": "GPT4All",
     "hub": "Hugging Face cache",
     "llama.cpp": "llama.cpp",
 }
@@ -67,6 +71,10 @@ def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[LocationKind
         yield "lm-studio", path
     for path in _from("OLLAMA_MODELS", "~/.ollama/models", "/usr/share/ollama/.ollama/models"):
         yield "ollama", path
+    for path in _jan():
+        yield "jan", path
+    for path in _gpt4all():
+        yield "gpt4all", path
     for path in _hub():
         yield "hub", path
     for path in _from("LLAMA_CACHE", "~/.cache/llama.cpp", "~/Library/Caches/llama.cpp"):
@@ -77,14 +85,41 @@ def _lm_studio() -> Iterator[Path]:
     """Yield LM Studio's model folders: a pointer file may move its home, and its settings may move the folder."""
     homes = [Path(text) for text in [_text("~/.lmstudio-home-pointer").strip()] if text]
     for home in (*homes, _home("~/.lmstudio"), _home("~/.cache/lm-studio")):
-        try:
-            settings = json.loads(_text(str(home / "settings.json")) or "{}")
-        except (ValueError, RecursionError):
-            settings = {}
-        folder = settings.get("downloadsFolder") if isinstance(settings, dict) else None
+        folder = _json(home / "settings.json").get("downloadsFolder")
         if isinstance(folder, str) and folder:
             yield Path(folder)
         yield home / "models"
+
+
+def _jan() -> Iterator[Path]:
+    """Yield Jan's model folders: its settings may move its data, and versions before 0.6 had other folders."""
+    homes = [folder / "Jan" for folder in _application_folders()]
+    moved = [data for home in homes if isinstance(data := _json(home / "settings.json").get("data_folder"), str)]
+    for data in (*map(Path, filter(None, moved)), *(home / "data" for home in homes), _home("~/jan")):
+        yield data / "llamacpp" / "models"
+        yield data / "models"
+
+
+def _gpt4all() -> Iterator[Path]:
+    """Yield GPT4All's model folders; the line modelPath of its settings may name another one."""
+    for folder in _application_folders():
+        moved = re.search(r"^modelPath=(.+)$", _text(str(folder / "nomic.ai" / "GPT4All.ini")), re.MULTILINE)
+        if moved:
+            yield Path(moved[1].strip().strip('"'))
+        yield folder / "nomic.ai" / "GPT4All"
+
+
+def _application_folders() -> Iterator[Path]:
+    """Yield the folders in which programs keep settings and data on this system."""
+    if sys.platform == "win32":
+        yield from _from("APPDATA", "~/AppData/Roaming")
+        yield from _from("LOCALAPPDATA", "~/AppData/Local")
+    elif sys.platform == "darwin":
+        yield _home("~/Library/Application Support")
+        yield _home("~/.config")
+    else:
+        yield from _from("XDG_CONFIG_HOME", "~/.config")
+        yield from _from("XDG_DATA_HOME", "~/.local/share")
 
 
 def _hub() -> Iterator[Path]:
@@ -106,6 +141,15 @@ def _home(path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:  # no home folder
         return Path(path)
+
+
+def _json(path: Path) -> dict[str, object]:
+    """Return the object in a small JSON file; empty if there is none."""
+    try:
+        content = json.loads(_text(str(path)) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _text(path: str) -> str:

@@ -70,10 +70,10 @@ class Recommendation:
 def recommend(candidates: Iterable[Candidate], reading_speed: float = READING_SPEED) -> Recommendation:
     """Return the best and a faster one of the candidates; at equal tier the smaller download wins, then the speed.
 
-    Models that fit easily come before those that fit tightly. If no model reaches the reading speed, the fastest of
-    those that fit is the best one.
+    Models of unknown quality, tier 0, are not recommended. Models that fit easily come before those that fit tightly.
+    If no model reaches the reading speed, the fastest of those that fit is the best one.
     """
-    possible = [candidate for candidate in candidates if candidate.fits and candidate.speed > 0]
+    possible = [one for one in candidates if one.fits and one.speed > 0 and one.tier > 0]
     comfortable = [candidate for candidate in possible if candidate.verdict.verdict == "fits"] or possible
     quick = [candidate for candidate in comfortable if candidate.speed >= reading_speed]
     if not quick:
@@ -87,13 +87,21 @@ def _order(candidate: Candidate) -> tuple[int, int, float]:
     return candidate.tier, -candidate.download, candidate.speed
 
 
-def entry_of_file(path: PurePath, entries: Iterable[CatalogueEntry] | None = None) -> CatalogueEntry | None:
+def rank(candidate: Candidate) -> tuple[bool, bool, int, int, float]:
+    """Return a key that sorts models by recommendation, the best one largest: what fits and is quick comes first."""
+    return candidate.fits, candidate.speed >= READING_SPEED, *_order(candidate)
+
+
+def entry_of_file(
+    path: PurePath, entries: Iterable[CatalogueEntry] | None = None, name: str = ""
+) -> CatalogueEntry | None:
     """Return the catalogue's entry for a model file, whichever quantisation and whoever's name it has, or None.
 
     The entry's id must be in the file's name, apart from punctuation: 'qwen3-4b-instruct-2507' is in
-    'Qwen_Qwen3-4B-Instruct-2507-Q5_K_M.gguf'. The longest id wins.
+    'Qwen_Qwen3-4B-Instruct-2507-Q5_K_M.gguf'. The longest id wins. Programs that call every file the same name the
+    folder after the model, so a file called model.gguf has its folder's name; `name` is another program's own name.
     """
-    name = _letters(path.name)
+    name = _letters(name + (path.parent.name if path.stem.lower() == "model" else path.name))
     found = [entry for entry in (catalogue() if entries is None else entries) if _letters(entry.id) in name]
     return max(found, key=lambda entry: len(entry.id), default=None)
 

@@ -24,6 +24,8 @@ def title_of(path: Path) -> str:
     The header's own name is not used: it is often a note of its makers ("Smollm2 135M 8k Lc100K Mix1 Ep2").
     """
     name = path.name.casefold()
+    if name == "model.gguf":  # Jan calls every file that, and the folder after the model
+        return title_from_name(display_name(path.parent)) or "model"
     return BUILT_IN.get(name) or _suggested(name) or _in_ollama(path) or title_from_name(display_name(path))
 
 

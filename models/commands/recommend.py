@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from common.byte_sizes import show_bytes
-from common.paths import path_text
 from common.planning import Ask, Computer, Verdict
 from models.added_paths import AddedPaths
 from models.catalogue import CatalogueEntry, catalogue
-from models.collection import LocalModel, scan_models
+from models.choices import Choice, candidates, choice_of, choices
+from models.collection import scan_models
 from models.commands.output import print_json, table
-from models.recommend import Candidate, Recommendation, entry_of_file, recommend
+from models.recommend import Candidate, Recommendation, recommend
 from models.verdict import verdicts
 
 GB = 10**9
@@ -46,31 +46,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def candidates_here() -> list[Candidate]:
-    """Return the catalogue's models as candidates on this computer; files on disk need no download."""
-    here = {entry.id: model for entry, model in known_local_models(scan_models(AddedPaths().read()))}
-    entries = catalogue()
-    asks = {
-        entry.id: Ask(path=path_text(here[entry.id].path)) if entry.id in here else Ask(estimate=entry.estimate)
-        for entry in entries
-    }
-    found = dict(verdicts(asks))
-    return [
-        Candidate(entry, entry.tier, 0 if entry.id in here else entry.size, found[entry.id])
-        for entry in entries
-        if entry.id in found
-    ]
-
-
-def known_local_models(models: Iterable[LocalModel]) -> Iterator[tuple[CatalogueEntry, LocalModel]]:
-    """Yield the local models that are some file of a catalogue's entry, with the entry."""
-    for model in models:
-        entry = entry_of_file(model.path) if model.usable else None
-        if entry and model.facts and model.facts.architecture == entry.architecture:
-            yield entry, model
+    """Return the models on this computer and those of the catalogue as candidates."""
+    found = choices(catalogue(), scan_models(AddedPaths().read()))
+    return candidates(found, dict(verdicts({choice.key: choice.ask for choice in found})))
 
 
 def _line(candidate: Candidate) -> str:
-    entry: CatalogueEntry = candidate.key  # type: ignore[assignment]
+    entry = _entry(candidate)
     download = f"{show_bytes(candidate.download)} to download" if candidate.download else "on this computer"
     verdict = candidate.verdict
     memory = f"{show_bytes(verdict.total_bytes)} of {show_bytes(verdict.available_bytes)} free memory"
@@ -82,7 +64,7 @@ def _line(candidate: Candidate) -> str:
 def _json(candidate: Candidate | None) -> dict[str, object] | None:
     if candidate is None:
         return None
-    entry: CatalogueEntry = candidate.key  # type: ignore[assignment]
+    entry = _entry(candidate)
     return {
         "id": entry.id,
         "title": entry.title,
@@ -92,6 +74,12 @@ def _json(candidate: Candidate | None) -> dict[str, object] | None:
         "tokens_per_second": round(candidate.speed, 1),
         "seconds_for_1000_words": round(candidate.seconds_for_paste, 1),
     }
+
+
+def _entry(candidate: Candidate) -> CatalogueEntry:
+    entry = choice_of(candidate).entry
+    assert entry, "unknown models are not recommended"
+    return entry
 
 
 def computers() -> dict[tuple[str, str, str], Computer]:
@@ -117,9 +105,7 @@ def recommendations() -> dict[tuple[str, str, str], Recommendation]:
     )
     return {
         key: recommend(
-            Candidate(entry, entry.tier, entry.size, found[key, entry.id])
-            for entry in catalogue()
-            if (key, entry.id) in found
+            Choice(entry).candidate(found[key, entry.id]) for entry in catalogue() if (key, entry.id) in found
         )
         for key in computers()
     }
@@ -141,5 +127,5 @@ def _print_table(json: bool) -> int:
 def _cells(candidate: Candidate | None) -> tuple[str, str]:
     if candidate is None:
         return "–", ""
-    entry: CatalogueEntry = candidate.key  # type: ignore[assignment]
+    entry = _entry(candidate)
     return entry.title, f"{candidate.words_per_second:.0f}"

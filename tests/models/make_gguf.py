@@ -19,11 +19,12 @@ def make_gguf(
     template: str | None = "{{ messages }}",
     licence: str = "apache-2.0",
     padding: int = 0,
+    architecture: str = "llama",
     **metadata: bool | int,
 ) -> Path:
     """Write a GGUF file with `rows` × 32 weights and return its path; `padding` tokens follow those in `tokens`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    writer = gguf.GGUFWriter(path, "llama")
+    writer = gguf.GGUFWriter(path, architecture)
     writer.add_name(name)
     writer.add_license(licence)
     writer.add_context_length(2048)

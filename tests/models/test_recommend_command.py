@@ -9,8 +9,8 @@ import pytest
 
 from models.__main__ import main
 from models.catalogue import catalogue
+from models.choices import local_choices
 from models.collection import scan_models
-from models.commands.recommend import known_local_models
 from models.default import default_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(autouse=True)
 def own_folders(monkeypatch, tmp_path):
     """Keep this computer's models, downloads and measurements out of the tests."""
-    for name in ("CHICKADEE_DATA_DIR", "CHICKADEE_CACHE_DIR", "HF_HOME", "OLLAMA_MODELS"):
+    for name in (
+        "CHICKADEE_DATA_DIR",
+        "CHICKADEE_CACHE_DIR",
+        "HF_HOME",
+        "OLLAMA_MODELS",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+    ):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -47,4 +54,4 @@ def test_the_table_of_the_documents_is_todays(capsys):
 def test_the_built_in_model_is_none_of_the_catalogue(tmp_path):
     models = list(scan_models(own=tmp_path / "own"))
     assert [model.path for model in models] == [default_model()]
-    assert list(known_local_models(models)) == []
+    assert [choice.entry for choice in local_choices(catalogue(), models)] == [None]
