@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from app.markdown.footnotes import Footnotes
 from app.markdown.grammar import (
-    FOOTNOTE_LABEL,
     LISTS,
     References,
     Segment,
@@ -39,13 +39,8 @@ _UNDECIDED = re.compile(r"^[ \t]*([-=_*+#]+[ \t]*|[`~]+|(```|~~~).*)$")  # a lin
 # A line of text, perhaps behind list markers: more words do not change its kind.
 _DECIDED = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*[*_]*`?[^\W\d_]")
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]")
-_DEFINITION = re.compile(r"^(?:[ \t>]|[-*+] |\d+[.)] )*\[[^\]^]", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?:[ \t>]|[-*+] |\d+[.)] )*\[(?:[^\]^]|\^[^\]\n]*\]:)", re.MULTILINE)
 _ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", "\\": "%5C"})
-_NOTE = rf"\[\^({FOOTNOTE_LABEL.pattern})\]"
-_NOTE_HEAD = re.compile(rf"^[ \t]*{_NOTE}:[ \t]*")
-_NOTE_MARK = re.compile(rf"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)|{_NOTE}", re.DOTALL)
-_MARK_BEGUN = re.compile(r"\[(\^[\w-]{0,43})?$")
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 BlockKind = Literal["prose", "code", "table", "notes", "plain"]  # plain: a piece of a user's message
 
 
@@ -72,10 +67,12 @@ class Block:
 class BlockSplitter:
     """Splits a streamed text: `finished` only grows, by blocks that no longer change; `tail` may still change."""
 
-    def __init__(self, addresses: dict[str, str] | None = None) -> None:
+    def __init__(self, addresses: dict[str, str] | None = None, footnotes: Iterable[str] = ()) -> None:
         self.finished: list[Block] = []
         self.addresses = dict(addresses or {})  # by label: known in advance, and defined so far
-        self._notes = Footnotes()
+        self._known_footnotes = frozenset(footnotes)  # labels known in advance
+        self._notes = Footnotes(self._known_footnotes)
+        self._marked: dict[int, Block] = {}  # by number: finished blocks that may have footnote marks, as written
         self._lines: list[str] = []  # lines behind the finished blocks
         self._rest = ""  # the line that is being written
         self._uncuttable = False  # whether that line stays in one block, however long
@@ -97,20 +94,33 @@ class BlockSplitter:
             self._append_line(self._rest)
             self._rest = ""
         self._advance(everything=True)
+        self._number_footnotes(set())
         if notes := self._notes.to_markdown():
             self.finished.append(Block(notes, "notes"))
         self.finished = [replace(block, links=_links(block, self.addresses)) for block in self.finished]
 
     @property
+    def footnotes(self) -> set[str]:
+        """The labels of the footnotes defined so far."""
+        return set(self._notes.notes)
+
+    @property
     def tail(self) -> list[Block]:
         """The blocks behind the finished ones, as far as they are written."""
         last = self._last_tail = (self._last_tail and self._last_tail.extended(self._rest)) or self._read_tail()
-        segments, notes = list(last.segments), self._notes.copy()
-        if last.is_open:
+        segments = list(last.segments)
+        if last.is_open and any("|" in line for line in segments[-1].lines[-2:]):
             segments[-1] = _without_table_head(segments[-1])
-        shown = [_block(segment, notes, segment is segments[-1]) for segment in segments]
+        self._number_footnotes({segment.name for segment in segments if segment.kind == "note"})
+        notes = self._notes.copy()
+        shown = []
+        for segment in segments:
+            if segment.kind == "note":
+                notes.define(segment.name, segment.lines)
+            else:
+                shown.append(_numbered(_block(segment), notes, segment is segments[-1]))
         addresses = last.addresses | self.addresses
-        blocks = [replace(block, links=_links(block, addresses)) for block in shown if block and _is_visible(block)]
+        blocks = [replace(block, links=_links(block, addresses)) for block in shown if _is_visible(block)]
         if segments and segments[-1].kind == "note":
             blocks.append(Block(notes.to_markdown(), "notes"))
         return blocks
@@ -147,13 +157,29 @@ class BlockSplitter:
         completed = [segment for segment in segments if segment.end <= start]
         if start:
             self._open_items = self._take_open_items(completed, tokens, start)
-        self.finished += [
-            block for segment in completed if (block := _block(segment, self._notes)) and _is_visible(block)
-        ]
+        for segment in completed:
+            self._finish(segment)
+        self._number_footnotes(self._notes.labels)
         for label, (address, _, end) in references.items():
             if end <= start:
                 self.addresses.setdefault(label, address)
         self._forget_lines(start, segments[-1] if segments else None)
+
+    def _finish(self, segment: Segment) -> None:
+        if segment.kind == "note":
+            self._notes.define(segment.name, segment.lines)
+        elif _is_visible(block := _block(segment)):
+            if block.kind != "code" and "[^" in block.text:
+                self._marked[len(self.finished)] = block
+            self.finished.append(_numbered(block, self._notes))
+
+    def _number_footnotes(self, being_defined: Iterable[str]) -> None:
+        """Renumber all marks if other footnotes are defined than before."""
+        labels = self._known_footnotes.union(self._notes.notes, being_defined)
+        if labels != self._notes.labels:
+            self._notes = self._notes.renumbered(labels)
+            for number, block in self._marked.items():
+                self.finished[number] = _numbered(block, self._notes)
 
     def _last_start(self, tokens: list[Token], references: References) -> int:
         """Return the first line whose block may still be changed by lines to come."""
@@ -238,56 +264,6 @@ class _Tail:
         return replace(self, rest=rest, segments=[*self.segments[:-1], replace(segment, lines=lines)])
 
 
-class Footnotes:
-    """The footnotes of one text: `[^1]` becomes a raised number, and each definition `[^1]: …` moves to the text's end.
-
-    A streamed text shows footnote numbers before it is known which of them are defined, so a number is always taken for
-    a footnote. A label of fewer than three letters never is: `[^a-z]` is more often a character class.
-    """
-
-    def __init__(self, numbers: dict[str, str] | None = None, notes: dict[str, str] | None = None) -> None:
-        self._numbers = numbers or {}
-        self._notes = notes or {}
-
-    def copy(self) -> Footnotes:
-        return Footnotes(dict(self._numbers), dict(self._notes))
-
-    def define(self, label: str, lines: list[str]) -> None:
-        """Add the lines of a footnote's definition."""
-        _number(label, self._numbers)
-        text = "\n".join([_NOTE_HEAD.sub("", lines[0]), *(re.sub("^(?: {1,4}|\t)", "", line) for line in lines[1:])])
-        self._notes[label] = f"{self._notes[label]}\n{text}" if label in self._notes else text
-
-    def with_numbers(self, text: str, is_open: bool = False) -> str:
-        """Replace each footnote mark by its raised number; hide a mark that is being written at the text's end."""
-        if "[" not in text:
-            return text
-        text = _replace_marks(text, self._numbers)
-        return _MARK_BEGUN.sub("", text) if is_open else text
-
-    def to_markdown(self) -> str:
-        """Return all definitions so far as markdown, or "" if there are none."""
-        if not self._notes:
-            return ""
-        numbers = dict(self._numbers)
-        notes = (
-            f"{_number(label, numbers)} {_replace_marks(text.strip(), numbers)}" for label, text in self._notes.items()
-        )
-        return "\n\n".join(["---", *notes])
-
-
-def _replace_marks(text: str, numbers: dict[str, str]) -> str:
-    return _NOTE_MARK.sub(lambda found: _number(found[2], numbers) if found[2] else found[0], text)
-
-
-def _number(label: str, numbers: dict[str, str]) -> str:
-    """Return the label's raised number; a word gets the next free number."""
-    if label not in numbers:
-        free = (str(number) for number in range(1, 10_000) if str(number) not in numbers.values())
-        numbers[label] = label.lstrip("0") or "0" if label.isdigit() else next(free, label)
-    return numbers[label].translate(_RAISED)
-
-
 def _ends_in_a_sentence(tokens: list[Token]) -> bool:
     last = next((token for token in reversed(tokens) if token.nesting == 0), None)
     return (
@@ -305,15 +281,20 @@ def _without_table_head(segment: Segment) -> Segment:
     return replace(segment, lines=segment.lines[: len(segment.lines) - count])
 
 
-def _block(segment: Segment, notes: Footnotes, is_open: bool = False) -> Block | None:
-    if segment.kind == "note":
-        notes.define(segment.name, segment.lines)
-        return None
+def _block(segment: Segment) -> Block:
+    """Return the block that a segment becomes, with its footnote marks as they were written."""
     if segment.kind == "code" and segment.name != "math":
         return Block("\n".join(segment.lines), "code", segment.name, segment.depth)
     if segment.kind == "code":  # a formula: LaTeX allows no blank lines in it
         return Block("\n".join(["$$", *(line for line in segment.lines if line.strip()), "$$"]), depth=segment.depth)
-    return Block(notes.with_numbers("\n".join(segment.lines).rstrip(), is_open), segment.kind, depth=segment.depth)
+    kind: BlockKind = "table" if segment.kind == "table" else "prose"
+    return Block("\n".join(segment.lines).rstrip(), kind, depth=segment.depth)
+
+
+def _numbered(block: Block, notes: Footnotes, is_open: bool = False) -> Block:
+    """Return the block with raised numbers for its footnote marks."""
+    text = block.text if block.kind == "code" else notes.with_numbers(block.text, is_open)
+    return block if text == block.text else replace(block, text=text)
 
 
 def _is_visible(block: Block) -> bool:
@@ -342,12 +323,13 @@ def split(text: str) -> list[Block]:
 def split_in_steps(text: str) -> Iterator[Block | None]:
     """Yield the blocks of a finished text; None marks a step of work that completed no block."""
     addresses: dict[str, str] = {}
-    if _DEFINITION.search(text):  # a reference may be defined behind its use
+    footnotes: set[str] = set()
+    if _DEFINITION.search(text):  # a link reference or a footnote may be defined behind its use
         first = BlockSplitter()
         yield from _feed_in_steps(first, text)
         first.close()
-        addresses = first.addresses
-    splitter, yielded = BlockSplitter(addresses), 0
+        addresses, footnotes = first.addresses, first.footnotes
+    splitter, yielded = BlockSplitter(addresses, footnotes), 0
     for _ in _feed_in_steps(splitter, text):
         if len(splitter.finished) == yielded:
             yield None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QObject, QPointF, QRectF, Qt, QUrl
+from PySide6.QtCore import QObject, QPointF, QRectF, QRegularExpression, Qt, QUrl
 from PySide6.QtGui import (
     QBrush,
     QColor,
@@ -33,6 +33,7 @@ from PySide6.QtGui import (
 
 from app.look import theme as look
 from app.look.theme import SIZES, Theme, body_font, code_font
+from app.markdown.grammar import BREAK
 from app.markdown.guard import IMAGE, name_direction_marks, replace_images
 from app.markdown.math_object import CHARACTER, DISPLAY, OBJECT, MathObject, show_formula
 from app.markdown.math_text import Formula, extract_formulas, restore_sources
@@ -42,6 +43,7 @@ FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.M
 RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
 TASK = QTextFormat.Property.UserProperty.value + 20  # property of a task's block format: whether the task is done
 TASKS = "tasks"  # property of a document: whether it contains tasks
+LINE_BREAK = "\u2028"  # Qt's line break within a paragraph
 _BOX = re.compile(r"\[[ xX]\][ \t]")
 _TICK = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))  # corners of the tick, in a box of size 1
 _BULLETS = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
@@ -74,6 +76,8 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
     tables = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
     for table in tables:
         _repair_header(table)
+    if tables and BREAK.search(markdown):
+        _break_lines_in_cells(document, tables)
     spans = [(table.firstPosition(), table.lastPosition()) for table in tables]
     block = document.begin()
     while block.isValid():
@@ -89,6 +93,17 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
     if formulas:
         format_formulas(document)
     return pending
+
+
+def _break_lines_in_cells(document: QTextDocument, tables: list[QTextTable]) -> None:
+    """Replace each `<br>` in a cell by a line break: it is the only way to write one. In code it stays as it is."""
+    tag = QRegularExpression(f" *{BREAK.pattern} *", QRegularExpression.PatternOption.CaseInsensitiveOption)
+    cursor = document.find(tag)
+    while not cursor.isNull():
+        in_table = any(table.firstPosition() <= cursor.selectionStart() <= table.lastPosition() for table in tables)
+        if in_table and not cursor.charFormat().fontFixedPitch():
+            cursor.insertText(LINE_BREAK)
+        cursor = document.find(tag, cursor)
 
 
 def _name_images(document: QTextDocument, theme: Theme) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from app.markdown.footnotes import FOOTNOTE_LABEL
 from app.markdown.math_text import DISPLAY_LIMIT
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 MATH_ENDS = {"$$": "$$", "\\[": "\\]"}
-FOOTNOTE_LABEL = re.compile(r"\d{1,3}|[^\W\d_]{3}[\w-]{0,40}")  # a number, or a word of three letters or more
 MARKUP_STARTS = frozenset("`~$\\>*-+_[#0123456789")  # first characters of all lines with block markup, except tables
 THEMATIC_BREAK = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+[^\W_]")
@@ -35,6 +35,7 @@ TABLE_RULE_BEGUN = re.compile(r"^[ \t]{0,3}\|?[ \t:|-]*$")
 _LIST_MARKERS = re.compile(r"(?:[ \t]*(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$))+[ \t]*")
 _NO_ROW = re.compile(r"^[ \t]{0,3}(#|>|```|~~~)")
 _ADDRESS = re.compile(r"(?<=\])\([^)]*\)|\$[^$]*\$")
+BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)  # breaks the line within a table's cell
 _MARKS = re.compile(r"[*_`~\[\]\\]")
 _CELL_END = re.compile(r"\\.|`+|\|")
 References = dict[str, tuple[str, int, int]]  # label: address, first line of the definition, the line behind its last
@@ -353,4 +354,4 @@ def split_cells(row: str) -> list[str]:
 
 def words_of_cell(cell: str) -> list[str]:
     """Return the words that a cell shows, without markdown's marks, link addresses and formulas."""
-    return _MARKS.sub("", _ADDRESS.sub("", cell)).split()
+    return _MARKS.sub("", _ADDRESS.sub("", BREAK.sub(" ", cell))).split()

@@ -117,8 +117,24 @@ def test_a_footnote_shows_while_it_is_written() -> None:
     texts = [[block.text for block in shown(*pieces[:count])] for count in range(1, len(pieces) + 1)]
     note = "---\n\n¹ Because."
     assert texts == [
-        ["So"], ["So"], ["So"], ["So¹"], ["So¹."], ["So¹.", note[:-6]], ["So¹.", note], ["So¹.", "End"],
+        ["So"], ["So"], ["So"], ["So[^1]"], ["So[^1]."], ["So¹.", note[:-6]], ["So¹.", note], ["So¹.", "End"],
     ]  # fmt: skip
+
+
+def test_a_mark_without_a_footnote_stays_text() -> None:
+    """The definition of [^2] comes long after the finished block that names it."""
+    filler = "Filler.\n\n" * 100
+    text = f"Look[^abc], [^7], [^2] and [^word].\n\n{filler}[^2]: Here.\n[^word]: There.\n\nEnd."
+    assert split(text)[0] == Block("Look[^abc], [^7], ² and ¹.")
+    splitter = BlockSplitter()
+    splitter.feed(text[:900])
+    assert splitter.finished[0] == Block("Look[^abc], [^7], [^2] and [^word].")
+    splitter.feed(text[900:-1])
+    assert splitter.tail
+    assert splitter.finished[0] == Block("Look[^abc], [^7], ² and ¹.")
+    splitter.feed(".")
+    splitter.close()
+    assert splitter.finished == split(text)
 
 
 def test_a_list_goes_on_after_a_blank_line() -> None:

@@ -14,6 +14,7 @@ from app.look.live import send_look_change
 from app.look.theme import SIZES
 from app.markdown.block_stack import BlockStack
 from app.markdown.grammar import is_table_head, split_cells, words_of_cell
+from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
@@ -155,12 +156,33 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
     assert answer.heightForWidth(600) > 40 * SIZES.body
 
 
+def test_a_break_in_a_cell_breaks_the_line_there(view: TableView) -> None:
+    view.set_table("| a |\n|---|\n| one<br>two <BR /> three, `<br>`, **four<br/>five** |")
+    text = view.pieces[0].document().toRawText()
+    assert "one\u2028two\u2028three, <br>, four\u2028five" in text
+    view.resize(600, view.heightForWidth(600))
+    broken = view.heightForWidth(600)
+    view.set_table("| a |\n|---|\n| one |")
+    assert broken > view.heightForWidth(600) + 2 * SIZES.body
+
+
+def test_a_break_elsewhere_stays_text(qtbot: QtBot) -> None:
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.set_text("The tag <br> breaks a line.\n\n> | a |\n> |---|\n> | b<br>c |")
+    (prose,) = stack.block_views
+    assert isinstance(prose, ProseView)
+    assert "The tag <br> breaks" in prose.toPlainText()
+    assert "b\u2028c" in prose.document().toRawText()
+
+
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
         ("one **seven** two", ["one", "seven", "two"]),
         ("[site](https://a.example/long)", ["site"]),
         ("$x + y$", []),
+        ("one<br>two", ["one", "two"]),
         ("", []),
     ],
 )
