@@ -7,6 +7,7 @@ first load decides which library that process holds.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,7 @@ from engine.protocol import (
     Prepared,
     Pulse,
     StatusReport,
+    ThinkingOptions,
     Welcome,
 )
 from engine.speculative.drafters import drafting_for
@@ -48,13 +50,15 @@ from engine.tokenization.template import continued_prompt, opened_reasoning
 from engine.tokenization.tokens import sum_token_counts
 from engine.tokenization.turns import ChatTooLong, chat_too_long, drop_oldest_turns, max_counted_tokens
 
+log = logging.getLogger("engine")
 VERSION = "0.1.0"
 
 
 class Engine:
     """One loaded model and the requests that it answers.
 
-    Not thread-safe, with these exceptions: any thread may set `stop` and call `count`, `status` and `watch`.
+    Not thread-safe, with these exceptions: any thread may set `stop` and call `count`, `end_thought`, `status` and
+    `watch`.
     """
 
     def __init__(self) -> None:
@@ -65,6 +69,7 @@ class Engine:
         self._saved = SavedChats(cache_folder() / "chats")
         self._crashes = CrashWatch()
         self.pulses = PulseCollector()
+        self._answering: tuple[int, Answer] | None = None  # the running Generate's id and answer
         self._last_tokens: list[int] = []  # the last prompt with its answer, in case the user continues the answer
 
     def welcome(self, id: int, pid: int) -> Welcome:
@@ -82,6 +87,7 @@ class Engine:
         started = time.perf_counter()
         self._saved.set_quota(request.saved_chats_bytes)
         freed = self._model.anonymous_bytes if self._model else 0
+        self.save_chat()
         environment = LoadEnvironment(freed, self.stop.is_set, self._crashes)
         try:
             plan = resolve(LoadOptions.of(request), environment)
@@ -94,6 +100,14 @@ class Engine:
             self._crashes.watch(self._model.plan.choice.mark if self._model else None)
             raise
         return Loaded(request.id, self._model.info, time.perf_counter() - started)
+
+    def save_chat(self) -> None:
+        """Save the loaded model's chat if that pays, because the user may come back to this model."""
+        if self._model:
+            try:
+                self._model.chat_cache.save(self._model.cost_measurements.disk_bytes_per_s)
+            except Failure as failure:
+                log.warning("%s %s", failure, failure.detail)
 
     def unload(self) -> None:
         """Free the loaded model, if there is one."""
@@ -119,7 +133,7 @@ class Engine:
         messages = drop_oldest_turns(request.messages, request.forget_turns)
         prompt = self._prompt(request, messages)
         if len(prompt) >= model.info.n_ctx:
-            raise self._too_long(messages, len(prompt))
+            raise self._too_long(messages, len(prompt), request.thinking)
         kv = PartialFixed(
             policy_for(request.kv_policy, model.cost_measurements, model.target.can_truncate), model.target.max_batch
         )
@@ -128,25 +142,39 @@ class Engine:
         stops = (*model.template.stops, *request.stop)
         opening = "" if request.continue_last else opened_reasoning(prompt, model.template.vocabulary.text)
         begun = request.messages[-1].content if request.continue_last else ""
-        options = AnswerOptions(stops, request.max_tokens, request.trace, opening, begun)
+        options = AnswerOptions(
+            stops, request.max_tokens, request.trace, opening, begun, thinking_budget=request.thinking.budget
+        )
         sampler = Sampler(request.sampling, prompt)
         answer = Answer(model.session, sampler, kv, options, drafting, model.cost_measurements.observe)
         self.pulses.report_answer(answer)
-        yield from self.pulses.insert_into(answer.events(request.id, prompt), model)
+        self._answering = (request.id, answer)
+        try:
+            yield from self.pulses.insert_into(answer.events(request.id, prompt), model)
+        finally:
+            self._answering = None
         self._last_tokens = prompt + answer.counts.tokens
         model.chat_cache.record_prefill(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
         template, most = self._loaded().template, max_counted_tokens(self._loaded().info)
         if request.continue_last:
-            return continued_prompt(template, messages, self._last_tokens, most, self.stop.is_set)
-        return template.tokens(messages, False, most, self.stop.is_set)
+            return continued_prompt(template, messages, self._last_tokens, most, self.stop.is_set, request.thinking)
+        return template.tokens(messages, False, most, self.stop.is_set, request.thinking)
 
-    def _too_long(self, messages: Sequence[Message], tokens: int) -> ChatTooLong:
+    def end_thought(self, request: int) -> bool:
+        """End the open thought of the running Generate with this id; return False if there is none.
+
+        Any thread may call this.
+        """
+        answering = self._answering
+        return answering is not None and answering[0] == request and answering[1].end_thought()
+
+    def _too_long(self, messages: Sequence[Message], tokens: int, thinking: ThinkingOptions) -> ChatTooLong:
         model, stopped = self._loaded(), self.stop.is_set
 
         def count(kept_messages: Sequence[Message]) -> int:
-            return len(model.template.tokens(kept_messages, max_tokens=model.info.n_ctx, stopped=stopped))
+            return len(model.template.tokens(kept_messages, False, model.info.n_ctx, stopped, thinking))
 
         return chat_too_long(messages, tokens, model.info, count, model.larger_context(tokens))
 
@@ -155,7 +183,7 @@ class Engine:
         model, room = self._loaded(), self._loaded().info.n_ctx - 1
         prompt: list[int] = []
         with contextlib.suppress(Stopped):  # a stop is no error: the tokens that were read stay in the cache
-            prompt = model.template.certain_tokens(request.messages, room, self.stop.is_set)[:room]
+            prompt = model.template.certain_tokens(request.messages, room, self.stop.is_set, request.thinking)[:room]
             model.chat_cache.open_chat(request.chat, prompt)
             if not model.session.holds(prompt):
                 started = time.perf_counter()
@@ -172,7 +200,9 @@ class Engine:
         with self._count_lock, contextlib.suppress(Stopped):
             template, stopped = self._loaded().template, self._unloading.is_set
             texts = tuple(sum_token_counts(template.vocabulary.token_counts(text), stopped) for text in request.texts)
-            prompt = len(template.tokens(request.messages, stopped=stopped)) if request.messages else 0
+            prompt = 0
+            if request.messages:
+                prompt = len(template.tokens(request.messages, stopped=stopped, thinking=request.thinking))
             return Counted(request.id, texts, prompt)
         raise no_model()
 

@@ -27,6 +27,8 @@ from common.sentences import Sentence
 from engine.loading.libraries import OtherLibrary
 from engine.protocol import (
     ENDS,
+    AnsweringNow,
+    AnswerNow,
     BackendName,
     Cancel,
     Cancelled,
@@ -110,8 +112,8 @@ def lower_priority() -> None:
 class Server:
     """The server of one engine: reads requests in its own thread and does them in a second one.
 
-    So Cancel and Status never wait for an answer. Nor does Count, which has a third thread: counting a book takes a
-    second.
+    So Cancel, AnswerNow and Status never wait for an answer. Nor does Count, which has a third thread: counting a book
+    takes a second.
     """
 
     def __init__(self, engine: Engine, input: BinaryIO, output: BinaryIO) -> None:
@@ -230,6 +232,8 @@ class Server:
         """Answer requests that need not wait for other requests, and queue all others."""
         if isinstance(request, Cancel):
             self.send(Cancelled(request.id, found=self.jobs.cancel(request.request)))
+        elif isinstance(request, AnswerNow):
+            self.send(AnsweringNow(request.id, found=self.engine.end_thought(request.request)))
         elif isinstance(request, Status):
             self.send(self.engine.status(request.id))
         elif isinstance(request, Count):
@@ -293,6 +297,7 @@ class Server:
         for file in filter(None, (request.path, request.draft_model)):
             if out_of_reach(path_of(file)):
                 log.info("this process may not read %s: a new one is asked for", file)
+                self.engine.save_chat()
                 return Restart(request.id, None)
         try:
             return self.engine.load(request, LoadProgressReporter(self, request.id))

@@ -37,8 +37,7 @@ class Options:
 def resolve(global_values: Values, model: Values = NOTHING, chat: Values = NOTHING) -> Options:
     """Merge the values into requests: a chat's value wins over the model's, and the model's over the global one.
 
-    A setting has a value for a chat or for a model, never for both: `Setting.scope` says for which. If the winning
-    value is AUTO or missing, the request keeps its default and the engine decides.
+    If the winning value is AUTO or missing, the request keeps its default and the engine decides.
     """
     values = {**global_values, **model, **chat}
     fields: dict[str, object] = {}

@@ -64,7 +64,9 @@ def for_model(files: Iterable[tuple[str, str]] = ()) -> list[Setting]:
 
     `files` are offered where the value is a file: paths with the words shown for them.
     """
-    return [_of_model(setting, tuple(files)) for setting in SETTINGS.values() if setting.scope == "model"]
+    for_models = [setting for setting in SETTINGS.values() if setting.scope == "model"]
+    for_both = [setting for setting in SETTINGS.values() if setting.per_model]
+    return [_of_model(setting, tuple(files)) for setting in (*for_models, *for_both)]
 
 
 def group_of(setting: Setting) -> str:

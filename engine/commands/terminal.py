@@ -110,6 +110,8 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
         "drafting_seconds": statistics.drafting_seconds,
         "verifying_seconds": statistics.verifying_seconds,
         "estimated_speedup": statistics.estimated_speedup,
+        "thinking_tokens": statistics.thinking_tokens,
+        "thinking_seconds": statistics.thinking_seconds,
         "model": info.path,
         "backend": info.backend,
     }
@@ -143,9 +145,11 @@ def describe(end: Finished) -> str:
     s = end.statistics
     read = s.prompt_tokens - s.reused_tokens
     drafts = f", {s.accepted:,} of {s.drafted:,} drafted tokens accepted" if s.drafted else ""
+    thoughts = f" ({s.thinking_tokens:,} of them thinking)" if s.thinking_tokens else ""
     return (
         f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} from the cache, {rate(read, s.prompt_seconds)}\n"
-        f"answer {s.decode_tokens:,} tokens, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps{drafts}\n"
+        f"answer {s.decode_tokens:,} tokens{thoughts}, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps"
+        f"{drafts}\n"
         f"context {s.context_tokens:,} of {s.n_ctx:,} tokens"
     )
 

@@ -6,10 +6,12 @@ import codecs
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from common.reasoning import Piece, ReasoningParser
 from engine.generation.decode import DecodePass, Step, decode
 from engine.generation.sampling import Sampler
+from engine.generation.thinking import ThoughtLimit, ThoughtMeter
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
 from engine.protocol import (
@@ -59,7 +61,8 @@ class AnswerOptions:
 
     `stops`: strings that end the answer. `max_tokens`: limit of its length (None: no limit). `trace`: report every pass
     as a Trace event. `opening`: the end of the prompt that belongs to the answer, such as a marker that opens the
-    model's reasoning. `answer_so_far`: the answer so far, if the answer continues one.
+    model's reasoning. `answer_so_far`: the answer so far, if the answer continues one. `thinking_budget`: most tokens
+    of its thoughts (0: no limit).
     """
 
     stops: tuple[str, ...] = ()
@@ -67,10 +70,11 @@ class AnswerOptions:
     trace: bool = False
     opening: str = ""
     answer_so_far: str = ""
+    thinking_budget: int = 0
 
 
 class Answer:
-    """One answer, for a single use: `events` runs it and counts into `counts`.
+    """One answer, for a single use: `events` runs it and counts into `counts` and `thoughts`.
 
     `observe` is called with every pass whose time is reliable, so that the cost model can learn from it.
     """
@@ -94,6 +98,19 @@ class Answer:
         self.reasoning = ReasoningParser()
         self.reasoning.resume(options.answer_so_far)
         self.counts = AnswerCounts()
+        self.thoughts = ThoughtMeter()
+        vocabulary = session.runtime.vocabulary
+        self._limit = ThoughtLimit(
+            self.reasoning,
+            self.thoughts,
+            options.thinking_budget,
+            lambda text: vocabulary.tokenize(text, special=True),
+            lambda: self.text.is_whole,
+        )
+
+    def end_thought(self) -> bool:
+        """End the open thought soon; return False if no thought is open. Any thread may call this."""
+        return self._limit.answer_now()
 
     def events(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
         """Yield PrefillProgress, Trace and the events of the answer's text, and at the end Finished.
@@ -114,17 +131,18 @@ class Answer:
         yield Finished(id, self._statistics(len(prompt), reason), tuple(self.counts.tokens))
 
     def _decode(self, id: int) -> Generator[Event, None, StopReason]:
-        token_bytes = self.session.runtime.vocabulary.piece
         started = time.perf_counter()
         reason: StopReason = "cancelled"
-        opening = self.options.opening
-        for step in decode(self.session, self.sampler, self.kv, self.options.max_tokens, self.drafting):
+        self.thoughts.begin(self._continued_thought_tokens())
+        pieces = self.reasoning.feed(self.options.opening)  # told with the first text
+        for step in decode(self.session, self.sampler, self.kv, self.options.max_tokens, self.drafting, self._limit):
             self.counts.add(step)
-            text = self.text.feed(b"".join(map(token_bytes, step.tokens)))
+            for token in step.tokens:
+                pieces += self._read(token)
             self.counts.decode_seconds = time.perf_counter() - started
-            if text:
-                yield from (answer_event(id, piece) for piece in self.reasoning.feed(opening + text))
-                opening = ""
+            if self.text.has_text:
+                yield from (self._event(id, piece) for piece in joined(pieces))
+                pieces = []
             if step.source:
                 if not step.source.timing_unreliable:
                     self.observe(step.source)
@@ -134,10 +152,39 @@ class Answer:
                 reason = "stop"
                 break
             reason = step.end or reason
-        rest = self.text.finish()
-        last_pieces = (*self.reasoning.feed(opening + rest if rest else ""), *self.reasoning.close())
-        yield from (answer_event(id, piece) for piece in last_pieces)
+        rest = [*self.reasoning.feed(self.text.finish()), *self.reasoning.close()]
+        self.thoughts.add(rest, tokens=0)
+        pieces += rest
+        if self.text.has_text:
+            yield from (self._event(id, piece) for piece in pieces)
+        if self.reasoning.closing:
+            self.thoughts.close()
         return reason
+
+    def _continued_thought_tokens(self) -> int:
+        """Return the number of tokens of the open thought that this answer continues."""
+        if not self.reasoning.closing:
+            return 0
+        return len(self.session.runtime.vocabulary.tokenize(self.reasoning.sections.all[-1].text, special=False))
+
+    def _read(self, token: int) -> list[Piece]:
+        """Read a token of the answer and return the pieces whose kind is now certain."""
+        pieces = self.reasoning.feed(self.text.feed(self.session.runtime.vocabulary.piece(token)))
+        self.thoughts.add(pieces, tokens=1)
+        return pieces
+
+    def _event(self, id: int, piece: Piece) -> Event:
+        """Return the event that carries a piece of the answer."""
+        match piece.kind:
+            case "opened":
+                return ThinkingStarted(id, piece.text)
+            case "thought":
+                return Thinking(id, piece.text)
+            case "closed" | "unopened":
+                thoughts, opened = self.thoughts, piece.kind == "closed"
+                return ThinkingEnded(id, piece.text, opened, thoughts.last_tokens, thoughts.last_seconds)
+            case "text":
+                return Text(id, piece.text)
 
     def _statistics(self, prompt_tokens: int, reason: StopReason) -> Statistics:
         counts = self.counts
@@ -161,20 +208,14 @@ class Answer:
             drafting_seconds=self.drafting.seconds,
             verifying_seconds=counts.drafts.verifying_seconds,
             estimated_speedup=counts.drafts.estimated_speedup,
+            thinking_tokens=self.thoughts.tokens,
+            thinking_seconds=self.thoughts.seconds,
         )
 
 
-def answer_event(id: int, piece: Piece) -> Event:
-    """Return the event that carries a piece of the answer."""
-    match piece.kind:
-        case "opened":
-            return ThinkingStarted(id, piece.text)
-        case "thought":
-            return Thinking(id, piece.text)
-        case "closed" | "unopened":
-            return ThinkingEnded(id, piece.text, opened=piece.kind == "closed")
-        case "text":
-            return Text(id, piece.text)
+def joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces with neighbours of one kind joined, so that a step with a draft is not many events."""
+    return [Piece(kind, "".join(piece.text for piece in group)) for kind, group in groupby(pieces, lambda p: p.kind)]
 
 
 def trace_event(id: int, step: int, source: DecodePass) -> Trace:
@@ -210,6 +251,7 @@ class TextStream:
     def __init__(self, stops: Sequence[str] = ()) -> None:
         self.stops = tuple(stops)
         self.stopped = False
+        self.has_text = False  # whether any text was returned
         self._held = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
@@ -222,12 +264,16 @@ class TextStream:
             return ""
         text = self._held + self._decoder.decode(token_bytes)
         found = min((at for at in (text.find(stop) for stop in self.stops) if at >= 0), default=-1)
-        if found >= 0:
-            self.stopped, self._held = True, ""
-            return text[:found]
-        held = longest_partial_stop(text, self.stops)
-        self._held = text[len(text) - held :]
-        return text[: len(text) - held]
+        self.stopped = found >= 0
+        final = found if self.stopped else len(text) - longest_partial_stop(text, self.stops)
+        self._held = "" if self.stopped else text[final:]
+        self.has_text |= final > 0
+        return text[:final]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the bytes so far end with a whole character."""
+        return not self._decoder.getstate()[0]
 
     def finish(self) -> str:
         """Return the text that was held back as a possible stop string.
@@ -235,6 +281,7 @@ class TextStream:
         Bytes of an unfinished character are dropped.
         """
         held, self._held = self._held, ""
+        self.has_text |= bool(held)
         return held
 
 

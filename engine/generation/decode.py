@@ -1,7 +1,8 @@
 """The decode loop: runs one step after another until something ends the answer. Knows tokens, not text.
 
 A step runs the newest token, the pending tokens (`engine.kv.policy`) and a draft (`engine.speculative`) in one target
-pass. The step gives the drafted tokens that the target chooses too, and the target's own next token.
+pass. The step gives the drafted tokens that the target chooses too, and the target's own next token. Between two steps
+the answer may get forced tokens, which the target did not choose.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from engine.generation.sampling import Sampler
 from engine.kv.policy import Decision, PartialFixed
@@ -51,7 +53,7 @@ class DecodePass:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Tokens of the answer, and the pass that gave them (None: the prefill).
+    """Tokens of the answer, and the pass that gave them (None: the prefill, or the tokens are forced).
 
     `end`: why the answer ends with this step, or None if another step follows.
     """
@@ -61,51 +63,110 @@ class Step:
     source: DecodePass | None = None
 
 
+class ForcedTokens(Protocol):
+    """Source of the answer's forced tokens; the decode loop asks it after each step that it has yielded."""
+
+    @property
+    def max_step(self) -> int | None:
+        """Most tokens of the next step, after which tokens may be forced; None: no limit."""
+
+    def next_tokens(self) -> tuple[int, ...]:
+        """Return the tokens that the answer must go on with; empty: the target chooses."""
+
+
+class NothingForced:
+    """No forced tokens."""
+
+    max_step = None
+
+    def next_tokens(self) -> tuple[int, ...]:
+        """Return no tokens."""
+        return ()
+
+
 def decode(
-    session: Session, sampler: Sampler, kv: PartialFixed, max_tokens: int | None, drafting: Drafting | None = None
+    session: Session,
+    sampler: Sampler,
+    kv: PartialFixed,
+    max_tokens: int | None,
+    drafting: Drafting | None = None,
+    forced: ForcedTokens | None = None,
 ) -> Iterator[Step]:
     """Yield the steps of the answer to the prompt that `session` has read.
 
-    The first step comes from the prefill's logits, each other step from a pass of its own. The answer's last token is
-    never in the KV cache, because nothing after it is needed.
+    The first step comes from the prefill's logits, each other step from a pass of its own, except for forced tokens,
+    which are a step too. The answer's last token is never in the KV cache, because nothing after it is needed.
     """
     is_end = session.runtime.vocabulary.is_end
-    drafting = drafting or Off()
+    drafting, forced = drafting or Off(), forced or NothingForced()
     drafting.begin(session.tokens)
     tokens_left = max_tokens or session.limit  # an answer cannot be longer than the context
     assert session.logits, "prefill the prompt first"
     tokens, source = [sampler.sample(session.logits)], None
     while True:
         tokens_left -= len(tokens)
-        inputs = kv.inputs(tokens[-1])
         end: StopReason | None = None
         if is_end(tokens[-1]):
             end = "end"
         elif max_tokens and tokens_left <= 0:
             end = "length"
-        elif not session.make_room(len(inputs)):
+        elif not session.make_room(len(kv.inputs(tokens[-1]))):
             end = "context"
         yield Step(tuple(tokens[:-1] if end == "end" else tokens), end, source)
         if end:
             return
+        new: tuple[int, ...] = (tokens[-1],)  # tokens that drafters do not know yet
         try:
-            source, tokens = run_step(session, sampler, kv, drafting, inputs, tokens_left - 1)
+            if inserted := forced.next_tokens():
+                tokens_left -= len(inserted)
+                if max_tokens and tokens_left <= 0:
+                    end = "length"
+                elif not insert(session, kv, new[0], inserted):
+                    end = "context"
+                if end:
+                    yield Step((), end)
+                    return
+                sampler.remember(inserted)
+                yield Step(inserted)
+                new = (*new, *inserted)
+            max_step = tokens_left if forced.max_step is None else min(tokens_left, forced.max_step)
+            source, tokens = run_step(session, sampler, kv, drafting, new, max_step - 1)
         except Stopped:
             yield Step((), "cancelled")
             return
 
 
+def insert(session: Session, kv: PartialFixed, newest: int, inserted: tuple[int, ...]) -> bool:
+    """Cache the pending tokens, the newest one and the inserted ones but the last; return False if they do not fit.
+
+    Raises Stopped.
+    """
+    inputs = kv.inputs(newest)
+    if not session.make_room(len(inputs) + len(inserted)):
+        return False
+    session.append((*inputs, *inserted[:-1]))
+    kv.forget_pending()
+    return True
+
+
 def run_step(
-    session: Session, sampler: Sampler, kv: PartialFixed, drafting: Drafting, inputs: tuple[int, ...], max_drafted: int
+    session: Session,
+    sampler: Sampler,
+    kv: PartialFixed,
+    drafting: Drafting,
+    new: tuple[int, ...],
+    max_drafted: int,
 ) -> tuple[DecodePass, list[int]]:
     """Run one pass with at most `max_drafted` drafted tokens; return the pass and the tokens that it gave.
 
-    Raises Stopped, and then nothing has changed.
+    `new`: the answer's last tokens, as far as `drafting` does not know them; all but the last are cached. Raises
+    Stopped, and then nothing has changed.
     """
+    inputs = kv.inputs(new[-1])
     runtime, depth = session.runtime, len(session.tokens)
     room = min(session.limit, runtime.n_ctx) - depth - len(inputs)  # the cache is not enlarged for a draft
     max_drafted = min(max_drafted, room, runtime.max_batch - len(inputs), runtime.max_logits - 1)
-    draft = drafting.choose(inputs[-1:], len(inputs), depth, max_drafted)
+    draft = drafting.choose(new, len(inputs), depth, max_drafted)
     tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
     started = time.perf_counter()
     logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)

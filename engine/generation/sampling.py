@@ -22,19 +22,19 @@ SORTED = (256, 8192)
 
 
 class Sampler:
-    """Sampler of one answer: chooses one token after another and remembers them for the repeat penalty.
+    """Sampler of one answer: chooses one token after another and remembers them for the penalties.
 
     `history`: the tokens before. With the same seed the same rows give the same choices, on any runtime.
     """
 
     def __init__(self, sampling: Sampling, history: Sequence[int] = ()) -> None:
         self.sampling = sampling
-        penalised = sampling.repeat_penalty != 1.0 and sampling.repeat_last_n
+        penalised = (sampling.repeat_penalty != 1.0 or sampling.presence_penalty) and sampling.repeat_last_n
         self._last: deque[int] | None = deque(history, sampling.repeat_last_n) if penalised else None
-        self._penalty = np.float32(sampling.repeat_penalty)
+        self._penalty, self._presence = np.float32(sampling.repeat_penalty), np.float32(sampling.presence_penalty)
         # Number of largest logits that a choice depends on; 0: all.
         self._count = sampling.top_k if sampling.temperature else 1
-        if sampling.repeat_penalty < 1 and penalised:
+        if penalised and (sampling.repeat_penalty < 1 or sampling.presence_penalty < 0):
             self._count = 0
         self._numbers = RandomNumbers(seed_or_random(sampling))
 
@@ -44,7 +44,7 @@ class Sampler:
         return not self._count
 
     def sample(self, logits: Logits, row: int = -1) -> int:
-        """Choose the next token from a row of the pass's logits, and remember it for the repeat penalty.
+        """Choose the next token from a row of the pass's logits, and remember it for the penalties.
 
         Raises Failure if the row holds no numbers to choose by.
         """
@@ -54,7 +54,7 @@ class Sampler:
         return token
 
     def remember(self, tokens: Sequence[int]) -> None:
-        """Remember tokens of the answer that were not sampled, for the repeat penalty."""
+        """Remember tokens of the answer that were not sampled, for the penalties."""
         if self._last is not None:
             self._last.extend(tokens)
 
@@ -125,11 +125,12 @@ class Sampler:
         return row
 
     def _penalised(self, values: Row) -> Row:
-        """Return the logits of repeated tokens after the penalty (CTRL, https://arxiv.org/abs/1909.05858).
+        """Return the logits of repeated tokens after the penalties.
 
-        Negative logits are multiplied instead of divided: dividing would make their tokens likelier.
+        The repeat penalty divides (CTRL, https://arxiv.org/abs/1909.05858); it multiplies negative logits, because
+        dividing would make their tokens likelier. The presence penalty is subtracted.
         """
-        result: Row = np.where(values <= 0, values * self._penalty, values / self._penalty)
+        result: Row = np.where(values <= 0, values * self._penalty, values / self._penalty) - self._presence
         return result
 
 

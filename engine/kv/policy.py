@@ -154,6 +154,10 @@ class PartialFixed:
         """Return the coming step's input tokens: all that are not cached, the newest last."""
         return (*self.pending, newest)
 
+    def forget_pending(self) -> None:
+        """Forget the pending tokens, because the cache holds them now."""
+        self.pending = ()
+
     def decide_step(self, tokens: tuple[int, ...], inputs: int, fixed: int) -> Decision:
         """Decide whether a step's tokens stay in the cache, and make them pending if they do not.
 

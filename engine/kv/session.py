@@ -109,6 +109,18 @@ class Session:
             raise
         return self.logits
 
+    def append(self, tokens: Sequence[int]) -> None:
+        """Run tokens that are certain, in as many passes as needed, and keep them all. Raises Stopped.
+
+        After Stopped, those that were run are kept.
+        """
+        all_tokens = [*self.tokens, *tokens]
+        try:
+            for logits in prefill(self.runtime, tokens):
+                self.logits = logits
+        finally:
+            self.tokens = all_tokens[: self.runtime.size]
+
     def keep_first(self, tokens: Sequence[int], count: int) -> None:
         """Keep the first `count` of the tokens that were just run in the cache, and drop the others."""
         if count < len(tokens):

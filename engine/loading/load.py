@@ -237,6 +237,8 @@ class _Loader:
             plan=memory.parts,
             backend=library.name,
             kernels=library.kernels,
+            thinking=template.thinking,
+            tight=memory.verdict == "tight",
         )
 
 

@@ -6,9 +6,23 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from common.sentences import Sentence
-from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, Limit, StopReason
+from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, Limit, StopReason, ThinkingEffort
 
 NO_SENTENCE = Sentence.of("internal.engine")  # for a failure without a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingControls:
+    """What a model's chat template lets the user choose about its reasoning.
+
+    `switch`: thinking can be turned on and off; `default`: whether it is on by default. `efforts`: the efforts that can
+    be chosen, none if there is no choice; `default_effort`: the one used by default, if it is one of them.
+    """
+
+    switch: bool = False
+    default: bool = False
+    efforts: tuple[ThinkingEffort, ...] = ()
+    default_effort: ThinkingEffort = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +32,8 @@ class ModelInfo:
     `parameters`: number of weights. `file_bytes`: size of the model file. `n_ctx`: context in tokens; `n_ctx_train`:
     the longest context that the model was trained for. `template`: whose chat template is used. `notes`: what the user
     should know. `plan`: bytes of memory by name of the part, with a full context. `backend`: library that computes;
-    `kernels`: the kind of processor that its kernels are for, if the library has variants.
+    `kernels`: the kind of processor that its kernels are for, if the library has variants. `thinking`: choices about
+    its reasoning. `tight`: whether it leaves other programs little memory.
     """
 
     path: str
@@ -34,6 +49,8 @@ class ModelInfo:
     plan: dict[str, int] = field(default_factory=dict)
     backend: BackendName = "llama"
     kernels: str = ""
+    thinking: ThinkingControls = ThinkingControls()
+    tight: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +92,8 @@ class Statistics:
     limit of the context. `recomputed_tokens`: tokens that ran more than once, which took about `recompute_seconds`.
     `drafted`: tokens that were verified, `accepted`: those that became part of the answer. `drafting_seconds`: time of
     proposing and choosing drafts; `verifying_seconds`: time of passes with a draft. `estimated_speedup`: factor against
-    plain decoding, from the machine's measured costs; 1 where nothing is known.
+    plain decoding, from the machine's measured costs; 1 where nothing is known. `thinking_tokens`, `thinking_seconds`:
+    length of the thoughts without their markers.
     """
 
     prompt_tokens: int
@@ -97,6 +115,8 @@ class Statistics:
     drafting_seconds: float = 0.0
     verifying_seconds: float = 0.0
     estimated_speedup: float = 1.0
+    thinking_tokens: int = 0
+    thinking_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +224,15 @@ class Thinking:
 class ThinkingEnded:
     """End of the reasoning; the answer follows. `text`: the marker as the model wrote it.
 
-    `opened`: whether a marker had started the reasoning; if not, all text before was reasoning.
+    `opened`: whether a marker had started the reasoning; if not, all text before was reasoning. `tokens`, `seconds`:
+    length of the reasoning.
     """
 
     id: int
     text: str
     opened: bool = True
+    tokens: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +371,14 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweringNow:
+    """Last event of AnswerNow. `found`: False if the request is not running or not thinking; then nothing happens."""
+
+    id: int
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Remedy:
     """One of the user's choices when a chat is longer than the context.
 
@@ -389,10 +420,10 @@ Event = (
     Welcome | LoadProgress | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
     | ThinkingStarted | Thinking | ThinkingEnded | Trace | Finished | Prepared
     | Counted | Forgotten | Notice | StatusReport | Watching | Pulse
-    | Cancelled | Failed
+    | Cancelled | AnsweringNow | Failed
 )  # fmt: skip
 ENDS = (
     Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Forgotten, StatusReport, Watching, Cancelled,
-    Failed,
+    AnsweringNow, Failed,
 )  # fmt: skip
 WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # the events whose texts, joined, are the answer

@@ -25,6 +25,8 @@ BackendWish = Literal["auto", "llama", "ik", "graph"]
 FlashAttention = Literal["auto", "on", "off"]
 Limit = Literal["files", "network", "integrity"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
+ThinkingMode = Literal["auto", "on", "off"]
+ThinkingEffort = Literal["auto", "low", "medium", "high"]
 MOST_SEED = 2**32 - 2  # llama.cpp reads the next number as “random”
 
 
@@ -42,8 +44,9 @@ class Sampling:
 
     `temperature`: randomness; 0 is greedy. `top_k`: only the k likeliest tokens (0: off). `top_p`: only the likeliest
     tokens that together reach this probability (1: off). `min_p`: only tokens with at least this share of the likeliest
-    token's probability (0: off). `repeat_penalty`: divisor of the logits of recent tokens (1: off). `repeat_last_n`:
-    number of recent tokens that the penalty covers. `seed`: None for a random one.
+    token's probability (0: off). `repeat_penalty`: divisor of the logits of recent tokens (1: off).
+    `presence_penalty`: subtracted from them (0: off). `repeat_last_n`: number of recent tokens that the penalties cover.
+    `seed`: None for a random one.
 
     Defaults are llama.cpp's, except for a mild repeat penalty: small models fall into endless loops without one.
     """
@@ -53,6 +56,7 @@ class Sampling:
     top_p: float = 0.95
     min_p: float = 0.05
     repeat_penalty: float = 1.1
+    presence_penalty: float = 0.0
     repeat_last_n: int = 64
     seed: int | None = None
 
@@ -65,11 +69,32 @@ class Sampling:
             0 < self.repeat_penalty <= 10,
             f"repeat penalty must lie above 0 and up to 10, not {self.repeat_penalty:g}",
         )
+        check(
+            -2 <= self.presence_penalty <= 2,
+            f"presence penalty must lie between -2 and 2, not {self.presence_penalty:g}",
+        )
         check(self.repeat_last_n >= 0, f"repeat window must be 0 or more tokens, not {self.repeat_last_n}")
         check(
             self.seed is None or 0 <= self.seed <= MOST_SEED,
             f"seed must lie between 0 and {MOST_SEED}, not {self.seed}",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingOptions:
+    """Options for the model's reasoning before its answer.
+
+    `mode`: whether it thinks, and `effort`: how much; auto: as its chat template says by default. Both are ignored
+    where the template has no such switch (`ModelInfo.thinking`). `budget`: after this many tokens a thought is closed
+    and the answer follows; 0: no limit.
+    """
+
+    mode: ThinkingMode = "auto"
+    effort: ThinkingEffort = "auto"
+    budget: int = 0
+
+    def __post_init__(self) -> None:
+        check(self.budget >= 0, f"the thinking budget must be 0 (no limit) or more tokens, not {self.budget}")
 
 
 MOST_LOOKUP = 64  # largest n and m·n, in tokens of a pass: more costs more than it can save on any processor
@@ -174,7 +199,7 @@ class Generate:
     message is an answer to continue; the events carry only what is added. `kv_policy`: which tokens are cached.
     `draft`: which drafters propose tokens; published forms always draft, with the sizes of `lookup`, the others only
     where drafting pays on this machine. `exit_layers`: with midlayer, number of lower layers that draft; None: the
-    measured best. `trace`: report every target pass as a Trace event.
+    measured best. `trace`: report every target pass as a Trace event. `thinking`: whether and how long it thinks.
     """
 
     id: int
@@ -190,6 +215,7 @@ class Generate:
     lookup: Lookup = field(default_factory=Lookup)
     exit_layers: int | None = None
     trace: bool = False
+    thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
 
     def __post_init__(self) -> None:
         check(
@@ -208,24 +234,26 @@ class Generate:
 class Prepare:
     """Request to prefill the messages without answering; any later request cuts it short. Ends with Prepared.
 
-    `chat`: as in Generate.
+    `chat`, `thinking`: as in Generate.
     """
 
     id: int
     messages: tuple[Message, ...]
     chat: str = ""
+    thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
     """Request to count the loaded model's tokens of texts, and of messages as a prompt. Ends with Counted.
 
-    The engine replies while an answer is still running.
+    The engine replies while an answer is still running. `thinking`: as in Generate.
     """
 
     id: int
     texts: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
+    thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +269,17 @@ class Cancel:
     """Request to stop the request with the id `request` as soon as possible. Ends with Cancelled.
 
     The stopped request still ends with its own last event.
+    """
+
+    id: int
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNow:
+    """Request to end the thought of the running Generate with the id `request`, so that the answer follows at once.
+
+    The engine replies while that Generate is running, with AnsweringNow.
     """
 
     id: int
@@ -272,4 +311,4 @@ class Shutdown:
     id: int
 
 
-Request = Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | Status | Watch | Shutdown
+Request = Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | AnswerNow | Status | Watch | Shutdown

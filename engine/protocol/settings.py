@@ -18,7 +18,7 @@ AUTO = "auto"
 NONE = "none"  # value of a file setting without a file
 MB, GB = 10**6, 10**9
 SUGGESTED = Generate(0, ())  # source of the requests' defaults
-SAMPLING, LOOKUP = SUGGESTED.sampling, SUGGESTED.lookup
+SAMPLING, LOOKUP, THINKING = SUGGESTED.sampling, SUGGESTED.lookup, SUGGESTED.thinking
 Value = int | float | str
 T = TypeVar("T")
 Kind = Literal["whole", "number", "size", "choice", "text", "file"]
@@ -47,9 +47,9 @@ class Setting:
     `section`, `key`: place in settings.toml. `default`: the machine's suggestion. `low`, `high`: bounds of numbers,
     sizes and text lengths. `choices`: values of a choice, each with the words shown for it. `auto`: a number or size
     may be AUTO too. `advanced`: shown at the end of its section, apart from the others. `scope`: the smallest thing
-    that can have a value of its own. `shared`: False if there is no value for all models. `own_help`: help text for one
-    model or chat, if it differs. `fills`: the request and its field that the value goes to; AUTO leaves the request's
-    default. `flag`: option of the engine's commands.
+    that can have a value of its own. `per_model`: one model can have one too, although a chat can. `shared`: False if
+    there is no value for all models. `own_help`: help text for one model or chat, if it differs. `fills`: the request
+    and its field that the value goes to; AUTO leaves the request's default. `flag`: option of the engine's commands.
     """
 
     section: str
@@ -64,6 +64,7 @@ class Setting:
     auto: bool = False
     advanced: bool = False
     scope: Scope = "global"
+    per_model: bool = False
     shared: bool = True
     own_help: str = ""
     fills: str = ""
@@ -109,6 +110,11 @@ ANSWER = (
         low=0.1, high=10, scope="chat", fills="generate.sampling.repeat_penalty",
     ),
     Setting(
+        "answer", "presence_penalty", "number", SAMPLING.presence_penalty, mark("Presence penalty"),
+        mark("Above 0, words that were used recently are less likely to be used again. 0 turns this off."),
+        low=-2, high=2, scope="chat", fills="generate.sampling.presence_penalty",
+    ),
+    Setting(
         "answer", "seed", "whole", AUTO, mark("Seed"),
         mark("The same seed gives the same answer to the same chat. Automatic: a new seed each time."),
         low=0, high=MOST_SEED, auto=True, scope="chat", fills="generate.sampling.seed",
@@ -119,6 +125,33 @@ ANSWER = (
         mark("An answer ends after this many tokens. Automatic: when the model ends it, or the context is full."),
         low=1, high=10_000_000, auto=True, scope="chat", fills="generate.max_tokens",
         flag=Flag("--max-tokens", "maximum length of an answer, in tokens", "N"),
+    ),
+    Setting(
+        "answer", "thinking", "choice", THINKING.mode, mark("Think first"),
+        mark("Whether the model thinks before it answers. Only for models that offer the choice. Automatic: as the "
+             "model's makers suggest."),
+        choices=((AUTO, mark("Automatic")), ("on", mark("On")), ("off", mark("Off"))),
+        scope="chat", per_model=True, fills="generate.thinking.mode",
+        flag=Flag("--think", "whether the model thinks before it answers, if it offers the choice (default: as its "
+                             "chat template says)"),
+    ),
+    Setting(
+        "answer", "thinking_effort", "choice", THINKING.effort, mark("Thinking effort"),
+        mark("How much the model thinks. Only for models that offer the choice, such as gpt-oss. Automatic: as the "
+             "model's makers suggest."),
+        choices=(
+            (AUTO, mark("Automatic")), ("low", mark("Low")), ("medium", mark("Medium")), ("high", mark("High")),
+        ),
+        scope="chat", per_model=True, fills="generate.thinking.effort",
+        flag=Flag("--effort", "how much the model thinks, if it offers the choice (default: as its chat template "
+                              "says)"),
+    ),
+    Setting(
+        "answer", "thinking_budget", "whole", THINKING.budget, mark("Thinking limit"),
+        mark("After this many tokens of thinking the model must answer. 0: no limit."),
+        high=10_000_000, scope="chat", per_model=True, fills="generate.thinking.budget",
+        flag=Flag("--thinking-budget", "after this many tokens of thinking the model must answer (default: 0, no "
+                                       "limit)", "N"),
     ),
 )  # fmt: skip
 PUBLISHED = "options for --draft history-published"

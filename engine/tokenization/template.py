@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.protocol import Message
+from engine.protocol import Message, ThinkingControls, ThinkingEffort, ThinkingOptions
 from engine.stop import Stopped
 from engine.tokenization.escaping import ControlTextEscaper, find_tags, split_by_origin
 from engine.tokenization.jinja import compile_template
@@ -33,6 +33,11 @@ OPENINGS = (
 LAST_TOKENS = 16  # end of a prompt that is searched for an opening
 CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
 MAX_TAGS = 200  # a hostile template may contain any number
+# Values with which templates are told whether the model thinks (Qwen3, SmolLM3, Gemma 4 and others; Granite, DeepSeek)
+# and how much (gpt-oss).
+SWITCHES, EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
+EFFORTS: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
+AS_DEFAULT = ThinkingOptions()
 
 
 def never_stopped() -> bool:
@@ -44,7 +49,7 @@ class ChatTemplate:
     """A model's chat template with its vocabulary.
 
     `kind`: whose template it is. `stops`: strings that end an answer besides the vocabulary's end tokens. `notes`: what
-    the user should know about the template.
+    the user should know about the template. `thinking`: what it lets the user choose about the model's reasoning.
     """
 
     def __init__(self, source: str, vocabulary: ModelVocabulary, stopped: Callable[[], bool] = never_stopped) -> None:
@@ -57,6 +62,7 @@ class ChatTemplate:
         self._renderer = Renderer()
         weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
+        self.thinking = ThinkingControls()
         if not source:
             self.notes = (Sentence.of("template.missing"),)
             return
@@ -69,6 +75,46 @@ class ChatTemplate:
             )
         except RenderError as error:
             self.notes = (Sentence.of("template.damaged", reason=str(error) or Sentence.of("template.limits")),)
+        self.thinking = self._find_controls(stopped)
+
+    def _find_controls(self, stopped: Callable[[], bool]) -> ThinkingControls:
+        """Return the template's choices about reasoning, found by rendering it with each of them. Raises Stopped."""
+        if not any(name in self._source for name in (*SWITCHES, EFFORT)):
+            return ThinkingControls()
+
+        def render(values: dict[str, Any]) -> str | None:
+            try:
+                return self._format((Message("user", "Hello"),), stopped, values)
+            except RenderError as error:
+                if error.problem == "endless":
+                    raise
+                return None  # Mistral's templates refuse some efforts
+
+        try:
+            usual = render({})
+            on, off = (render(dict.fromkeys(SWITCHES, value)) for value in (True, False))
+            texts = {effort: render({EFFORT: effort}) for effort in EFFORTS}
+        except RenderError:
+            return ThinkingControls()
+        efforts = tuple(effort for effort, text in texts.items() if text is not None)
+        if len({texts[effort] for effort in efforts}) < max(2, len(efforts)):
+            efforts = ()
+        switch = on is not None and off is not None and on != off
+        return ThinkingControls(
+            switch=switch,
+            default=switch and usual != off,
+            efforts=efforts,
+            default_effort=next((effort for effort in efforts if texts[effort] == usual), "auto"),
+        )
+
+    def _values_of(self, thinking: ThinkingOptions) -> dict[str, Any]:
+        """Return the values that tell the template what the user chose about the model's reasoning."""
+        values: dict[str, Any] = {}
+        if self.thinking.switch and thinking.mode != "auto":
+            values |= dict.fromkeys(SWITCHES, thinking.mode == "on")
+        if thinking.effort in self.thinking.efforts:
+            values[EFFORT] = thinking.effort
+        return values
 
     def close(self) -> None:
         """End the template's process and free its memory; the next use starts it again."""
@@ -80,6 +126,7 @@ class ChatTemplate:
         continue_last: bool = False,
         max_tokens: int | None = None,
         stopped: Callable[[], bool] = never_stopped,
+        thinking: ThinkingOptions = AS_DEFAULT,
     ) -> list[int]:
         """Return the prompt that requests the answer to the last message.
 
@@ -92,7 +139,9 @@ class ChatTemplate:
             escaper = ControlTextEscaper([self._source, *(m.content for m in messages)], self._visible, unusual)
             escaped = [Message(m.role, escaper.escape(m.content)) for m in messages]
             answered = escaped[:-1] if continue_last else escaped
-            prompt = self._render(answered, stopped) + (escaped[-1].content if continue_last else "")
+            prompt = self._render(answered, stopped, self._values_of(thinking)) + (
+                escaped[-1].content if continue_last else ""
+            )
             tokens, control_texts = self._tokenize_escaped(prompt, escaper, max_tokens, stopped)
             unescaped = {text for text in control_texts if any(text in message.content for message in escaped)}
             if unescaped <= unusual:
@@ -142,40 +191,46 @@ class ChatTemplate:
         return tokens
 
     def certain_tokens(
-        self, messages: Sequence[Message], max_tokens: int | None = None, stopped: Callable[[], bool] = never_stopped
+        self,
+        messages: Sequence[Message],
+        max_tokens: int | None = None,
+        stopped: Callable[[], bool] = never_stopped,
+        thinking: ThinkingOptions = AS_DEFAULT,
     ) -> list[int]:
         """Return the beginning of the next prompt that does not depend on what the user will write.
 
-        `max_tokens`, `stopped` and exceptions are those of `tokens`.
+        `max_tokens`, `stopped`, `thinking` and exceptions are those of `tokens`.
         """
         *before, last = messages or [Message("user", "")]
         stable = before if last.role == "user" else [*before, last]
         typed_text = last.content if last.role == "user" else ""
         a, b = (
-            self.tokens([*stable, Message("user", typed_text + end)], False, max_tokens, stopped) for end in ("a", "0")
+            self.tokens([*stable, Message("user", typed_text + end)], False, max_tokens, stopped, thinking)
+            for end in ("a", "0")
         )
         certain = a[: common_prefix(a, b)]
         while certain and self.vocabulary.text(certain[-1])[-1:].isspace():
             certain.pop()  # blanks may merge with the user's blanks into another token
         return certain
 
-    def _render(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
+    def _render(self, messages: Sequence[Message], stopped: Callable[[], bool], chosen: dict[str, Any]) -> str:
         try:
-            return self._format(messages, stopped)
+            return self._format(messages, stopped, chosen)
         except RenderError as error:
             if error.problem == "endless":
                 raise Failure("template.endless") from error
             # Some templates have no system role, or require alternating roles.
             with suppress(RenderError):
-                return self._format(with_alternating_roles(messages), stopped)
+                return self._format(with_alternating_roles(messages), stopped, chosen)
             raise Failure("template.refuses", reason=error) from error
 
-    def _format(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
+    def _format(self, messages: Sequence[Message], stopped: Callable[[], bool], chosen: dict[str, Any]) -> str:
         values: dict[str, Any] = {
             "messages": [{"role": m.role, "content": m.content} for m in messages],
             "bos_token": self.vocabulary.bos_text,
             "eos_token": self.vocabulary.eos_text,
             "add_generation_prompt": True,
+            **chosen,
         }
         if self.kind == "chatml":
             return compile_template(CHATML).render(values)
@@ -211,19 +266,20 @@ def continued_prompt(
     known_tokens: Sequence[int],
     max_tokens: int | None = None,
     stopped: Callable[[], bool] = never_stopped,
+    thinking: ThinkingOptions = AS_DEFAULT,
 ) -> list[int]:
     """Return the tokens of `messages` with the last one, an answer, left open, so that the model continues it.
 
     Several token sequences spell the same text, and a model continues each differently. So if the `known_tokens`, those
     of the last prompt and its answer, spell the text to continue, they are used; their keys and values are also still
-    cached. Otherwise (another model, after a restart) the text is tokenized again. `max_tokens` and `stopped` are those
-    of `ChatTemplate.tokens`.
+    cached. Otherwise (another model, after a restart) the text is tokenized again. `max_tokens`, `stopped` and
+    `thinking` are those of `ChatTemplate.tokens`.
 
     Raises Failure if the last message is no answer, and what `ChatTemplate.tokens` raises.
     """
     if len(messages) < 2 or messages[-1].role != "assistant":
         raise Failure("nothing_to_continue.no_answer")
-    prompt = template.tokens(messages[:-1], False, max_tokens, stopped)
+    prompt = template.tokens(messages[:-1], False, max_tokens, stopped, thinking)
     opening = opened_reasoning(prompt, template.vocabulary.text)
     text = messages[-1].content.removeprefix(opening)
     if list(known_tokens[: len(prompt)]) == prompt:
@@ -232,4 +288,4 @@ def continued_prompt(
             return prompt + spelled
     if opening:  # the template would remove the reasoning, or open it twice
         return prompt + template.vocabulary.tokenize(text, special=False)
-    return template.tokens(messages, True, max_tokens, stopped)
+    return template.tokens(messages, True, max_tokens, stopped, thinking)

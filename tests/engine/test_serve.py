@@ -15,6 +15,8 @@ from common.paths import path_text
 from engine.protocol import (
     ENDS,
     WRITTEN,
+    AnsweringNow,
+    AnswerNow,
     Cancel,
     Cancelled,
     Count,
@@ -38,6 +40,11 @@ from engine.protocol import (
     Shutdown,
     Status,
     StatusReport,
+    Text,
+    Thinking,
+    ThinkingControls,
+    ThinkingEnded,
+    ThinkingOptions,
     Unload,
     Unloaded,
     Watch,
@@ -156,6 +163,39 @@ def test_cancel_status_and_prepare_while_it_works(pipe):
     assert finished.statistics.stop_reason == "cancelled"
     pipe.send(Cancel(5, request=2))
     assert pipe.end(5) == Cancelled(5, found=False)
+
+
+THINKING = (
+    "{% for message in messages %}{{ message.content }}\n{% endfor %}"
+    "<think>{% if enable_thinking is defined and not enable_thinking %}</think>{% endif %}"
+)
+
+
+def test_the_answer_follows_at_once_when_asked_for(pipe):
+    own_folder().mkdir(parents=True, exist_ok=True)  # whose files every engine may read
+    thinker = default_model_with(THINKING, own_folder() / "thinker.gguf")
+    pipe.send(Load(1, str(thinker), n_ctx=512, threads=1), AnswerNow(2, 1))
+    assert pipe.end(2) == AnsweringNow(2, found=False)
+    loaded = pipe.end(1)
+    assert isinstance(loaded, Loaded)
+    assert loaded.model.thinking == ThinkingControls(switch=True, default=True)
+    pipe.send(Generate(3, MESSAGES, Sampling(temperature=0, repeat_penalty=1)))
+    while not isinstance(pipe.event(), Thinking):
+        pass
+    pipe.send(AnswerNow(4, 3))
+    assert pipe.end(4) == AnsweringNow(4, found=True)
+    while not isinstance(event := pipe.event(), ThinkingEnded):
+        assert isinstance(event, Thinking)
+    assert event.tokens > 0
+    assert event.seconds > 0
+    while not isinstance(pipe.event(), Text):
+        pass
+    pipe.send(AnswerNow(5, 3), Cancel(6, 3))
+    assert pipe.end(5) == AnsweringNow(5, found=False)
+    assert isinstance(pipe.end(3), Finished)
+    pipe.send(Generate(7, MESSAGES, Sampling(temperature=0), 4, thinking=ThinkingOptions(mode="off")))
+    while not isinstance(event := pipe.event(), Finished):
+        assert not isinstance(event, Thinking)
 
 
 def test_tokens_are_counted_while_it_answers(pipe):

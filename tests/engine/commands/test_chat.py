@@ -39,6 +39,8 @@ REPORT = {
     "drafting_seconds": float,
     "verifying_seconds": float,
     "estimated_speedup": float,
+    "thinking_tokens": int,
+    "thinking_seconds": float,
     "model": str,
     "backend": str,
 }

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from engine.generation.decode import decode
 from engine.kv.policy import AlwaysPolicy, Decision, MeasuredPolicy, PartialFixed, PublishedPolicy
 from engine.kv.session import Session
+from engine.protocol import KVPolicy
 from tests.engine.fake_runtime import FakeRuntime, greedy
 
 PROMPT = list(b"hello")
@@ -16,7 +17,7 @@ PROMPT = list(b"hello")
 class Listed:
     """A policy with listed decisions, repeated in a circle."""
 
-    name = "measured"
+    name: KVPolicy = "measured"
 
     def __init__(self, keeps: list[bool]) -> None:
         self.keeps = keeps

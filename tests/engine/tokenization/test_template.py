@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from common.failures import Failure
-from engine.protocol import Generate, Message, Prepare, Prepared
+from engine.protocol import Generate, Message, Prepare, Prepared, ThinkingControls, ThinkingOptions
 from engine.stop import Stopped
 from engine.tokenization.template import CHATML_STOPS, ChatTemplate, with_alternating_roles
 from engine.tokenization.turns import ChatTooLong
@@ -141,3 +141,75 @@ def test_what_fits_no_context_is_not_tokenized_to_its_end(engine, monkeypatch):
 def test_alternating_joins_neighbours():
     chat = [Message("system", "s"), Message("user", "a"), Message("user", "b"), Message("assistant", "c")]
     assert with_alternating_roles(chat) == [Message("user", "s\n\na\n\nb"), Message("assistant", "c")]
+
+
+# The parts of published templates that switch thinking: Qwen3; Qwen3.5's small models, which do not think by default;
+# SmolLM3, in the system message; gpt-oss; Mistral, which refuses other efforts.
+QWEN = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+    "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+)
+QWEN_SMALL = "{{ messages[-1].content }}{% if enable_thinking is defined and enable_thinking %}<think>\n{% endif %}"
+SMOL = (
+    "{% if enable_thinking is not defined %}{% set enable_thinking = true %}{% endif %}"
+    "Reasoning Mode: {{ '/think' if enable_thinking else '/no_think' }}\n{{ messages[-1].content }}"
+)
+GRANITE = "{% if thinking %}Think.{% endif %}{{ messages[-1].content }}"
+GPT_OSS = (
+    '{% if reasoning_effort is not defined %}{% set reasoning_effort = "medium" %}{% endif %}'
+    "Reasoning: {{ reasoning_effort }}\n{{ messages[-1].content }}"
+)
+MISTRAL = (
+    "{% if reasoning_effort is defined and reasoning_effort not in ['none', 'high'] %}"
+    "{{ raise_exception('no such effort') }}{% endif %}{{ reasoning_effort }}{{ messages[-1].content }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "controls"),
+    [
+        ("", ThinkingControls()),
+        ("{{ messages[-1].content }}", ThinkingControls()),
+        ("{# enable_thinking, reasoning_effort #}{{ messages[-1].content }}", ThinkingControls()),
+        (QWEN, ThinkingControls(switch=True, default=True)),
+        (QWEN_SMALL, ThinkingControls(switch=True)),
+        (SMOL, ThinkingControls(switch=True, default=True)),
+        (GRANITE, ThinkingControls(switch=True)),
+        (GPT_OSS, ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")),
+        (MISTRAL, ThinkingControls()),
+        ("{{ raise_exception(enable_thinking) }}", ThinkingControls()),
+        ("{% for i in range(10**8) %}{{ enable_thinking }}{% endfor %}", ThinkingControls()),
+    ],
+)
+def test_what_a_template_lets_choose_about_thinking(engine, source, controls):
+    template = ChatTemplate(source, engine._loaded().model.vocabulary)
+    assert template.thinking == controls
+    template.close()
+
+
+def prompt_of(template, *messages, **thinking) -> str:
+    tokens = template.tokens(messages, thinking=ThinkingOptions(**thinking))
+    return "".join(map(template.vocabulary.text, tokens))
+
+
+def test_the_template_is_told_whether_the_model_thinks(engine):
+    template = ChatTemplate(QWEN, engine._loaded().model.vocabulary)
+    usual = prompt_of(template, QUESTION)
+    assert prompt_of(template, QUESTION, mode="on") == usual
+    assert prompt_of(template, QUESTION, mode="off") == usual + "<think>\n\n</think>\n\n"
+    assert prompt_of(template, QUESTION, effort="high") == usual
+    small = ChatTemplate(QWEN_SMALL, engine._loaded().model.vocabulary)
+    assert prompt_of(small, QUESTION, mode="on") == prompt_of(small, QUESTION) + "<think>\n"
+    granite = ChatTemplate(GRANITE, engine._loaded().model.vocabulary)
+    assert prompt_of(granite, QUESTION, mode="on").startswith("Think.")
+    for each in (template, small, granite):
+        each.close()
+
+
+def test_the_template_is_told_how_much_the_model_thinks(engine):
+    template = ChatTemplate(GPT_OSS, engine._loaded().model.vocabulary)
+    assert prompt_of(template, QUESTION).startswith("Reasoning: medium\n")
+    assert prompt_of(template, QUESTION, effort="low", mode="off").startswith("Reasoning: low\n")
+    certain = template.certain_tokens((QUESTION,), thinking=ThinkingOptions(effort="high"))
+    assert "Reasoning: high" in "".join(map(template.vocabulary.text, certain))
+    template.close()
