@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from app.events import Event
+from app.settings.recommended import recommended_for
 from app.settings.resolve import NOTHING, Options, Values, resolve
 from app.settings.schema import SECTIONS, SETTINGS, for_all, for_model
 from app.settings.settings_file import Contents, SettingsFile
 from app.settings.values import Wrong, WrongValue, check, stored, wrong
 from app.words import UiText, mark, tr
-from engine.protocol.settings import Setting, Value
+from engine.protocol.settings import AUTO, Setting, Value
 
 log = logging.getLogger(__name__)
 NOT_USED = mark("In {file}, {error}. The default is used.")
@@ -36,12 +38,23 @@ class Settings:
         self._file, self._fixed = SettingsFile(path), fixed
         self._models: dict[str, dict[str, Any]] = {}  # the models' sections as they are in the file
         self._own: dict[str, dict[str, Value]] = {}  # checked values of the models that were asked for
+        self._written: set[str] = set()  # settings with a valid global value in the file
         self._invalid: set[str] = set()
         self.refresh()
 
-    def options(self, model: Path | None = None, chat: Values = NOTHING) -> Options:
-        """Return the options for loading `model` and answering a chat that has the values `chat` of its own."""
-        return resolve({**self.values, **self._fixed}, self.of_model(model) if model else NOTHING, chat)
+    def options(self, model: Path | None = None, chat: Values = NOTHING, thinks: bool = False) -> Options:
+        """Return the options for loading `model` and answering a chat that has the values `chat` of its own.
+
+        What the model's makers recommend replaces the defaults, but no value that the user has set. `thinks`: whether
+        the model thinks before it answers unless it is told otherwise.
+        """
+        own = self.of_model(model) if model else NOTHING
+        recommended = recommended_for(model)
+        set_by_user = {name: value for name, value in self.values.items() if name in self._written}
+        mode = {**set_by_user, **own, **chat}.get("answer.thinking", AUTO)
+        advised = recommended.thinking if mode == "on" or (thinks and mode == AUTO) else recommended.values
+        options = resolve({**self.values, **advised, **set_by_user, **self._fixed}, own, chat)
+        return replace(options, generate=replace(options.generate, stop=recommended.stop))
 
     def differs(self, name: str) -> bool:
         """Return whether a reset of this setting would change anything."""
@@ -108,7 +121,7 @@ class Settings:
         settings = for_all()
         values = {setting.name: setting.default for setting in settings}
         problems = [contents.problem] if contents.problem else []
-        self._invalid = set()
+        self._written, self._invalid = set(), set()
         tables = {section: contents.tables.get(section, {}) for section in SECTIONS}
         for section, table in tables.items():
             if not isinstance(table, dict):
@@ -121,6 +134,7 @@ class Settings:
                 continue
             try:
                 values[setting.name] = check(setting, table[setting.key])
+                self._written.add(setting.name)
             except ValueError:
                 self._invalid.add(setting.name)
                 error = WrongValue(setting, table[setting.key])

@@ -45,8 +45,8 @@ class Sampling:
     `temperature`: randomness; 0 is greedy. `top_k`: only the k likeliest tokens (0: off). `top_p`: only the likeliest
     tokens that together reach this probability (1: off). `min_p`: only tokens with at least this share of the likeliest
     token's probability (0: off). `repeat_penalty`: divisor of the logits of recent tokens (1: off).
-    `presence_penalty`: subtracted from them (0: off). `repeat_last_n`: number of recent tokens that the penalties cover.
-    `seed`: None for a random one.
+    `presence_penalty`: subtracted from them (0: off). `repeat_last_n`: number of recent tokens that both penalties
+    cover. `seed`: None for a random one.
 
     Defaults are llama.cpp's, except for a mild repeat penalty: small models fall into endless loops without one.
     """

@@ -51,6 +51,7 @@ NOT_IN_THE_TERMINAL = {
     "answer.top_p": "as above",
     "answer.min_p": "as above",
     "answer.repeat_penalty": "as above",
+    "answer.presence_penalty": "as above",
     "cache.saved_chats": "nothing is saved of the terminal's chats",
 }
 

@@ -38,8 +38,8 @@ def rows(loaded) -> np.ndarray:
 def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
     """Create llama.cpp's samplers for the settings, in llama.cpp's order."""
     parts = []
-    if sampling.repeat_penalty != 1.0 and sampling.repeat_last_n:
-        penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, 0.0)
+    if (sampling.repeat_penalty != 1.0 or sampling.presence_penalty) and sampling.repeat_last_n:
+        penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, sampling.presence_penalty)
         parts.append(open_library().llama_sampler_init_penalties(*penalties))
     if sampling.temperature == 0:
         return [*parts, open_library().llama_sampler_init_greedy()]
@@ -129,10 +129,20 @@ def test_repeat_penalty(rows, penalty, last_n):
         assert_alike(row, Sampling(repeat_penalty=penalty, repeat_last_n=last_n), history)
 
 
+@pytest.mark.parametrize("penalty", [1.0, 1.1])
+@pytest.mark.parametrize("presence", [0.5, 1.5, 2.0, -0.5])
+def test_presence_penalty(rows, penalty, presence):
+    for row in rows[::3]:
+        likely = top_tokens(row, 5).tolist()
+        history = [*range(80), *likely, likely[0], int(row.argmin())]
+        assert_alike(row, Sampling(repeat_penalty=penalty, presence_penalty=presence), history)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {},
+        {"presence_penalty": 1.5, "repeat_penalty": 1, "top_k": 20},
         {"top_k": 0, "top_p": 1},
         {"top_k": 0},
         {"min_p": 0, "temperature": 2.5},
