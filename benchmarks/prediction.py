@@ -2,9 +2,10 @@
 
     python -m benchmarks.prediction [--models FOLDER] [--runs N] [--json]
 
-The prediction is the planner's, with an empty cache folder that holds this computer's profile alone. Then the same
-model answers without drafts after a prompt of some 1,000 tokens, several times, of which the median counts. FOLDER
-holds GGUF files; the built-in model is always measured. The last line is JSON:
+The prediction is the planner's, with an empty cache folder that holds this computer's profile and, as after the first
+minutes of use, the built-in model's timings. Then the same model answers without drafts after a prompt of some 1,000
+tokens, several times, of which the median counts. FOLDER holds GGUF files; the built-in model is always measured. The
+last line is JSON:
 {"models": [{"name": …, "decode": {"predicted": tokens/s, "measured": …}, "prompt": {…}}]}.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.decode import prompt
 from benchmarks.peers import OurEngine
+from common.engine_program import engine_command
 from common.paths import path_text
 from common.planning import Ask, Verdict
 from engine.costs.profile import machine_profile
@@ -56,6 +59,9 @@ def main() -> None:
         profile = machine_profile(fresh=True)
         bandwidth = profile.read_bandwidth_bytes_per_s / 1e9
         print(f"{profile.cpu}, {profile.threads} threads, memory read at {bandwidth:.1f} GB/s")
+        for backend in ("ik", "llama"):
+            command = [*engine_command("calibrate"), "--backend", backend, "--json"]
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         rows = list(measure(models, options.runs))
     for row in rows if not options.json else ():
         decode, prompts = (

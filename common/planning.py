@@ -48,6 +48,8 @@ class Computer(msgspec.Struct, frozen=True):
         bandwidth: bytes per second that all cores together read from memory.
         threads: threads with which it computes; they stand for the speed of its arithmetic.
         memory, available: bytes of RAM, and those that are free beside the user's other programs.
+        decode_factor, prompt_factor: how many times faster a model ran here than was predicted for it; 1 before any
+            was timed.
     """
 
     kinds: tuple[str, ...]
@@ -55,6 +57,8 @@ class Computer(msgspec.Struct, frozen=True):
     threads: int = 0
     memory: int = 0
     available: int = 0
+    decode_factor: float = 1.0
+    prompt_factor: float = 1.0
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

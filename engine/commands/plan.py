@@ -13,6 +13,7 @@ import subprocess
 import sys
 from contextlib import closing, suppress
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -22,13 +23,13 @@ from common.byte_sizes import parse_bytes, show_bytes
 from common.engine_program import engine_command
 from common.failures import Failure
 from common.paths import display_name, path_of
-from common.planning import Ask, Estimate, Verdict
+from common.planning import Ask, Computer, Estimate, Verdict
 from common.sentences import Sentence
 from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_prior import ModelTraits, this_computer
 from engine.costs.measurements import timings_of_package
-from engine.costs.prediction import predict_speed, traits_of_estimate
+from engine.costs.prediction import corrected, predict_speed, speed_of, traits_of_estimate
 from engine.loading.first_look import TO_LIST
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, OtherLibrary
 from engine.loading.library_choice import seconds_of_one_and_eight
@@ -41,6 +42,7 @@ from engine.rights import add_read_option
 from engine.run_subprocess import NO_CONSOLE
 from engine.runtime.contexts import KVMode, make_kv_mode
 from models.default import default_model
+from models.header import read_header
 from models.identity import file_identity
 
 log = logging.getLogger("engine.plan")
@@ -252,6 +254,28 @@ def _kv_mode(name: str | None, share: float | None) -> KVMode:
     return make_kv_mode(next((known for known in names if known == name), None), share)
 
 
+def _this_computer() -> Computer:
+    """Return this computer, corrected by the built-in model's timings if there are some."""
+    computer = this_computer()
+    model, identity = _built_in()
+    if model is None:
+        return computer
+    stored = [timings_of_package(package, identity, computer.threads, "f16") for package in PACKAGES.values()]
+    measured = max((speed_of(timings) for timings in stored if timings), key=lambda speed: speed.decode, default=None)
+    predicted = predict_speed(model, "f16", computer)
+    return corrected(computer, predicted, measured) if measured and predicted else computer
+
+
+@cache
+def _built_in() -> tuple[ModelTraits | None, str]:
+    """Return traits and identity of the built-in model; no traits if the installation lacks it."""
+    try:
+        header = read_header(default_model())
+    except Failure:
+        return None, ""
+    return ModelTraits.of(header), file_identity(header.path, header.data_offset)
+
+
 def _speed(plan: LoadPlan) -> float:
     """Return tokens/s of plain decoding in a short chat, if exactly this way to load was timed here, else 0."""
     library, memory = plan.choice.name, plan.memory
@@ -264,7 +288,7 @@ def _speed(plan: LoadPlan) -> float:
 
 def _verdict(ask: Ask, plan: MemoryPlan, library: str, model: ModelTraits | None) -> Verdict:
     shared = {field.name for field in fields(MemoryPlan)} & set(Verdict.__struct_fields__)
-    speed = predict_speed(model, plan.kv_type, ask.computer or this_computer()) if model else None
+    speed = predict_speed(model, plan.kv_type, ask.computer or _this_computer()) if model else None
     return Verdict(
         id=ask.id,
         backend=library,

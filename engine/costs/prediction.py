@@ -1,20 +1,24 @@
 """Predicted speed of a model that never ran here, also of one that is not downloaded yet.
 
 The passes of the most similar model in the prior table are scaled by the bytes that a token reads and by the computer's
-measured speeds (`engine.costs.cost_prior`). Of a mixture of experts only the experts in use are read. A measured speed
-is always better; `python -m benchmarks.prediction` compares both.
+measured speeds (`engine.costs.cost_prior`). Of a mixture of experts only the experts in use are read. Once the built-in
+model was timed, the error of its own prediction corrects those of the others. A measured speed is always better;
+`python -m benchmarks.prediction` compares both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from common.planning import Computer, Estimate
-from engine.costs.cost_model import CostModel
+from engine.costs.cost_model import CostModel, Timings
 from engine.costs.cost_prior import ModelTraits, scaled_timings
 from engine.protocol import BackendName
 from models.shapes import KVType
 
+MOST_CORRECTION = 3.0  # times: a larger error of the prediction is a disturbed measurement
 CONTEXT = 1000  # tokens of the chat for which decoding is predicted
 LIBRARIES: tuple[BackendName, ...] = ("ik", "llama")
 # ggml's numbers of the weight types that make up most of a file of this quantisation.
@@ -35,14 +39,27 @@ class Speed:
 
 def predict_speed(model: ModelTraits, kv_type: KVType, computer: Computer) -> Speed | None:
     """Return the model's speed with the faster library, or None if the table has no row for the computer."""
-    found = [scaled_timings(model, library, kv_type, computer) for library in LIBRARIES]
     experts = model.expert_bytes / computer.bandwidth if computer.bandwidth else 0.0
-    speeds = [
-        Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / (timings.large_seconds + experts))
-        for timings in found
-        if timings
-    ]
-    return max(speeds, key=lambda speed: speed.decode, default=None)
+    found = [scaled_timings(model, library, kv_type, computer) for library in LIBRARIES]
+    speeds = [speed_of(timings, experts) for timings in found if timings]
+    fastest = max(speeds, key=lambda speed: speed.decode, default=None)
+    return fastest and Speed(fastest.decode * computer.decode_factor, fastest.prompt * computer.prompt_factor)
+
+
+def speed_of(timings: Timings, more_seconds: float = 0.0) -> Speed:
+    """Return the speed that timings amount to; `more_seconds` are added to a prefill batch."""
+    batch_seconds = timings.large_seconds + more_seconds
+    return Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / batch_seconds)
+
+
+def corrected(computer: Computer, predicted: Speed, measured: Speed) -> Computer:
+    """Return the computer with the factors by which a model was faster than predicted for it."""
+    decode, prompt = measured.decode / predicted.decode, measured.prompt / predicted.prompt
+    return msgspec.structs.replace(computer, decode_factor=_sane(decode), prompt_factor=_sane(prompt))
+
+
+def _sane(factor: float) -> float:
+    return min(MOST_CORRECTION, max(1 / MOST_CORRECTION, factor))
 
 
 def traits_of_estimate(model: Estimate) -> ModelTraits:

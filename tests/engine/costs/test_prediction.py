@@ -8,7 +8,7 @@ import pytest
 from common.planning import Ask, Computer, Estimate, Verdict
 from engine.commands.plan import OtherPlanner, answer
 from engine.costs.cost_prior import ModelTraits, this_computer
-from engine.costs.prediction import predict_speed, traits_of_estimate, weight_type
+from engine.costs.prediction import MOST_CORRECTION, Speed, corrected, predict_speed, traits_of_estimate, weight_type
 from models.default import default_model
 from models.header import read_header
 
@@ -43,6 +43,17 @@ def test_of_experts_only_the_active_ones_are_read():
 
 def test_layers_without_keys_and_values_make_long_chats_cheaper():
     assert decode(msgspec.structs.replace(DENSE, kv_layers=9)) > decode(DENSE)
+
+
+def test_the_built_in_models_error_corrects_the_others():
+    predicted = predict_speed(traits_of_estimate(DENSE), "f16", LAPTOP)
+    assert predicted
+    faster = corrected(LAPTOP, Speed(100.0, 1000.0), Speed(120.0, 1500.0))
+    found = predict_speed(traits_of_estimate(DENSE), "f16", faster)
+    assert found
+    assert (found.decode, found.prompt) == pytest.approx((1.2 * predicted.decode, 1.5 * predicted.prompt))
+    disturbed = corrected(LAPTOP, Speed(100.0, 1000.0), Speed(1.0, 1.0))
+    assert disturbed.decode_factor == disturbed.prompt_factor == 1 / MOST_CORRECTION
 
 
 def test_a_processor_that_the_table_does_not_know_has_no_prediction():
