@@ -29,6 +29,7 @@ from app.look.tab_stops import step_around
 from app.look.theme import SIZES, icon, theme
 from app.notice import NoticeArea
 from app.sidebar.sidebar import Sidebar
+from app.transcript.find_bar import FindBar
 from app.transcript.transcript import Transcript
 from app.transcript.welcome import Welcome
 from app.words import UiText, current_text, tr
@@ -205,6 +206,7 @@ class Window(Live, QMainWindow):
         self.commands = CommandSet(self)
         self.sidebar = Sidebar(self.commands)
         self.header = Header(self.commands, self)
+        self.find_bar = FindBar(self.commands, self)
         self.transcript = Transcript()
         self.welcome = Welcome()
         self.notice = NoticeArea()
@@ -232,6 +234,7 @@ class Window(Live, QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.header)
+        column.addWidget(self.find_bar)
         column.addWidget(self.pages, 1)
         column.addLayout(self._lower_part())
         self.ground = QWidget()
@@ -266,7 +269,8 @@ class Window(Live, QMainWindow):
         self._panels.append(panel)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        parts = (self.sidebar, self.header, self.pages, self.notice, self.composer, self.status, *self._panels)
+        page = (self.header, self.find_bar, self.pages, self.notice, self.composer, self.status)
+        parts = (self.sidebar, *page, *self._panels)
         return step_around(parts, next) or super().focusNextPrevChild(next)
 
     def show_page(self, empty: bool) -> None:

@@ -17,6 +17,7 @@ from app.control.chat_options_controller import ChatOptionsController
 from app.control.context_menu import ContextMenu
 from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
+from app.control.find_controller import FindController
 from app.control.import_export_controller import ImportExportController
 from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
@@ -81,6 +82,7 @@ class Chats:
     messages: MessageController
     drafts: DraftController
     list: ChatListController
+    find: FindController
     import_export: ImportExportController
     palette: PaletteController
     options: ChatOptionsController
@@ -96,7 +98,8 @@ class Chats:
         Once the store's writer is closed, `unsaved` lists what could not be stored.
         """
         parts = (
-            self.window_state, self.chat, self.list, self.import_export, self.palette, self.drafts, self.storage
+            self.window_state, self.chat, self.list, self.find, self.import_export, self.palette, self.drafts,
+            self.storage,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -155,6 +158,7 @@ def compose_chats(
         list=chat_list,
         import_export=ImportExportController(window, open_chats, chat_list),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
+        find=FindController(window, open_chats),
         options=ChatOptionsController(window, open_chats, settings.settings, Personas(store)),
         engine_monitor=EngineMonitorController(window, engine, open_chats),
         context_menu=ContextMenu(window.status, open_chats, engine, window.notice),

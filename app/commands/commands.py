@@ -52,7 +52,13 @@ COMMANDS = (
     Command("file", "settings", mark("&Settings…"), ("Ctrl+,",), "settings", mark("Settings")),
     Command("file"),
     Command("file", "quit", mark("&Quit"), ("Ctrl+Q",)),
-    Command("edit", "find", mark("&Find in chats"), ("Ctrl+F",)),
+    Command("edit", "find_in_chat", mark("&Find in this chat"), ("Ctrl+F",)),
+    Command("edit", "find_next", mark("Find ne&xt"), ("F3", "Ctrl+G"), "chevron", mark("Next result")),
+    Command(
+        "edit", "find_previous", mark("Find pre&vious"), ("Shift+F3", "Ctrl+Shift+G"), "up", mark("Previous result")
+    ),
+    Command("edit", "find", mark("Search &all chats"), ("Ctrl+Shift+F",)),
+    Command("edit"),
     Command("edit", "palette", mark("&Search chats and commands…"), ("Ctrl+K",)),
     Command("edit", "write", mark("&Write a message"), ("Ctrl+L", "/")),
     Command("edit"),

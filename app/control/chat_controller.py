@@ -82,7 +82,7 @@ class ChatController(QObject):
 
     def escape(self) -> None:
         """Close what covers the page, else stop the answer, else dismiss the latest notice and focus the composer."""
-        if self._window.close_overlay():
+        if self._window.close_overlay() or self._window.find_bar.leave():
             return
         if self._open_chats.current.busy:
             self.stop()

@@ -77,7 +77,12 @@ class BlockStack(Live, QWidget):
     @property
     def filled(self) -> bool:
         """Whether all of the text is laid out and all views are in their places."""
-        return self._remaining is None and self._incomplete_table is None and not self._place_timer.isActive()
+        return self._remaining is None and self._incomplete_table is None and self.placed
+
+    @property
+    def placed(self) -> bool:
+        """Whether all views so far are in their places."""
+        return not self._place_timer.isActive()
 
     def set_text(self, text: str, ahead: bool = False) -> None:
         """Show a finished text.

@@ -66,7 +66,7 @@ class CodeView(Live, QFrame):
         if code != self.code:
             self.code = code
             self.text.source = code
-            rows = _display_rows(code)
+            rows = display_rows(code)
             self._lines = len(rows)
             self.folded = complete and self._lines > FOLDED
             self._show_rows(rows)
@@ -81,6 +81,10 @@ class CodeView(Live, QFrame):
         self._place_parts()
         if self._can_fold:
             self.height_changed.emit()
+
+    def unfold(self) -> None:
+        """Show all lines."""
+        self._set_folded(False)
 
     def copy_code(self) -> None:
         QGuiApplication.clipboard().setText(self.code)
@@ -115,6 +119,11 @@ class CodeView(Live, QFrame):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     @property
+    def complete(self) -> bool:
+        """Whether all visible rows are in the text."""
+        return len(self._inserted) == len(self._visible_code)
+
+    @property
     def _can_fold(self) -> bool:
         return self._finished and self._lines > FOLDED
 
@@ -145,7 +154,7 @@ class CodeView(Live, QFrame):
     def _set_folded(self, folded: bool) -> None:
         if folded != self.folded:
             self.folded = folded
-            self._show_rows(_display_rows(self.code))
+            self._show_rows(display_rows(self.code))
         self._name_fold()
         self._fold_button.setVisible(self._can_fold)
         self._place_parts()
@@ -258,7 +267,7 @@ class CodeText(Live, SelectedWithOthers, QPlainTextEdit):
             event.ignore()
 
 
-def _display_rows(code: str) -> list[str]:
+def display_rows(code: str) -> list[str]:
     """Return the code's lines; very long lines are broken, and characters that change the text direction are named."""
     rows = []
     for line in name_direction_marks(code).split("\n"):

@@ -76,6 +76,33 @@ class ScrollingColumn(Live, QScrollArea):
             self.fill((row, SIZES.gap_xl))
             self.update_following()
 
+    def bring_into_view(self, row: int) -> None:
+        """Scroll to the row unless some of it is in view."""
+        if row not in self._in_view():
+            self.scroll_to(row)
+
+    def show_place(self, row: int, top: int, height: int) -> None:
+        """Scroll to a part of the row, `top` pixels below the row's top, unless it is well in view."""
+        page, at = self.viewport().height(), self.column.top(row) - self.view_top() + top
+        if at < SIZES.gap_xl or at + height > page - SIZES.gap_xl:
+            self.following = False
+            self.fill((row, page // 3 - top))
+            self.update_following()
+
+    def lay_out_row(self, row: int) -> bool:
+        """Build the row, or lay out some more of it, where it is; return whether it is complete."""
+        anchor = self.anchor()
+        self._building = True
+        self._work_on(row, anchor)
+        self._building = False
+        return self.column.is_whole(row)
+
+    def views_nearby(self) -> list[MessageView]:
+        """Return the existing views within a page of what is in view, from top to bottom."""
+        page, top = self.viewport().height(), self.view_top()
+        views = map(self.column.view, self.column.rows(top - page, top + 2 * page))
+        return [view for view in views if view is not None]
+
     def restyle(self) -> None:
         self._down.setFixedSize(SIZES.control, SIZES.control)
         self._down.setIconSize(QSize(SIZES.icon, SIZES.icon))

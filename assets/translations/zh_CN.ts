@@ -241,8 +241,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Find in chats</source>
-    <translation>在对话中查找(&amp;F)</translation>
+    <source>&amp;Find in this chat</source>
+    <translation>在此对话中查找(&amp;F)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -411,6 +411,16 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Find ne&amp;xt</source>
+    <translation>查找下一个(&amp;X)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Find pre&amp;vious</source>
+    <translation>查找上一个(&amp;V)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Next or previous control</source>
     <translation>到下一个或上一个控件</translation>
   </message>
@@ -446,6 +456,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Next result</source>
+    <translation>下一个结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Re&amp;generate</source>
     <translation>重新生成(&amp;G)</translation>
   </message>
@@ -476,6 +491,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Previous result</source>
+    <translation>上一个结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Send message</source>
     <translation>发送消息</translation>
   </message>
@@ -498,6 +518,11 @@
     <location filename="../../app/commands/help.py"/>
     <source>About Chickadee</source>
     <translation>关于 Chickadee</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Search &amp;all chats</source>
+    <translation>搜索所有对话(&amp;A)</translation>
   </message>
   <message>
     <location filename="../../app/commands/help.py"/>
@@ -4901,3 +4926,18 @@
   </message>
 </context>
 </TS>
+  <message>
+    <location filename="../../app/transcript/find_bar.py"/>
+    <source>Find in this chat</source>
+    <translation>在此对话中查找</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/find_bar.py"/>
+    <source>Search all chats</source>
+    <translation>搜索所有对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/find_bar.py"/>
+    <source>{at:,} of {of:,}</source>
+    <translation>第 {at:,} 个，共 {of:,} 个</translation>
+  </message>
