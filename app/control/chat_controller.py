@@ -128,7 +128,8 @@ class ChatController(QObject):
         for event in (chats.branch_changed, chats.entry_changed, chats.options_changed, chats.context_changed):
             event.connect(self._conversation_changed)
         chats.answer_ended.connect(self._answer_ended)
-        chats.phase_changed.connect(self._show_waiting_if_open)
+        for event in (chats.phase_changed, chats.progress_changed):
+            event.connect(self._show_waiting_if_open)
         chats.not_saved.connect(self._report_not_saved)
         state.phase_changed.connect(self._engine_changed)
         state.progress_changed.connect(lambda _state: self._show_waiting())

@@ -47,6 +47,7 @@ VIEW_CLASSES: dict[BlockKind, type[BlockView]] = {
 }
 FRAME_MS = 33
 END = Block("")
+WAITING = Block("")  # an empty line for the caret, because the answer is on its way
 SPLIT_COST = 2_000  # `layout_cost` of a step that found no block
 WIDGET_COST: dict[BlockKind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # added to a block's `layout_cost`
 IMMEDIATE_COST = 4_000  # `layout_cost` that is laid out at once, the rest in slices: 5 ms
@@ -62,12 +63,12 @@ class BlockStack(Live, QWidget):
         self._soft = soft
         self.block_views: list[BlockView] = []
         self._splitter: BlockSplitter | None = None
-        self._shown = 0  # number of the splitter's finished blocks that are shown
         self._throttle = Throttle(self._draw, FRAME_MS, self)
         self._remaining: Iterator[Block | None] | None = None  # blocks of a finished text that are not laid out yet
         self._place_timer = QTimer(self)
         self._place_timer.setSingleShot(True)
         self._place_timer.timeout.connect(self._place_and_report)
+        self._reported: tuple[int, int, bool] | None = None  # width, height and `filled`, as last reported
         self._heights: dict[BlockView, tuple[int, int]] = {}  # (width, height at that width)
         self._places: dict[BlockView, tuple[int, int, int]] = {}  # (top, width, height)
         self._blocks: dict[BlockView, Block] = {}  # the block that each view shows
@@ -99,7 +100,6 @@ class BlockStack(Live, QWidget):
         """Show the beginning of a text that `grow` will extend."""
         self._splitter = BlockSplitter()
         self._remaining = None
-        self._shown = 0
         self._clear(0)
         self._splitter.feed(text)
         self._draw()
@@ -115,7 +115,6 @@ class BlockStack(Live, QWidget):
             return
         self._throttle.cancel()
         self._splitter.close()
-        self._shown = 0  # a reference that was defined at the end may change any block
         self._draw()
         self._splitter = None
         for view in self.block_views:
@@ -204,13 +203,11 @@ class BlockStack(Live, QWidget):
 
     def _draw(self) -> None:
         assert self._splitter
-        finished, tail = self._splitter.finished, self._splitter.tail
-        if not finished and not tail:
-            tail = [Block("")]  # an empty line for the caret, because the answer is on its way
-        for number, block in enumerate([*finished[self._shown :], *tail], self._shown):
+        tail = self._splitter.tail  # first, because a footnote that begins here changes finished blocks
+        blocks = [*self._splitter.finished, *tail] or [WAITING]
+        for number, block in enumerate(blocks):
             self._show_block(number, block)
-        self._shown = len(finished)
-        self._clear(self._shown + len(tail))
+        self._clear(len(blocks))
         self._move_caret()
         self._place_and_report()
 
@@ -244,6 +241,8 @@ class BlockStack(Live, QWidget):
 
     def _show_block(self, number: int, block: Block, complete: bool = False) -> None:
         view = self.block_views[number] if number < len(self.block_views) else None
+        if view is not None and self._blocks.get(view) is block:
+            return
         if view is None or type(view) is not VIEW_CLASSES[block.kind]:
             self._clear(number)
             view = self._make_view(block)
@@ -251,6 +250,7 @@ class BlockStack(Live, QWidget):
             view.show()
         if self._blocks.get(view) != block:
             self._fill_view(view, block, complete)
+        self._blocks[view] = block
 
     def _fill_view(self, view: BlockView, block: Block, complete: bool = False) -> None:
         self._blocks[view] = block
@@ -273,12 +273,18 @@ class BlockStack(Live, QWidget):
     def _view_resized(self, view: BlockView) -> None:
         """Schedule one placement for all views whose height changes in this turn of the event loop."""
         self._heights.pop(view, None)
+        self._reported = None
         self._place_timer.start(0)
 
     def _place_and_report(self) -> None:
+        """Place the views; report a new height, or that all of the text is laid out.
+
+        Most words of a streamed text change neither, and nobody above has to measure this stack again.
+        """
         self._place_timer.stop()
-        self._place()
-        self.height_changed.emit()
+        before, self._reported = self._reported, (self.width(), self._place(), self.filled)
+        if self._reported != before or not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
+            self.height_changed.emit()
 
     def _clear(self, first: int) -> None:
         for view in self.block_views[first:]:
@@ -296,9 +302,10 @@ class BlockStack(Live, QWidget):
             if isinstance(view, ProseView):
                 view.set_caret(view is self.block_views[-1])
 
-    def _place(self) -> None:
+    def _place(self) -> int:
+        """Move the views to their places and return the height of them all."""
         if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
-            return  # the width is not set yet, and laying out for a provisional one would be wasted
+            return 0  # the width is not set yet, and laying out for a provisional one would be wasted
         top, width = 0, self.width()
         for view in self.block_views:
             left = self._inset(view, width)
@@ -307,6 +314,7 @@ class BlockStack(Live, QWidget):
                 self._places[view] = (top, width - left, height)
                 view.setGeometry(left, top, width - left, height)
             top += height + _gap_below(view)
+        return top
 
     def _inset(self, view: BlockView, width: int) -> int:
         """Return a view's left indentation in pixels: that of the text of the list item that holds the block."""

@@ -112,7 +112,7 @@ class BlockSplitter:
         if last.is_open and any("|" in line for line in segments[-1].lines[-2:]):
             segments[-1] = _without_table_head(segments[-1])
         self._number_footnotes({segment.name for segment in segments if segment.kind == "note"})
-        notes = self._notes.copy()
+        notes = self._notes.copy() if self._notes.labels else self._notes
         shown = []
         for segment in segments:
             if segment.kind == "note":
@@ -293,8 +293,9 @@ def _block(segment: Segment) -> Block:
 
 def _numbered(block: Block, notes: Footnotes, is_open: bool = False) -> Block:
     """Return the block with raised numbers for its footnote marks."""
-    text = block.text if block.kind == "code" else notes.with_numbers(block.text, is_open)
-    return block if text == block.text else replace(block, text=text)
+    if block.kind == "code" or "[" not in block.text:
+        return block
+    return replace(block, text=notes.with_numbers(block.text, is_open))
 
 
 def _is_visible(block: Block) -> bool:

@@ -64,7 +64,10 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
     """Fill the document with `markdown` in the theme's formats; return whether formulas are still to be drawn."""
     document.setDocumentMargin(0)
     document.setDefaultFont(body_font())
-    markdown, formulas = extract_formulas(name_direction_marks(markdown))
+    markdown = name_direction_marks(markdown)
+    formulas: dict[str, Formula] = {}
+    if "$" in markdown or "\\" in markdown:
+        markdown, formulas = extract_formulas(markdown)
     document.setMarkdown(replace_images(markdown), FEATURES)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()

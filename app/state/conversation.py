@@ -90,9 +90,9 @@ class ThoughtTimer:
 class ConversationEvents:
     """The events of a conversation; `OpenChats` emits those of all open conversations.
 
-    `branch_changed`: other messages are shown, or their siblings changed. `phase_changed`: the phase or the prompt's
-    progress changed. `entry_changed`: what the list of chats shows changed. `context_changed`: which turns the model
-    reads changed. `not_saved` carries the text for the user.
+    `branch_changed`: other messages are shown, or their siblings changed. `progress_changed`: more of the prompt was
+    read. `entry_changed`: what the list of chats shows changed. `context_changed`: which turns the model reads changed.
+    `not_saved` carries the text for the user.
     """
 
     def __init__(self) -> None:
@@ -104,6 +104,7 @@ class ConversationEvents:
         self.options_changed: Event[Conversation] = Event()
         self.context_changed: Event[Conversation] = Event()
         self.not_saved: Event[Conversation, UiText] = Event()
+        self.progress_changed: Event[Conversation] = Event()
 
 
 class Conversation(ConversationEvents):
@@ -315,7 +316,7 @@ class Conversation(ConversationEvents):
         since, first = self._prefill_start
         rate = (done - first) / (now - since) if now > since and done > first else 0.0
         self.prompt_progress = PromptProgress(done, total, (total - done) / rate if rate else None)
-        self.phase_changed.emit(self)
+        self.progress_changed.emit(self)
 
     def append_text(self, text: str, kind: PieceKind = "text") -> None:
         """Append a piece of the answer's text and store a checkpoint if one is due."""

@@ -187,3 +187,4 @@ class OpenChats(ConversationEvents):
     def _take_over_entry(self, conversation: Conversation) -> None:
         if len(conversation.tree) and conversation.chat.id in self._open:
             self._chats[conversation.chat.id] = conversation.chat
+        conversation.progress_changed.connect(self.progress_changed.emit)

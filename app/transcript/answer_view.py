@@ -52,6 +52,7 @@ class AnswerView(Live, QWidget):
     def filled(self) -> bool:
         """Whether all of the text is laid out."""
         return all(section.filled for section in self.sections)
+        self.text = ""  # as it was written, so far
 
     def lay_out(self) -> None:
         """Lay out the next block that is not laid out yet, now instead of in a later slice."""
@@ -90,15 +91,25 @@ class AnswerView(Live, QWidget):
         self._update_sections()
 
     def grow(self, text: str, kind: PieceKind = "text") -> None:
-        if self._streaming:
+        if not self._streaming:
+            return
+        self.text += text
+        section = self._sections.all[-1] if self._sections.all else None
+        if kind in ("text", "thought") and section is not None and section.text and not section.closed:
+            section.text += text
+            self._shown_lengths[-1] += len(text)
+            self.sections[-1].grow(text)
+        else:
             self._sections.add(Piece(kind, text))
             self._update_sections()
+        self.text = text
 
     def finish(self, seconds: float | None = None) -> None:
         """Complete the streamed text; its thoughts took `seconds`, None if nobody measured the time."""
         if not self._streaming:
             return
         self._streaming = False
+        self.text = text
         for section in self.sections:
             section.finish()
         if seconds is not None:

@@ -40,7 +40,6 @@ from app.transcript.message_actions import (
 )
 from app.transcript.message_editor import MessageEditor
 from app.words import mark, tr, worded
-from common.reasoning import PieceKind
 from common.sentences import decode_sentence
 from engine.protocol import Remedy
 
@@ -77,7 +76,6 @@ class MessageView(Live, QWidget):
         self.message = message
         self.position = MessagePosition()
         self.editor: MessageEditor | None = None
-        self._text = message.content
         self._streaming = streaming
         self._open_details = False
         self._remedies: tuple[Remedy, ...] = ()
@@ -93,7 +91,8 @@ class MessageView(Live, QWidget):
 
     @property
     def text(self) -> str:
-        return self._text
+        """The message's text, so far if it is being written."""
+        return self.body.text if isinstance(self.body, AnswerView) else self.message.content
 
     @property
     def streaming(self) -> bool:
@@ -121,13 +120,8 @@ class MessageView(Live, QWidget):
             return self.body.stacks
         return [self.body] if isinstance(self.body, BlockStack) else []
 
-    def grow(self, text: str, kind: PieceKind = "text") -> None:
-        self._text += text
-        if isinstance(self.body, AnswerView):
-            self.body.grow(text, kind)
-
     def finish(self, message: ChatMessage) -> None:
-        self.message, self._text, self._streaming = message, message.content, False
+        self.message, self._streaming = message, False
         if isinstance(self.body, AnswerView):
             self.body.finish(message.thought_seconds)
         self._update_labels()
@@ -144,7 +138,7 @@ class MessageView(Live, QWidget):
 
     def copy(self) -> None:
         text = self.body.text_to_copy() if isinstance(self.body, AnswerView) else ""
-        QGuiApplication.clipboard().setText(text or self._text)
+        QGuiApplication.clipboard().setText(text or self.text)
 
     def edit(self, text: str) -> None:
         """Open the editor with `text` in place of the bubble."""
@@ -212,12 +206,12 @@ class MessageView(Live, QWidget):
     def _body_height(self, width: int) -> int:
         if self.editor is not None:
             return self.editor.height_for(width)
-        if self._bubble is not None and not self._text:  # a message of files only
+        if self._bubble is not None and not self.text:  # a message of files only
             return 0
         if not isinstance(self.body, AnswerView):
             inner = self._bubble_width(width) - 2 * SIZES.gap_l
             return self.body.heightForWidth(inner) + SIZES.gap_m + SIZES.gap_s  # leading is below the last line
-        if not self._text and not self._streaming:
+        if not self.text and not self._streaming:
             return 0
         return self.body.heightForWidth(width) or SIZES.gap_xl
 
@@ -227,7 +221,7 @@ class MessageView(Live, QWidget):
             self.body.setGeometry(left, top, width, height)
             self.body.setVisible(height > 0)
             return height
-        self._bubble.setVisible(self.editor is None and bool(self._text))
+        self._bubble.setVisible(self.editor is None and bool(self.text))
         if self.editor is not None:
             self.editor.setGeometry(left, top, width, height)
             return height

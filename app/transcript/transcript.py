@@ -35,7 +35,7 @@ class Transcript(ScrollingColumn):
         self.setObjectName("transcript")
         self.conversation: Conversation | None = None
         self._held_edge: Anchor | None = None
-        self._streaming_view: MessageView | None = None  # the view of the answer that is being written
+        self._streaming_answer: AnswerView | None = None  # shows the answer that is being written
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_moved)
@@ -105,13 +105,13 @@ class Transcript(ScrollingColumn):
         self.fill()
 
     def _stream_into(self, view: MessageView | None) -> None:
-        """Connect the answer's new text directly to this view, the only one that shows it; None disconnects."""
+        """Connect the answer's new text directly to the part of this view that shows it; None disconnects."""
         assert self.conversation
-        if self._streaming_view is not None:
-            self.conversation.text_appended.disconnect(self._streaming_view.grow)
-        self._streaming_view = view
-        if view is not None:
-            self.conversation.text_appended.connect(view.grow)
+        if self._streaming_answer is not None:
+            self.conversation.text_appended.disconnect(self._streaming_answer.grow)
+        self._streaming_answer = view.body if view is not None and isinstance(view.body, AnswerView) else None
+        if self._streaming_answer is not None:
+            self.conversation.text_appended.connect(self._streaming_answer.grow)
 
     def _end_answer(self, _conversation: Conversation, answer: ChatMessage) -> None:
         self._stream_into(None)
