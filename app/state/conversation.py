@@ -99,12 +99,12 @@ class ConversationEvents:
         self.message_added: Event[Conversation, ChatMessage] = Event()
         self.answer_ended: Event[Conversation, ChatMessage] = Event()
         self.phase_changed: Event[Conversation] = Event()
+        self.progress_changed: Event[Conversation] = Event()
         self.branch_changed: Event[Conversation] = Event()
         self.entry_changed: Event[Conversation] = Event()
         self.options_changed: Event[Conversation] = Event()
         self.context_changed: Event[Conversation] = Event()
         self.not_saved: Event[Conversation, UiText] = Event()
-        self.progress_changed: Event[Conversation] = Event()
 
 
 class Conversation(ConversationEvents):

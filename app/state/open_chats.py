@@ -179,6 +179,7 @@ class OpenChats(ConversationEvents):
             event.connect(self._take_over_entry)
             event.connect(our_event.emit)
         conversation.phase_changed.connect(self.phase_changed.emit)
+        conversation.progress_changed.connect(self.progress_changed.emit)
         conversation.message_added.connect(self.message_added.emit)
         conversation.answer_ended.connect(self.answer_ended.emit)
         conversation.not_saved.connect(self.not_saved.emit)
@@ -187,4 +188,3 @@ class OpenChats(ConversationEvents):
     def _take_over_entry(self, conversation: Conversation) -> None:
         if len(conversation.tree) and conversation.chat.id in self._open:
             self._chats[conversation.chat.id] = conversation.chat
-        conversation.progress_changed.connect(self.progress_changed.emit)

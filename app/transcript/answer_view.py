@@ -81,12 +81,14 @@ class AnswerView(Live, QWidget):
 
         A text that is made `ahead` of being seen is laid out in slices.
         """
+        self.text = text
         self._set_sections(Sections(sections_of(text)), seconds, streaming=False)
         self._made_ahead = ahead
         self._update_sections()
 
     def start(self, text: str, seconds: float | None = None) -> None:
         """Show the beginning of a text that `grow` will extend."""
+        self.text = text
         self._set_sections(open_sections(text), seconds, streaming=True)
         self._update_sections()
 
@@ -102,14 +104,12 @@ class AnswerView(Live, QWidget):
         else:
             self._sections.add(Piece(kind, text))
             self._update_sections()
-        self.text = text
 
     def finish(self, seconds: float | None = None) -> None:
         """Complete the streamed text; its thoughts took `seconds`, None if nobody measured the time."""
         if not self._streaming:
             return
         self._streaming = False
-        self.text = text
         for section in self.sections:
             section.finish()
         if seconds is not None:
