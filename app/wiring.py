@@ -26,6 +26,7 @@ from app.control.preparation_controller import PreparationController
 from app.control.settings_controller import SettingsController
 from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
+from app.control.thinking_controller import ThinkingController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
@@ -86,6 +87,7 @@ class Chats:
     import_export: ImportExportController
     palette: PaletteController
     options: ChatOptionsController
+    thinking: ThinkingController
     engine_monitor: EngineMonitorController
     context_menu: ContextMenu
     unsaved: UnsavedController
@@ -150,6 +152,7 @@ def compose_chats(
     drafts = DraftController(window, open_chats, engine, chat, intervals.save_text)
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
+    options = ChatOptionsController(window, open_chats, engine, settings.settings, Personas(store))
     chats = Chats(
         open_chats=open_chats,
         chat=chat,
@@ -159,7 +162,8 @@ def compose_chats(
         import_export=ImportExportController(window, open_chats, chat_list),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
         find=FindController(window, open_chats),
-        options=ChatOptionsController(window, open_chats, settings.settings, Personas(store)),
+        options=options,
+        thinking=ThinkingController(window, open_chats, engine, settings.settings, options),
         engine_monitor=EngineMonitorController(window, engine, open_chats),
         context_menu=ContextMenu(window.status, open_chats, engine, window.notice),
         unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.save_retry),

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushBut
 
 from app.commands.commands import ActionButton, CommandSet
 from app.composer.prompt_editor import PromptEditor
+from app.composer.think_button import ThinkButton
 from app.composer.tray import Tray
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
@@ -106,6 +107,7 @@ class Composer(Live, QFrame):
         self.tray = Tray(self)
         self.attach_button = ActionButton(commands.actions["attach"], self)
         self.attach_button.setObjectName("attach")
+        self.think_button = ThinkButton(commands.actions["think"], self)
         self.text = ComposerText(self)
         self.button = QPushButton(self)
         self.button.setObjectName("send")
@@ -113,6 +115,7 @@ class Composer(Live, QFrame):
         row = QHBoxLayout()
         row.setSpacing(SIZES.gap)
         row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
+        row.addWidget(self.think_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
         layout = QVBoxLayout(self)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from PySide6.QtCore import QObject
 
 from app.dialogs.chat_panel import ChatPanel
-from app.settings.resolve import ChatOptions, chat_options_from_json
+from app.settings.resolve import ChatOptions, Values, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
+from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.window import Window
@@ -19,11 +20,14 @@ from engine.protocol.settings import Value
 
 
 class ChatOptionsController(QObject):
-    def __init__(self, window: Window, open_chats: OpenChats, settings: Settings, personas: Personas) -> None:
+    def __init__(
+        self, window: Window, open_chats: OpenChats, engine: EngineQueue, settings: Settings, personas: Personas
+    ) -> None:
         super().__init__(window)
         self.panel: ChatPanel | None = None
-        self._window, self._open_chats, self._settings = window, open_chats, settings
+        self._window, self._open_chats, self._engine, self._settings = window, open_chats, engine, settings
         self._personas = personas
+        self._hidden: Collection[str] = ()
         window.commands.bind("chat_options", self.open)
         open_chats.current_changed.connect(self._changed)
         open_chats.options_changed.connect(self._changed)
@@ -32,6 +36,7 @@ class ChatOptionsController(QObject):
     def open(self) -> None:
         if self.panel is None:
             self.panel = ChatPanel(self, self._window)
+            self.panel.hide_rows(self._hidden)
         self.show_options()
         self.panel.show()
         self.panel.raise_()
@@ -43,11 +48,23 @@ class ChatOptionsController(QObject):
         self._window.header.show_persona(options.persona or ((lambda: tr("Changed")) if options.values else ""))
         if self.panel is not None:
             try:
-                self.panel.show_options(options, self._settings.values, self._personas.all())
+                self.panel.show_options(options, self._inherited, self._personas.all())
             except Failure as failure:
                 self.panel.show_problem(failure.sentence)
 
+    def hide(self, names: Collection[str]) -> None:
+        """Hide the options with these names in the panel, because the loaded model does not have them."""
+        self._hidden = names
+        if self.panel is not None:
+            self.panel.hide_rows(names)
+
     # --- what is asked in the panel ---------------------------------------------------------------------------------
+
+    @property
+    def _inherited(self) -> Values:
+        """The values that the chat has unless it has its own."""
+        path = self._engine.state.path
+        return {**self._settings.values, **(self._settings.of_model(path) if path else {})}
 
     @property
     def _options(self) -> ChatOptions:

@@ -36,6 +36,7 @@ class MessageController(QObject):
             "edit": lambda id, _: self.edit(id),
             "again": lambda id, _: self.answer_again(id),
             "continue": lambda _id, _: self.continue_answer(),
+            "answer_now": lambda _id, _: self.answer_now(),
             "delete": lambda id, _: self.delete(id),
             "previous": lambda id, _: self.show_version(id, -1),
             "next": lambda id, _: self.show_version(id, 1),
@@ -46,6 +47,7 @@ class MessageController(QObject):
             "leave": self._discard_edit,
         }
         window.commands.bind("again", self.answer_again)
+        window.commands.bind("answer_now", self.answer_now)
         open_chats.current_changed.connect(lambda _conversation: self.offer_deleted())
         transcript.action_requested.connect(self.do_action)
 
@@ -81,6 +83,11 @@ class MessageController(QObject):
         """Continue the last answer where it stopped."""
         if self._conversation.continue_answer():
             self._submit()
+
+    def answer_now(self) -> None:
+        """End the thought of the open chat's answer; the answer follows at once."""
+        if not self._engine.answer_now(self._conversation):
+            self._post(lambda: tr("The model is not thinking now."))
 
     def choose_remedy(self, remedy: Remedy) -> None:
         """Apply the remedy that the user chose for a chat that has outgrown the context."""

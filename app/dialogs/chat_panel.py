@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
@@ -78,6 +78,11 @@ class ChatPanel(Sheet):
         self.rename.setVisible(own and not self._name_purpose)
         self.remove.setVisible(own and not self._name_purpose)
         self.save.setEnabled(bool(options.values))
+
+    def hide_rows(self, names: Collection[str]) -> None:
+        """Show all options but those with these names."""
+        for name, row in self.rows.items():
+            row.setVisible(name not in names)
 
     def show_problem(self, sentence: UiText) -> None:
         self._problem_text = sentence

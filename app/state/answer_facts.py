@@ -37,7 +37,15 @@ def continued(before: Statistics | None, after: Statistics) -> Statistics:
         decode_tokens=before.decode_tokens + after.decode_tokens,
         decode_seconds=before.decode_seconds + after.decode_seconds,
         steps=before.steps + after.steps,
+        thinking_tokens=max(before.thinking_tokens, after.thinking_tokens),  # a continued thought is counted whole
+        thinking_seconds=before.thinking_seconds + after.thinking_seconds,
     )
+
+
+def thinking_tokens(message: ChatMessage) -> int:
+    """Return the number of tokens of an answer's thoughts; 0 if it has none or they were not counted."""
+    numbers = statistics_from_json(message.statistics)
+    return numbers.thinking_tokens if numbers else 0
 
 
 def facts_of(message: ChatMessage) -> list[str]:

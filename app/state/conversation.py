@@ -86,6 +86,11 @@ class ThoughtTimer:
         """Seconds of thought; None if the model did not think."""
         return self._seconds if self._thought else None
 
+    @property
+    def thinking(self) -> bool:
+        """Whether a thought is under way."""
+        return self._thinking
+
 
 class ConversationEvents:
     """The events of a conversation; `OpenChats` emits those of all open conversations.
@@ -114,7 +119,8 @@ class Conversation(ConversationEvents):
     is the answer as last checkpointed, and `answer_text` the whole of it. `edits` holds the unsent text of messages
     that the user is editing, by message id. `unfolded` holds the thoughts that the user has opened, as (message id,
     number of the thought). `draft` is the content of the composer; None until it was loaded. `clock` gives monotonic
-    seconds. `answer_resumed` is emitted when the last answer is continued.
+    seconds. `answer_resumed` is emitted when the last answer is continued, `thoughts_counted` with the number of
+    tokens of the answer's thoughts when one of them ends.
     """
 
     def __init__(
@@ -136,10 +142,12 @@ class Conversation(ConversationEvents):
         self.prompt_progress: PromptProgress | None = None
         self.remedies: tuple[Remedy, ...] = ()  # offered to the user when the context is full
         self.text_appended: Event[str, PieceKind] = Event()
+        self.thoughts_counted: Event[int] = Event()
         self.answer_resumed: Event[Conversation] = Event()
         self._clock = clock
         self._thought_timer = ThoughtTimer(clock)
         self._pieces: list[str] = []
+        self._thinking_tokens = 0
         self._saver = ChatSaver(store, chat is not None, self._cannot_store)
         self._continuing = False
         self._leaf_before: str | None = None  # leaf of the branch to show again if the answer never begins
@@ -151,6 +159,11 @@ class Conversation(ConversationEvents):
     @property
     def busy(self) -> bool:
         return self.phase != "idle"
+
+    @property
+    def thinking(self) -> bool:
+        """Whether the model is thinking before it answers."""
+        return self.phase == "answering" and self._thought_timer.thinking
 
     @property
     def stored(self) -> bool:
@@ -300,6 +313,7 @@ class Conversation(ConversationEvents):
         """Open the answer: the engine has accepted the request."""
         self._prefill_start = None
         self._leaf_before = None
+        self._thinking_tokens = 0
         if self._continuing:
             self._reopen(model)
         else:
@@ -326,6 +340,12 @@ class Conversation(ConversationEvents):
             self._set_phase("answering")
         self.text_appended.emit(text, kind)
         self.checkpoint()
+
+    def end_thought(self, text: str, kind: PieceKind, tokens: int) -> None:
+        """Append the marker that ends a thought of `tokens` tokens."""
+        self.append_text(text, kind)
+        self._thinking_tokens += tokens
+        self.thoughts_counted.emit(self._thinking_tokens)
 
     def finish_answer(self, statistics: Statistics) -> None:
         whole = continued(statistics_from_json(self.messages[-1].statistics), statistics)

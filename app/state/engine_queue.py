@@ -119,9 +119,9 @@ class EngineQueue:
 
     def apply_settings(self) -> None:
         """Answer with the changed settings from now on; `reload_if_outdated` loads the model again if needed."""
-        before = self._options.system_prompt
+        before = self._options.system_prompt, self._options.generate.thinking
         self._use_options_for_model(self.state.path)
-        if self._options.system_prompt != before:
+        if (self._options.system_prompt, self._options.generate.thinking) != before:
             self._read_ahead.forget()
             self.state.change(read_ahead=None)
 
@@ -170,6 +170,13 @@ class EngineQueue:
             self._queue.remove(conversation)
         conversation.withdraw()
 
+    def answer_now(self, conversation: Conversation) -> bool:
+        """End the thought of the conversation's answer, so that the answer follows; return False if there is none."""
+        if conversation is not self._active or not conversation.thinking:
+            return False
+        self._send(protocol.AnswerNow, request=self._generate)
+        return True
+
     def forget(self, chat_id: str) -> None:
         """Remove a deleted chat from the engine's cache; undoing the deletion costs one more prefill."""
         self._read_ahead.forget()
@@ -181,20 +188,30 @@ class EngineQueue:
         if self._active or self._queue or self.state.phase != "ready" or self._switching_library:
             return
         if messages := self._read_ahead.messages_to_read(conversation):
-            messages = with_system(self._options_for(conversation).system_prompt, messages)
-            self._read_ahead.id = self._send(protocol.Prepare, messages=messages, chat=conversation.chat.id)
+            options = self._options_for(conversation)
+            messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
+            self._read_ahead.id = self._send(
+                protocol.Prepare, messages=messages, chat=conversation.chat.id, thinking=thinking
+            )
             self.state.change(read_ahead=ReadAheadProgress(conversation.chat.id, 0, 0, 0))
 
     def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
         """Count the tokens of `texts` and of the chat with the loaded model; without a model `done` is never called."""
         if self.state.phase == "ready" and self._link.running:
             messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
-            messages = with_system(self._options_for(conversation).system_prompt, messages)
-            self._pending_counts.add(self._send(protocol.Count, texts=texts, messages=messages), done)
+            options = self._options_for(conversation)
+            messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
+            self._pending_counts.add(
+                self._send(protocol.Count, texts=texts, messages=messages, thinking=thinking), done
+            )
 
     def instructions(self, conversation: Conversation) -> str:
         """Return the instructions that the model reads before everything else in this chat."""
         return self._options_for(conversation).system_prompt
+
+    def thinking(self, conversation: Conversation) -> protocol.ThinkingOptions:
+        """Return whether and how much the model is to think in this chat."""
+        return self._options_for(conversation).generate.thinking
 
     def watch(self, on: bool) -> None:
         """Start or stop the engine's reports, which `pulsed` emits."""
@@ -316,7 +333,7 @@ class EngineQueue:
             case protocol.ThinkingStarted():
                 conversation.append_text(event.text, "opened")
             case protocol.ThinkingEnded():
-                conversation.append_text(event.text, "closed" if event.opened else "unopened")
+                conversation.end_thought(event.text, "closed" if event.opened else "unopened", event.tokens)
             case protocol.Finished():
                 self._release_active()
                 self.state.change(

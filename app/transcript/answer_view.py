@@ -7,6 +7,7 @@ import time
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
+from app.commands.commands import with_keys
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.markdown.block_stack import BlockStack, BlockView, delete_in_slices
@@ -16,13 +17,20 @@ from common.reasoning import Piece, PieceKind, Section, Sections, open_sections,
 TICK_MS = 500
 
 
-def thought_line(seconds: float | None, under_way: bool) -> str:
-    """Return the line above a thought that has taken `seconds`; None if nobody measured the time."""
+def thought_line(seconds: float | None, under_way: bool, tokens: int = 0) -> str:
+    """Return the line above a thought that has taken `seconds`; None if nobody measured the time.
+
+    `tokens`: length of a finished thought, 0 if nobody counted.
+    """
     if seconds is None or (under_way and seconds < 1):
-        return tr("Thinking…") if under_way else tr("Thought")
-    if under_way:
-        return tr("Thinking… {time}", time=_time(seconds))
-    return tr("Thought for {time}", time=_time(seconds))
+        line = tr("Thinking…") if under_way else tr("Thought")
+    elif under_way:
+        line = tr("Thinking… {time}", time=_time(seconds))
+    else:
+        line = tr("Thought for {time}", time=_time(seconds))
+    if under_way or not tokens:
+        return line
+    return tr("{line} · {tokens}", line=line, tokens=tr_n("{n} token", "{n} tokens", tokens))
 
 
 def _time(seconds: float) -> str:
@@ -33,12 +41,18 @@ def _time(seconds: float) -> str:
 
 
 class AnswerView(Live, QWidget):
-    """An answer's thoughts and texts. `height_changed`: the height for the present width is another one."""
+    """An answer's thoughts and texts.
+
+    `height_changed`: the height for the present width is another one. `answer_requested`: the user wants the thought to
+    end and the answer to follow.
+    """
 
     height_changed = Signal()
+    answer_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.text = ""  # as it was written, so far
         self._unfolded: tuple[set[tuple[str, int]], str] = set(), ""
         self.sections: list[ThoughtView | BlockStack] = []
         self._sections = Sections()
@@ -52,7 +66,6 @@ class AnswerView(Live, QWidget):
     def filled(self) -> bool:
         """Whether all of the text is laid out."""
         return all(section.filled for section in self.sections)
-        self.text = ""  # as it was written, so far
 
     def lay_out(self) -> None:
         """Lay out the next block that is not laid out yet, now instead of in a later slice."""
@@ -129,6 +142,11 @@ class AnswerView(Live, QWidget):
         for thought in self.thoughts[:1]:
             thought.set_seconds(seconds)
 
+    def set_tokens(self, tokens: int) -> None:
+        """Show how many tokens the thoughts have."""
+        for thought in self.thoughts[:1]:
+            thought.set_tokens(tokens)
+
     def text_to_copy(self) -> str:
         """Return the answer as it was written, without folded thoughts."""
         if not self.thoughts:
@@ -188,6 +206,7 @@ class AnswerView(Live, QWidget):
         if isinstance(view, ThoughtView):
             number = len(self.thoughts)
             view.line.toggled.connect(lambda is_open: self._record_unfolded(number, is_open))
+            view.answer_now.clicked.connect(self.answer_requested)
         self.sections.append(view)
         self._shown_lengths.append(len(section.text))
         self._ended.append(False)
@@ -234,7 +253,8 @@ class AnswerView(Live, QWidget):
 class ThoughtView(Live, QWidget):
     """A model's thought before its answer, folded under one quiet line that says how long the thought took.
 
-    A folded thought is not laid out. `height_changed`: the height for the present width is another one.
+    While the model thinks, a button beside the line, `answer_now`, lets the user end the thought. A folded thought is
+    not laid out. `height_changed`: the height for the present width is another one.
     """
 
     height_changed = Signal()
@@ -245,12 +265,18 @@ class ThoughtView(Live, QWidget):
         self.open = False
         self._seconds: float | None = None
         self._started: float | None = None
+        self._tokens = 0
         self.line = QPushButton(self)
         self.line.setProperty("kind", "quiet")
         self.line.setCheckable(True)
         self.line.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the words
         self.line.toggled.connect(self._toggled)
         self.line.setAutoDefault(True)  # Return presses it like Space
+        self.answer_now = QPushButton(self)
+        self.answer_now.setProperty("kind", "small")
+        self.answer_now.setAutoDefault(True)
+        self.answer_now.clicked.connect(lambda: self.answer_now.setEnabled(False))  # the thought ends with this token
+        self.answer_now.hide()
         self._frame = QFrame(self)
         self._frame.setObjectName("thoughtBody")
         self._frame.hide()
@@ -280,6 +306,8 @@ class ThoughtView(Live, QWidget):
         self.text = text
         self._seconds, self._started = None, time.monotonic() - (seconds or 0.0)
         self._timer.start()
+        self.answer_now.setEnabled(True)
+        self.answer_now.show()
         self._update_line()
         if self._body is not None:
             self._body.start(text)
@@ -294,6 +322,9 @@ class ThoughtView(Live, QWidget):
         if self._started is not None:
             self._seconds, self._started = time.monotonic() - self._started, None
         self._timer.stop()
+        if self.answer_now.hasFocus():
+            self.line.setFocus()
+        self.answer_now.hide()
         if self._body is not None:
             self._body.finish()
         self._update_line()
@@ -307,11 +338,20 @@ class ThoughtView(Live, QWidget):
             self._seconds = seconds
             self._update_line()
 
+    def set_tokens(self, tokens: int) -> None:
+        """Set how many tokens the thought has; shown once it has ended."""
+        if tokens != self._tokens:
+            self._tokens = tokens
+            self._update_line()
+
     def restyle(self) -> None:
         self.line.setIcon(icon("chevron" if self.open else "chevron-right", theme().soft))
         self._resize_line()
 
     def retranslate(self) -> None:
+        self.answer_now.setText(tr("Answer now"))
+        self.answer_now.setToolTip(with_keys(tr("End the thought; the answer follows at once"), "answer_now"))
+        self.answer_now.setAccessibleDescription(tr("End the thought; the answer follows at once"))
         self._update_line()
 
     def heightForWidth(self, width: int) -> int:
@@ -350,8 +390,7 @@ class ThoughtView(Live, QWidget):
         self.height_changed.emit()
 
     def _place_parts(self) -> None:
-        size = self.line.sizeHint()
-        self.line.setGeometry(0, (SIZES.row - size.height()) // 2, size.width(), size.height())
+        self._resize_line()
         if self._body is not None:
             inner = self.width() - SIZES.gap_l
             height = self._body.heightForWidth(inner)
@@ -361,7 +400,7 @@ class ThoughtView(Live, QWidget):
     def _update_line(self) -> None:
         under_way = self._started is not None
         seconds = time.monotonic() - self._started if self._started is not None else self._seconds
-        text = thought_line(seconds, under_way)
+        text = thought_line(seconds, under_way, self._tokens)
         self.line.setText(text)
         self.line.setAccessibleName(text)
         self.line.setToolTip(tr("Hide reasoning") if self.open else tr("Show reasoning"))
@@ -369,5 +408,8 @@ class ThoughtView(Live, QWidget):
         self._resize_line()
 
     def _resize_line(self) -> None:
-        size = self.line.sizeHint()
-        self.line.resize(size.width(), size.height())
+        left = 0
+        for button in (self.line, self.answer_now):
+            size = button.sizeHint()
+            button.setGeometry(left, (SIZES.row - size.height()) // 2, size.width(), size.height())
+            left += size.width() + SIZES.gap

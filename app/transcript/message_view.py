@@ -27,7 +27,7 @@ from app.markdown.block_stack import BlockStack
 from app.markdown.blocks import LONG
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
-from app.state.answer_facts import facts_of, sources_line
+from app.state.answer_facts import facts_of, sources_line, thinking_tokens
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_actions import (
@@ -124,6 +124,7 @@ class MessageView(Live, QWidget):
         self.message, self._streaming = message, False
         if isinstance(self.body, AnswerView):
             self.body.finish(message.thought_seconds)
+            self.body.set_tokens(thinking_tokens(message))
         self._update_labels()
         self.height_changed.emit()
 
@@ -252,10 +253,12 @@ class MessageView(Live, QWidget):
             return
         self.body = AnswerView(self)
         self.body.height_changed.connect(self.height_changed)
+        self.body.answer_requested.connect(lambda: self.action_requested.emit("answer_now", None))
         if streaming:
             self.body.start(message.content, message.thought_seconds)
         else:
             self.body.set_text(message.content, message.thought_seconds, ahead)
+            self.body.set_tokens(thinking_tokens(message))
 
     def _make_question(self, bubble: QFrame, text: str, ahead: bool) -> None:
         if len(text) <= LONG:

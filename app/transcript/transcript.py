@@ -109,9 +109,11 @@ class Transcript(ScrollingColumn):
         assert self.conversation
         if self._streaming_answer is not None:
             self.conversation.text_appended.disconnect(self._streaming_answer.grow)
+            self.conversation.thoughts_counted.disconnect(self._streaming_answer.set_tokens)
         self._streaming_answer = view.body if view is not None and isinstance(view.body, AnswerView) else None
         if self._streaming_answer is not None:
             self.conversation.text_appended.connect(self._streaming_answer.grow)
+            self.conversation.thoughts_counted.connect(self._streaming_answer.set_tokens)
 
     def _end_answer(self, _conversation: Conversation, answer: ChatMessage) -> None:
         self._stream_into(None)

@@ -331,6 +331,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Think before answering</source>
+    <translation>回答前先思考(&amp;T)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;View</source>
     <translation>视图(&amp;V)</translation>
   </message>
@@ -338,6 +343,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Write a message</source>
     <translation>输入消息(&amp;W)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Answer no&amp;w</source>
+    <translation>立即回答(&amp;W)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -381,6 +391,16 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Find ne&amp;xt</source>
+    <translation>查找下一个(&amp;X)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Find pre&amp;vious</source>
+    <translation>查找上一个(&amp;V)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Go to &amp;beginning</source>
     <translation>到开头(&amp;B)</translation>
   </message>
@@ -411,18 +431,13 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Find ne&amp;xt</source>
-    <translation>查找下一个(&amp;X)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Find pre&amp;vious</source>
-    <translation>查找上一个(&amp;V)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>Next or previous control</source>
     <translation>到下一个或上一个控件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Next result</source>
+    <translation>下一个结果</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -456,8 +471,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Next result</source>
-    <translation>下一个结果</translation>
+    <source>Previous result</source>
+    <translation>上一个结果</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -486,13 +501,13 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Select all chats</source>
-    <translation>全选对话</translation>
+    <source>Search &amp;all chats</source>
+    <translation>搜索所有对话(&amp;A)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Previous result</source>
-    <translation>上一个结果</translation>
+    <source>Select all chats</source>
+    <translation>全选对话</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -518,11 +533,6 @@
     <location filename="../../app/commands/help.py"/>
     <source>About Chickadee</source>
     <translation>关于 Chickadee</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Search &amp;all chats</source>
-    <translation>搜索所有对话(&amp;A)</translation>
   </message>
   <message>
     <location filename="../../app/commands/help.py"/>
@@ -763,6 +773,36 @@
     <location filename="../../app/composer/status_line.py"/>
     <source>{n:,.0f} tok/s</source>
     <translation>{n:,.0f} 词元/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/think_button.py"/>
+    <source>How much the model thinks before it answers</source>
+    <translation>模型回答前思考多少</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/think_button.py"/>
+    <source>Off: the model answers without thinking first</source>
+    <translation>已关闭：模型不先思考，直接回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/think_button.py"/>
+    <source>On: the model thinks before it answers</source>
+    <translation>已开启：模型回答前先思考</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/think_button.py"/>
+    <source>Think</source>
+    <translation>思考</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/think_button.py"/>
+    <source>Think a little</source>
+    <translation>少想一会儿</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/think_button.py"/>
+    <source>Think hard</source>
+    <translation>仔细思考</translation>
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
@@ -1010,6 +1050,11 @@
     <source>The messages in this chat were deleted.</source>
     <translation>此对话的消息已被删除。</translation>
   </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>The model is not thinking now.</source>
+    <translation>模型现在没有在思考。</translation>
+  </message>
   <message numerus="yes">
     <location filename="../../app/control/message_controller.py"/>
     <source>{n} messages were deleted.</source>
@@ -1116,6 +1161,11 @@
     <location filename="../../app/control/storage_controller.py"/>
     <source>The deleted data is still in the file and will be removed later.</source>
     <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/thinking_controller.py"/>
+    <source>The loaded model leaves no choice whether it thinks.</source>
+    <translation>已加载的模型不能选择是否思考。</translation>
   </message>
   <message>
     <location filename="../../app/control/unsaved_controller.py"/>
@@ -3489,13 +3539,18 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>Above 0, words that were used recently are less likely to be used again. 0 turns this off.</source>
+    <translation>大于 0 时，最近出现过的词更不容易再次出现。0 表示关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
     <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>After this many tokens of thinking the model must answer. 0: no limit.</source>
-    <translation type="unfinished"></translation>
+    <translation>思考达到此词元数后，模型必须开始回答。0 表示不限制。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3585,7 +3640,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>High</source>
-    <translation type="unfinished"></translation>
+    <translation>高</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3610,7 +3665,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>How much the model thinks. Only for models that offer the choice, such as gpt-oss. Automatic: as the model's makers suggest.</source>
-    <translation type="unfinished"></translation>
+    <translation>模型思考多少。仅适用于提供此选项的模型，例如 gpt-oss。自动：按模型作者的建议。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3655,7 +3710,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Low</source>
-    <translation type="unfinished"></translation>
+    <translation>低</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3670,7 +3725,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Medium</source>
-    <translation type="unfinished"></translation>
+    <translation>中</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3711,6 +3766,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Only this many of the most likely tokens are considered. 0 turns this off.</source>
     <translation>只考虑最可能的这么多个词元。0 表示关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Presence penalty</source>
+    <translation>存在惩罚</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3845,17 +3905,17 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Think first</source>
-    <translation type="unfinished"></translation>
+    <translation>先思考</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Thinking effort</source>
-    <translation type="unfinished"></translation>
+    <translation>思考强度</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Thinking limit</source>
-    <translation type="unfinished"></translation>
+    <translation>思考上限</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3885,7 +3945,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Whether the model thinks before it answers. Only for models that offer the choice. Automatic: as the model's makers suggest.</source>
-    <translation type="unfinished"></translation>
+    <translation>模型回答前是否先思考。仅适用于提供此选项的模型。自动：按模型作者的建议。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3952,6 +4012,7 @@
     <location filename="../../app/dialogs/models_dialog.py"/>
     <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/transcript/find_bar.py"/>
     <source>Close</source>
     <translation>关闭</translation>
   </message>
@@ -3965,6 +4026,7 @@
     <location filename="../../app/commands/palette.py"/>
     <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/sidebar/sidebar.py"/>
+    <location filename="../../app/transcript/find_bar.py"/>
     <source>No results</source>
     <translation>无结果</translation>
   </message>
@@ -3979,6 +4041,7 @@
     <location filename="../../app/composer/chips.py"/>
     <location filename="../../app/state/answer_facts.py"/>
     <location filename="../../app/state/prompt.py"/>
+    <location filename="../../app/transcript/answer_view.py"/>
     <source>{n} tokens</source>
     <extracomment>n = 1: {n} token</extracomment>
     <translation><numerusform>{n} 个词元</numerusform></translation>
@@ -4005,6 +4068,7 @@
   <message>
     <location filename="../../app/composer/composer.py"/>
     <location filename="../../app/look/live.py"/>
+    <location filename="../../app/transcript/find_bar.py"/>
     <source>{words} ({keys})</source>
     <translation>{words} ({keys})</translation>
   </message>
@@ -4704,6 +4768,16 @@
   </message>
   <message>
     <location filename="../../app/transcript/answer_view.py"/>
+    <source>Answer now</source>
+    <translation>立即回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>End the thought; the answer follows at once</source>
+    <translation>结束思考，马上回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
     <source>Hide reasoning</source>
     <translation>隐藏思考过程</translation>
   </message>
@@ -4734,8 +4808,28 @@
   </message>
   <message>
     <location filename="../../app/transcript/answer_view.py"/>
+    <source>{line} · {tokens}</source>
+    <translation>{line} · {tokens}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
     <source>{seconds} s</source>
     <translation>{seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/find_bar.py"/>
+    <source>Find in this chat</source>
+    <translation>在此对话中查找</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/find_bar.py"/>
+    <source>Search all chats</source>
+    <translation>搜索所有对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/find_bar.py"/>
+    <source>{at:,} of {of:,}</source>
+    <translation>第 {at:,} 个，共 {of:,} 个</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
@@ -4926,18 +5020,3 @@
   </message>
 </context>
 </TS>
-  <message>
-    <location filename="../../app/transcript/find_bar.py"/>
-    <source>Find in this chat</source>
-    <translation>在此对话中查找</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/find_bar.py"/>
-    <source>Search all chats</source>
-    <translation>搜索所有对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/find_bar.py"/>
-    <source>{at:,} of {of:,}</source>
-    <translation>第 {at:,} 个，共 {of:,} 个</translation>
-  </message>

@@ -12,6 +12,7 @@
 - long: too long, with remedies, unless turns are forgotten or the context is larger
 - full: text until the context is full
 - hang: some text, then no reaction to Cancel
+- ponder: a thought until AnswerNow or Cancel, then an answer
 - otherwise: an echo
 
 Words in a model's path:
@@ -20,6 +21,8 @@ Words in a model's path:
 - slowload: the model is loaded once the file `go` exists beside it
 - crash: the process ends; with "once" only the first one
 - unheard: the model is loaded by a library that the window does not know
+- thinker: the model can think or not, and does by default
+- effortful: the model thinks with an effort, usually medium
 - hybrid: the model needs llama.cpp, which is there once the file `compiled` exists beside it
 - other (in the file's name): a new process is asked for first
 
@@ -46,6 +49,7 @@ from engine import protocol as p
 
 REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
 CANCELLED: set[int] = set()
+ANSWERING_NOW: set[int] = set()
 
 
 def say(event: p.Event) -> None:
@@ -59,6 +63,9 @@ def listen() -> None:
         if isinstance(request, p.Cancel):
             CANCELLED.add(request.request)
             say(p.Cancelled(request.id, True))
+        elif isinstance(request, p.AnswerNow):
+            ANSWERING_NOW.add(request.request)
+            say(p.AnsweringNow(request.id, True))
         elif isinstance(request, p.Count):
             say(count(request))
         else:
@@ -75,7 +82,13 @@ def count(request: p.Count) -> p.Counted:
 def info(path: str, n_ctx: int) -> p.ModelInfo:
     from models.titles import title_of  # imported late, because it takes longest and only Load needs it
 
-    return p.ModelInfo(path, title_of(path_of(path)), "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
+    thinking = p.ThinkingControls()
+    if "thinker" in path:
+        thinking = p.ThinkingControls(switch=True, default=True)
+    elif "effortful" in path:
+        thinking = p.ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
+    title = title_of(path_of(path))
+    return p.ModelInfo(path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking)
 
 
 def load(request: p.Load) -> p.ModelInfo | None:
@@ -111,8 +124,8 @@ def load(request: p.Load) -> p.ModelInfo | None:
     return model
 
 
-def finish(request: p.Generate, reason: p.StopReason, tokens: int) -> None:
-    numbers = p.Statistics(20, 5, 0.1, tokens, 0.5, tokens, reason, 20 + tokens, 4096)
+def finish(request: p.Generate, reason: p.StopReason, tokens: int, thinking: int = 0) -> None:
+    numbers = p.Statistics(20, 5, 0.1, tokens, 0.5, tokens, reason, 20 + tokens, 4096, thinking_tokens=thinking)
     say(p.Finished(request.id, numbers, ()))
 
 
@@ -179,6 +192,8 @@ def generate(request: p.Generate, model: p.ModelInfo) -> None:
         say(p.Text(request.id, "The partial answer"))
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGKILL)
+    elif "ponder" in words:
+        ponder(request)
     elif "slow" in words:
         write_for_ever(request)
     elif "nonsense" in words:
@@ -204,6 +219,19 @@ def watch(request: p.Watch, model: p.ModelInfo | None) -> None:
         costs = ((1, 1.0), (8, 3.0))
         say(p.Pulse(0, 42_000_000, 500_000_000, 1_000_000_000, **cached, steps=20, tokens=40, decode_seconds=2.0,
                     drafters=history, costs=costs, batch=8))  # fmt: skip
+
+
+def ponder(request: p.Generate) -> None:
+    say(p.ThinkingStarted(request.id, "<think>"))
+    count = 0
+    while request.id not in ANSWERING_NOW | CANCELLED:
+        say(p.Thinking(request.id, f"hm{count} "))
+        count += 1
+        time.sleep(0.01)
+    if request.id not in CANCELLED:
+        say(p.ThinkingEnded(request.id, "</think>", True, 340, 12.0))
+        say(p.Text(request.id, "The answer."))
+    finish(request, "cancelled" if request.id in CANCELLED else "end", 343, 340)
 
 
 def write_for_ever(request: p.Generate) -> None:

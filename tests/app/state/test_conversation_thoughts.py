@@ -152,6 +152,10 @@ def test_the_line_tells_how_long() -> None:
     assert thought_line(0.1, False) == "Thought for 1 s"
     assert thought_line(75, False) == "Thought for 1 min 15 s"
     assert thought_line(None, False) == "Thought"
+    assert thought_line(12.4, False, 340) == "Thought for 12 s · 340 tokens"
+    assert thought_line(12.4, False, 1) == "Thought for 12 s · 1 token"
+    assert thought_line(12.4, True, 340) == "Thinking… 12 s"
+    assert thought_line(None, False, 12_340) == "Thought · 12,340 tokens"
 
 
 @pytest.fixture
