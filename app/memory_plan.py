@@ -16,6 +16,7 @@ from app.settings.schema import choice_words
 from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
 from common.planning import Ask, Verdict
+from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN
 
 Tone = Literal["", "fits", "tight", "no"]
 PARTS = {
@@ -75,6 +76,32 @@ def parts_words(verdict: Verdict) -> str:
 def speed_words(verdict: Verdict) -> str:
     """Return the measured decode speed; "" if the model was not timed when loaded like this."""
     return tr("{n} tok/s, measured on this computer", n=f"{verdict.speed:,.1f}") if verdict.speed else ""
+
+
+def words_per_second(verdict: Verdict | None) -> str:
+    """Return how fast the model writes: as measured on this computer, else as predicted; "" if nothing is known."""
+    if verdict is None or not (verdict.speed or verdict.predicted_speed):
+        return ""
+    words = (verdict.speed or verdict.predicted_speed) * WORDS_PER_TOKEN
+    n = f"{words:.0f}" if words >= 1 else f"{words:.1f}"
+    if verdict.speed:
+        return tr("{n} words a second, measured here", n=n)
+    return tr("about {n} words a second", n=n)
+
+
+def delay_words(verdict: Verdict) -> str:
+    """Return the delay to the first word after a long paste; "" if nothing is known."""
+    if not verdict.predicted_prompt_speed:
+        return ""
+    seconds = max(1, round(PASTE_WORDS / WORDS_PER_TOKEN / verdict.predicted_prompt_speed))
+    delay = tr("{n} s", n=seconds) if seconds < 90 else tr("{n} min", n=round(seconds / 60))
+    return tr("First word after {delay} for a paste of {n:,} words", delay=delay, n=PASTE_WORDS)
+
+
+def room_words(verdict: Verdict) -> str:
+    """Return how much of the free memory the model takes: 'Takes 5.1 of 6.3 GB free memory'."""
+    size, free = verdict.total_bytes / 1e9, verdict.available_bytes / 1e9
+    return tr("Takes {size} of {free} GB free memory", size=f"{size:.1f}", free=f"{free:.1f}")
 
 
 def context_words(verdict: Verdict) -> str:

@@ -88,6 +88,14 @@ class WindowState:
         self._set(chat=chat, place=place)
 
     def set_introduced(self) -> None:
+    @property
+    def offers_dismissed(self) -> bool:
+        """Whether the user wants to see no more offers of better models on the welcome page."""
+        return self._values.get("offers_dismissed") == "true"
+
+    def dismiss_offers(self) -> None:
+        self._set(offers_dismissed="true")
+
         self._set(introduced="true")
 
     def pending_write(self) -> Callable[[], None] | None:

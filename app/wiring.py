@@ -23,6 +23,7 @@ from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
 from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
+from app.control.offer_controller import OfferController
 from app.control.settings_controller import SettingsController
 from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
@@ -213,6 +214,7 @@ class Chickadee(QObject):
 
     def start(self) -> None:
         """Start the engine with the first model; the window may be shown before or after."""
+        self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self._collector.start()
         self.settings_controller.report_problems()
         if self._recovery is not None:
@@ -228,6 +230,7 @@ class Chickadee(QObject):
         """Store everything, end the engine, close the store."""
         self._collector.close()
         self.chats.close()
+        self.offers.start()
         self.models.status.close()
         self.preparation.close()
         self.appearance.close()

@@ -299,6 +299,11 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "There is not enough disk space for {name}: {size:bytes} still to download. Free {short:bytes}."
     ),
     # The window: starting, and the engine's end.
+    "disk_full.no_room_to_copy": (
+        "There is not enough disk space for {name}: {size:bytes} to copy. Free {short:bytes}."
+    ),
+    "disk_full.copied": "The disk is full, so {name} was not copied. Free some space.",
+    "unwritable.copy": "{name} cannot be copied to {folder}: {reason}.",
     "start.already_open": "Chickadee is already open. Its window is now in front.",
     "start.no_display": "There is no display to open a window on. `{command}` chats in the terminal instead.",
     "protocol.unknown": (

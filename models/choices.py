@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from common.failures import Failure
 from common.paths import path_text
 from common.planning import Ask, Verdict
-from models.catalogue import CatalogueEntry
+from models.catalogue import CatalogueEntry, catalogue
 from models.collection import LocalModel
 from models.recommend import Candidate, entry_of_file
+from models.titles import BUILT_IN, title_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,19 @@ def entry_of(model: LocalModel, entries: Iterable[CatalogueEntry]) -> CatalogueE
     """Return the entry that this model is a file of, in any quantisation; None if it is another architecture."""
     entry = entry_of_file(model.path, entries, model.name)
     return entry if entry and model.facts and model.facts.architecture == entry.architecture else None
+
+
+def tier_of_file(path: Path | None) -> int | None:
+    """Return the quality tier of the model file at `path`, by its name: 0 for the built-in one, None if not known."""
+    if path is None:
+        return None
+    if path.name.casefold() in BUILT_IN:
+        return 0
+    try:
+        entry = entry_of_file(path, catalogue(), title_of(path))
+    except Failure:  # the installation lacks the catalogue
+        return None
+    return entry.tier if entry else None
 
 
 def candidates(found: Iterable[Choice], verdicts: Mapping[Hashable, Verdict]) -> list[Candidate]:

@@ -31,7 +31,9 @@ from models.titles import title_of
 MAX_LINES = 10
 LONG_TEXT = 8_000  # characters that are pasted as a file rather than into the message
 SHORT_PROMPT = 256
+MODEL = ".gguf"
 LOADING = mark("Loading {model}")
+DROP_FILES, DROP_MODEL = mark("Drop files to attach them"), mark("Drop the model to use it")
 LOADING_FIRST = mark("Loading {model}, then answering your message")
 
 
@@ -44,10 +46,11 @@ class ComposerText(PromptEditor):
     """Editor of the composer.
 
     `attached` carries pasted or dropped content that is no short text: a list of paths, a text that is too long for a
-    message, or a QImage.
+    message, or a QImage. `model_given` carries the path of a model file, which is no attachment.
     """
 
     attached = Signal(object)
+    model_given = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, MAX_LINES)
@@ -68,13 +71,21 @@ class ComposerText(PromptEditor):
     def insertFromMimeData(self, source: QMimeData) -> None:
         files = local_files(source)
         if files:
-            self.attached.emit(files)
+            self.take_files(files)
         elif source.hasImage() and not source.hasText():
             self.attached.emit(QImage(source.imageData()))
         elif len(source.text()) > LONG_TEXT:
             self.attached.emit(source.text())
         else:
             super().insertFromMimeData(source)
+
+    def take_files(self, files: list[Path]) -> None:
+        """Hand on files that were dropped, pasted or chosen: model files apart from those to attach."""
+        models = [file for file in files if file.suffix.lower() == MODEL]
+        if models:
+            self.model_given.emit(models[0])
+        if rest := [file for file in files if file not in models]:
+            self.attached.emit(rest)
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
@@ -167,7 +178,7 @@ class Composer(Live, QFrame):
         dialog = QFileDialog(self.window(), tr("Attach files"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(lambda names: self.text.attached.emit([Path(name) for name in names]))
+        dialog.filesSelected.connect(lambda names: self.text.take_files([Path(name) for name in names]))
         dialog.open()
 
     def update_button(self) -> None:
@@ -251,13 +262,14 @@ def duration(seconds: float) -> str:
 
 
 class DropHint(Live, QFrame):
-    """Cover over `window` while files are dragged over it; dropped files are attached in `composer`."""
+    """Cover over `window` while files are dragged over it; `composer` attaches dropped files and hands on models."""
 
     def __init__(self, window: QWidget, composer: Composer) -> None:
         super().__init__(window)
         self.setObjectName("dropHint")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._window, self._composer = window, composer
+        self._is_model = False
         self.words = QLabel(self)
         self.words.setObjectName("dropWords")
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -270,7 +282,7 @@ class DropHint(Live, QFrame):
         self.hide()
 
     def retranslate(self) -> None:
-        self.words.setText(tr("Drop files to attach them"))
+        self.words.setText(tr(DROP_MODEL if self._is_model else DROP_FILES))
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QDropEvent):  # in Qt, the enter and move events are drop events too
@@ -286,10 +298,12 @@ class DropHint(Live, QFrame):
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         if isinstance(event, QDragEnterEvent | QDragMoveEvent):
+            self._is_model = any(file.suffix.lower() == MODEL for file in files)
+            self.retranslate()
             self._show_over_window()
         else:
             self.hide()
-            self._composer.text.attached.emit(files)
+            self._composer.text.take_files(files)
         return True
 
     def _show_over_window(self) -> None:

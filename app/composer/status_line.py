@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
@@ -14,7 +15,7 @@ from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import CompileProgress, EngineState
-from app.words import in_bytes, mark, tr, worded
+from app.words import as_written, in_bytes, mark, tr, worded
 from engine.protocol import Statistics
 from models.titles import title_of
 
@@ -83,7 +84,9 @@ class StatusLine(Live, QWidget):
         super().__init__(parent)
         self._commands = commands
         self.setObjectName("status")
-        self.model, self.preparing, self.speed, self.memory = (QPushButton(self) for _ in range(4))
+        self.model, self.preparing, self.download, self.speed, self.memory = (QPushButton(self) for _ in range(5))
+        self.download.hide()
+        self._download_words: Callable[[], tuple[str, str]] = lambda: ("", "")
         self.context = Gauge(self)
         self._chat = ""
         row = QHBoxLayout(self)
@@ -91,7 +94,7 @@ class StatusLine(Live, QWidget):
         row.setSpacing(0)
         row.addWidget(self.model)
         row.addStretch(1)
-        for part in (self.preparing, self.context, self.speed, self.memory):
+        for part in (self.preparing, self.download, self.context, self.speed, self.memory):
             row.addWidget(part)
         self._engine = EngineState()
         self._models: list[Path] = []
@@ -109,6 +112,7 @@ class StatusLine(Live, QWidget):
             part.setAccessibleName(name)
             part.setToolTip(name)
         self.preparing.setToolTip(tr(PREPARING))
+        self.show_download(self._download_words)
         self.show_engine(self._engine)
 
     def show_chat(self, chat_id: str) -> None:
@@ -119,6 +123,16 @@ class StatusLine(Live, QWidget):
     def used_tokens(self, chat_id: str) -> int:
         """Return the number of the chat's tokens in the engine's cache; 0 while another chat is cached."""
         return self._engine.context_tokens if self._engine.context_chat == chat_id else 0
+
+    def show_download(self, words: Callable[[], tuple[str, str]]) -> None:
+        """Show a download: `words` returns a few words and a sentence, both empty if there is none."""
+        self._download_words = words
+        short, sentence = words()
+        self.download.setVisible(bool(short))
+        self.download.setText(short)
+        self.download.setToolTip(as_written(sentence))
+        self.download.setAccessibleName(sentence)
+        self._elide_model()
 
     def show_models(self, models: list[Path]) -> None:
         self._models = models
@@ -160,7 +174,7 @@ class StatusLine(Live, QWidget):
 
     def _room(self) -> int:
         """Return the pixels that are left for the model's name."""
-        parts = (self.preparing, self.context, self.speed, self.memory)
+        parts = (self.preparing, self.download, self.context, self.speed, self.memory)
         others = sum(part.sizeHint().width() for part in parts if not part.isHidden())
         padding = 2 * SIZES.gap + 2
         return self.width() - others - 2 * SIZES.gap - padding

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Hashable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog
 
 from app.control.model_files import LocalModels, ModelDownloads
@@ -23,7 +23,7 @@ from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.store.chat_store import ChatStore
 from app.window import Window
-from app.words import UiText, tr
+from app.words import UiText, tr, tr_n
 from common.failures import Failure
 from common.paths import path_of
 from common.planning import Ask, Verdict
@@ -31,6 +31,7 @@ from models.added_paths import AddedPaths
 from models.catalogue import catalogue
 from models.collection import LocalModel, scan_models
 from models.locations import own_folder
+from models.catalogue_update import CatalogueUpdate
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100
@@ -38,7 +39,13 @@ FREED_PARTS = ("weights_repacked", "weights_read", "vocabulary")  # plan's parts
 
 
 class ModelController(QObject):
-    """Controller of the models; downloaded models are kept in a folder beside the file of `settings`."""
+    """Controller of the models; downloaded models are kept in a folder beside the file of `settings`.
+
+    `listed` is emitted when `list` has changed; `failed` carries a Failure that no open dialog shows.
+    """
+
+    listed = Signal()
+    failed = Signal(object)
 
     def __init__(self, window: Window, settings: Settings, engine: EngineQueue, store: ChatStore) -> None:
         super().__init__(window)
@@ -53,7 +60,8 @@ class ModelController(QObject):
         self._remembered: Path | None = None  # the model that was stored last as a recent one
         self._own_folder = settings.path.parent / own_folder().name
         self._added = AddedPaths(settings.path.with_name(AddedPaths().path.name))
-        self.local = LocalModels(self, self._added)
+        self.local = LocalModels(self, self._added, self._own_folder)
+        self.on_disk = ModelsOnDisk(self, self._added, self._own_folder)
         self.downloads = ModelDownloads(self, self.list, settings.path, self._own_folder)
         self._background = Background(self)
         self._scan_number = 0
@@ -67,6 +75,7 @@ class ModelController(QObject):
         for part in (self.downloads, self.local):
             part.failed.connect(self._show_failure)
         self.local.changed.connect(self.scan)
+        self.downloads.updated.connect(self._catalogue_updated)
         self.local.undo_offered.connect(self._offer_undo)
         self._settings.changed.connect(self._settings_changed)
         self._window.status.chosen.connect(self.use_model)
@@ -139,6 +148,7 @@ class ModelController(QObject):
             self._remember(loaded)
         plan = state.model.plan if state.model else {}
         self._freed_bytes = sum(plan.get(name, 0) for name in FREED_PARTS)
+        dialog.update_button.clicked.connect(self._check_catalogue)
         if loaded != self.list.loaded:
             self.list.loaded = loaded
             self._show.request()
@@ -152,8 +162,7 @@ class ModelController(QObject):
 
     def _dialog_closed(self) -> None:
         self._options.close()  # its parent is the models' dialog
-        self.local.finish_removal()
-        self.planner.forget()
+        self.local.close()
 
     def _load_catalogue(self) -> None:
         """Read the catalogue, and list the downloads that an earlier run left unfinished."""
@@ -186,6 +195,11 @@ class ModelController(QObject):
         }
         for key in removed:
             self.list.verdicts.pop(key, None)
+    def judge(self) -> None:
+        """Find the models on this computer and those of the catalogue, and ask of each whether it fits; see `list`."""
+        self._load_catalogue()
+        self.scan()
+
         self.list.local_models = models
         self._show_list()
         self._ask_for_verdicts()
@@ -225,7 +239,7 @@ class ModelController(QObject):
         elif kind == "job":
             self._act_on_job(int(str(name)), action)
         elif kind == "entry":
-            self.downloads.download_entry(str(name))
+            self._download_entry(str(name))
         elif kind == "repo":
             self.downloads.show_files(str(name))
         else:
@@ -255,6 +269,18 @@ class ModelController(QObject):
             self.list.hidden.add(job.id)
             self._show_list()
         else:
+    def _download_entry(self, id: str) -> None:
+        """Download a model of the catalogue; one with conditions only after the user has read them in the dialog."""
+        entry = next(entry for entry in self.list.entries if entry.id == id)
+        if self.dialog is None or not entry.licence_note:
+            self.downloads.download_entry(id)
+            return
+        self.dialog.show_note(
+            lambda: f"{entry.title}: {entry.licence}. {tr(entry.licence_note)}",
+            lambda: tr("Accept and download"),
+            lambda: self.downloads.download_entry(id),
+        )
+
             self.downloads.do_action(job, action)
 
     def search(self, words: str) -> None:
@@ -303,6 +329,23 @@ class ModelController(QObject):
 
     def _plan_options(self, path: Path) -> None:
         """Plan the model again if its options or the settings of all models have changed."""
+    def _check_catalogue(self) -> None:
+        if self.dialog is not None:
+            self.dialog.show_note(lambda: tr("Checking for new models…"))
+        self.downloads.check_catalogue()
+
+    def _catalogue_updated(self, update: CatalogueUpdate) -> None:
+        """Show what a newer catalogue has brought."""
+        added, changed = len(update.added), len(update.changed)
+        if self.dialog is not None:
+            if added or changed:
+                self.dialog.show_note(lambda: tr_n("{n} model is new or has changed.", "{n} models are new or have "
+                                                   "changed.", added + changed))  # fmt: skip
+            else:
+                self.dialog.show_note(lambda: tr("No new models since {date}.", date=update.date))
+        self._show.request()
+        self._ask_for_verdicts()
+
         ask = self.question(path)
         self._effects.ask(ask)
         if ask != self._options_question:
@@ -330,3 +373,6 @@ class ModelController(QObject):
     def _show_list(self) -> None:
         if self.dialog is not None:
             self.dialog.show_models()
+        else:
+            self.failed.emit(failure)
+        self.listed.emit()

@@ -14,23 +14,33 @@ from app.words import mark, tr
 from common.failures import Failure
 from common.paths import path_of, path_text, printable
 from models.added_paths import AddedPaths
+from models.catalogue import catalogue
+from models.catalogue_update import CatalogueUpdate, update_catalogue
 from models.collection import LocalModel
+from models.copying import copy_model, on_other_drive
 from models.download_queue import DownloadJob, DownloadQueue, ModelDownload, plan_download, unfinished_downloads
 from models.hub import Hub, RemoteModel, RepoResult
 from models.locations import ModelLocation
 from models.network import Network, offline_reason
 from models.removal import Removal, purge, remove
 
+ENDED = ("done", "failed")
+COPIES = "copied"  # folder below our own models; downloads lie in folders of their repository's owner
+
 
 class ModelDownloads(QObject):
     """Search and downloads from the hub; `models` receives the results. Connects only when the user asks.
 
     Signals: `changed` names what is new in `models` (`results`, `files` or `jobs`) or says that a model has `arrived`.
-    `failed` carries the Failure of a search or of starting a download; later failures are in the download's job.
+    `failed` carries the Failure of a search or of starting a download; later failures are in the download's job, which
+    `ended` carries. `unfinished` carries the jobs that an earlier run left; `updated` a CatalogueUpdate.
     """
 
     changed = Signal(str)
     failed = Signal(object)
+    ended = Signal(object)
+    unfinished = Signal(object)
+    updated = Signal(object)
 
     def __init__(self, parent: QObject, models: ModelList, settings: Path, own_folder: Path) -> None:
         """Prepare the downloads into `own_folder`; `settings` is the file whose switch forbids connections."""
@@ -46,9 +56,18 @@ class ModelDownloads(QObject):
             return
         self._downloads = DownloadQueue(self.hub.network)
         self._downloads.listeners.append(lambda _job: self._background.call_in_window(self._jobs_changed))
-        purge(ModelLocation("own", self._own_folder))
-        for model in unfinished_downloads(self._own_folder):
-            self._downloads.add(model, state="paused")
+
+        def find() -> list[ModelDownload]:
+            purge(ModelLocation("own", self._own_folder))
+            return list(unfinished_downloads(self._own_folder))
+
+        self._background.run(find, self._list_paused, self.failed.emit)
+
+    def _list_paused(self, found: list[ModelDownload]) -> None:
+        assert self._downloads
+        jobs = [self._downloads.add(model, state="paused") for model in found]
+        if jobs:
+            self.unfinished.emit(jobs)
 
     def close(self) -> None:
         """Stop the downloads; the next start lists the unfinished ones as paused."""
@@ -73,6 +92,16 @@ class ModelDownloads(QObject):
         """Download the catalogue's entry `id`."""
         entry = next(entry for entry in self._models.entries if entry.id == id)
         self._fetch(lambda: plan_download(self.hub.model(entry.repo, entry.file), self.hub, self._own_folder))
+
+    def check_catalogue(self) -> None:
+        """Fetch a newer catalogue if the hub has one; the user agreed to connect by pressing the button."""
+        self._background.run(lambda: update_catalogue(self.hub), self._catalogue_checked, self.failed.emit)
+
+    def _catalogue_checked(self, update: CatalogueUpdate) -> None:
+        self._models.entries = catalogue()
+        for entry in update.changed:
+            self._models.verdicts.pop(("entry", entry.id), None)
+        self.updated.emit(update)
 
     def download_file(self, path: str) -> None:
         """Download the model whose first file the hub has listed as `path`."""
@@ -108,26 +137,30 @@ class ModelDownloads(QObject):
     def _jobs_changed(self) -> None:
         """Copy the jobs into the list; emit `arrived` if a download has just been completed, else `jobs`."""
         assert self._downloads
-        before = {job.id for job in self._models.jobs if job.state == "done"}
+        before = {(job.id, job.state) for job in self._models.jobs}
         self._models.jobs = self._downloads.jobs
-        done = {job.id for job in self._models.jobs if job.state == "done"}
-        self.changed.emit("arrived" if done - before else "jobs")
+        ended = [job for job in self._models.jobs if job.state in ENDED and (job.id, job.state) not in before]
+        self.changed.emit("arrived" if any(job.state == "done" for job in ended) else "jobs")
+        for job in ended:
+            self.ended.emit(job)
 
 
 class LocalModels(QObject):
     """Models, files and folders that the user adds and removes; a removal can be undone.
 
     Signals: `changed` asks for a new scan; `undo_offered` carries a sentence and the function that undoes the removal;
-    `failed` carries a Failure.
+    `copied` carries the path of a model that was copied here; `failed` carries a Failure.
     """
 
     changed = Signal()
     undo_offered = Signal(object, object)
+    copied = Signal(object)
     failed = Signal(object)
 
-    def __init__(self, parent: QObject, added: AddedPaths) -> None:
+    def __init__(self, parent: QObject, added: AddedPaths, own_folder: Path) -> None:
         super().__init__(parent)
-        self._added = added
+        self._added, self._own_folder = added, own_folder
+        self._background = Background(self)
         self._removal: Removal | None = None
 
     def choose_folder(self, dialog: QWidget | None) -> None:
@@ -141,6 +174,25 @@ class LocalModels(QObject):
     def add(self, path: str) -> None:
         """Add a model file, or a folder to scan for models."""
         self._run(lambda: self._added.add(path_of(path)))
+
+    def on_other_drive(self, path: Path) -> bool:
+        """Return whether a file may be pulled out with the drive that it lies on."""
+        return on_other_drive(path, self._own_folder)
+
+    def copy_here(self, path: Path) -> None:
+        """Copy a model into our own folder, in the background; the copy takes the place of the added file."""
+
+        def copied(copy: Path | None) -> None:
+            if copy is not None:
+                self._run(lambda: self._added.drop(path))
+                self.copied.emit(copy)
+
+        folder, stop = self._own_folder / COPIES, lambda: self._background.closed
+        self._background.run(lambda: copy_model(path, folder, stop), copied, self.failed.emit)
+
+    def close(self) -> None:
+        self.finish_removal()
+        self._background.close()
 
     def forget_folder(self, folder: Path) -> None:
         """Remove a folder that the user added from the list; its files stay."""

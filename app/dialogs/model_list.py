@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from app.memory_plan import Tone, tone_of, verdict_words
+from app.dialogs.model_details import Details, LanguageName, details_of, weights
+from app.memory_plan import Tone, tone_of, verdict_words, words_per_second
 from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
 from common.paths import path_text
 from common.planning import Ask, Estimate, Verdict
 from models.catalogue import CatalogueEntry
+from models.choices import Choice, candidates, choice_of, choices
 from models.collection import LocalModel
 from models.download_queue import DownloadJob
 from models.estimate import guess_estimate
 from models.hub import RemoteModel, RepoResult
 from models.locations import LocationKind
+from models.recommend import READING_SPEED, Candidate, Recommendation, rank, recommend
 from models.titles import title_from_name, title_of
 
 SECTIONS = {
@@ -48,6 +51,8 @@ ORIGINS: dict[LocationKind, str] = {
     "built-in": mark("built in"),
     "lm-studio": mark("from LM Studio"),
     "ollama": mark("from Ollama"),
+    "jan": mark("from Jan"),
+    "gpt4all": mark("from GPT4All"),
     "hub": mark("from the Hugging Face cache"),
     "llama.cpp": mark("from llama.cpp"),
 }
@@ -58,6 +63,7 @@ STATES = {
     "done": mark("Done"),
     "cancelled": mark("Cancelled"),
 }
+BEST, FASTER = mark("Best answers here"), mark("Faster")
 PHASES = {
     "connecting": mark("Connecting"),
     "receiving": mark("Downloading"),
@@ -71,7 +77,7 @@ class ModelRow:
     """Texts and actions of one model's row.
 
     `key` stays the same while the row changes. `fraction` is the progress of a download, None for other rows; `tone` is
-    the colour of the verdict.
+    the colour of the verdict; `badge` says why it is recommended; `details` are the lines of the model's card.
     """
 
     key: Hashable
@@ -82,14 +88,37 @@ class ModelRow:
     problem: str = ""
     actions: tuple[Action, ...] = ()
     fraction: float | None = None
+    badge: str = ""
+    details: Details = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the listed models must be: they fit into memory, are good at something, know a `language` ("" for any)."""
+
+    fits: bool = False
+    coding: bool = False
+    thinking: bool = False
+    vision: bool = False
+    language: str = ""
+
+    def admit(self, entry: CatalogueEntry | None, verdict: Verdict | None) -> bool:
+        """Return whether a model passes; of one that the catalogue does not know only its size is known."""
+        if self.fits and verdict is not None and verdict.verdict not in ("fits", "tight"):
+            return False
+        if entry is None:
+            return not (self.coding or self.thinking or self.vision or self.language)
+        wanted = ((self.coding, entry.coding), (self.thinking, entry.thinking), (self.vision, entry.vision))
+        return all(has or not want for want, has in wanted) and self.language in ("", *entry.languages)
 
 
 @dataclass
 class ModelList:
     """Everything that the models' dialog shows.
 
-    `words` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are the ids of
-    finished jobs that the user has hidden; `loaded` is the path of the loaded model.
+    `words` and `filters` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are
+    the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model; `language_name` names
+    a language.
     """
 
     local_models: list[LocalModel] = field(default_factory=list)
@@ -101,17 +130,62 @@ class ModelList:
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict)
     loaded: Path | None = None
     words: str = ""
+    filters: Filters = Filters()
+    language_name: LanguageName = str
 
     def sections(self) -> dict[str, list[ModelRow]]:
-        """Return the rows by section, in the order in which they are shown."""
+        """Return the rows by section, in the order in which they are shown: the best model of a section first."""
+        found, badges = self._ranked(), self._badges()
+        rows = {one.key: self._choice_row(one, badges.get(one.key, "")) for one in self._filtered(found)}
+        here = sorted((one for one in found if one.model), key=lambda one: one.key != ("here", self.loaded))
+        entries = [one for one in found if one.model is None and one.entry and not self.has_file(one.entry.file)]
+        unusable = [local_row(model, None, False) for model in self.local_models if not model.usable]
         return {
             "jobs": [job_row(job) for job in self.jobs if job.id not in self.hidden and job.state != "cancelled"],
-            "here": self._matching(self._local_row(model) for model in self.local_models),
+            "here": self._matching([*_rows_of(here, rows), *self._unless_filtered(unusable)]),
             "hub": self._hub_rows(),
-            "entries": self._matching(
-                self._entry_row(entry) for entry in self.entries if not self.has_file(entry.file)
-            ),
+            "entries": self._matching(_rows_of(entries, rows)),
         }
+
+    # --- recommendation ---
+
+    def recommendation(self) -> Recommendation:
+        """Return the best and a faster model for this computer, among those with a verdict."""
+        return recommend(self._candidates())
+
+    def best_here(self) -> Candidate | None:
+        """Return the best model on this computer that fits and is quick: the highest tier, then the most weights."""
+        here = [one for one in self._candidates() if choice_of(one).model and one.fits and one.speed >= READING_SPEED]
+        return max(here, key=lambda one: (one.tier, _parameters(choice_of(one))), default=None)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the planner has answered for every model."""
+        return bool(self.entries) and all(one.key in self.verdicts for one in choices(self.entries, self.local_models))
+
+    def _candidates(self) -> list[Candidate]:
+        return candidates(choices(self.entries, self.local_models), self.verdicts)
+
+    def _ranked(self) -> list[Choice]:
+        """Return all choices, the best first; those without a verdict come after the others."""
+        return sorted(
+            choices(self.entries, self.local_models),
+            key=lambda one: rank(one.candidate(self.verdicts.get(one.key, Verdict()))),
+            reverse=True,
+        )
+
+    def _filtered(self, found: Iterable[Choice]) -> list[Choice]:
+        return [one for one in found if self.filters.admit(one.entry, self.verdicts.get(one.key))]
+
+    def _unless_filtered(self, rows: list[ModelRow]) -> list[ModelRow]:
+        return rows if self.filters == Filters() else []
+
+    def _badges(self) -> dict[Hashable, str]:
+        """Return why models are recommended, by the keys of those that are."""
+        found = self.recommendation()
+        return {choice_of(one).key: tr(words) for words, one in ((BEST, found.best), (FASTER, found.faster)) if one}
+
+    # --- rows ---
 
     def has_file(self, file: str) -> bool:
         """Return whether a file of this name is on this computer or being downloaded."""
@@ -147,11 +221,15 @@ class ModelList:
             rows += [self._file_row(model) for model in self.files if model.files[0].repo == result.repo]
         return rows
 
-    def _local_row(self, model: LocalModel) -> ModelRow:
-        return local_row(model, self.verdicts.get(("here", model.path)), model.path == self.loaded)
-
-    def _entry_row(self, entry: CatalogueEntry) -> ModelRow:
-        return entry_row(entry, self.verdicts.get(("entry", entry.id)))
+    def _choice_row(self, choice: Choice, badge: str) -> ModelRow:
+        verdict = self.verdicts.get(choice.key)
+        if choice.model:
+            row = local_row(choice.model, verdict, choice.model.path == self.loaded)
+        else:
+            assert choice.entry
+            row = entry_row(choice.entry, verdict)
+        details = details_of(choice, verdict, self.language_name)
+        return replace(row, badge=badge, details=details)
 
     def _file_row(self, model: RemoteModel) -> ModelRow:
         return file_row(model, self.verdicts.get(_file_key(model)), self.has_file(model.name))
@@ -165,7 +243,7 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
     facts = model.facts
     words = [tr("in use")] if loaded else []
     if facts:
-        words += [parameters(facts.parameters), facts.quantisation]
+        words += [weights(facts.parameters), facts.quantisation]
     words += [show_bytes(model.size), tr(ORIGINS[model.location.kind]), facts.licence if facts else ""]
     actions: list[Action] = []
     if model.usable:
@@ -181,7 +259,7 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
         key=("here", model.path),
         title=local_title(model),
         facts=" · ".join(filter(None, words)),
-        verdict=verdict_words(verdict) if model.usable else "",
+        verdict=_judgement(verdict) if model.usable else "",
         tone=tone_of(verdict),
         problem="" if model.usable else note,
         actions=tuple(actions),
@@ -193,14 +271,14 @@ def entry_row(entry: CatalogueEntry, verdict: Verdict | None) -> ModelRow:
         key=("entry", entry.id),
         title=entry.title,
         facts=" · ".join((show_bytes(entry.size), entry.licence, tr(entry.about))),
-        verdict=verdict_words(verdict),
+        verdict=_judgement(verdict),
         tone=tone_of(verdict),
         actions=("download",),
     )
 
 
 def result_row(result: RepoResult) -> ModelRow:
-    words = [parameters(result.parameters) if result.parameters else "", result.architecture, result.licence]
+    words = [weights(result.parameters) if result.parameters else "", result.architecture, result.licence]
     words.append(tr_n("{n} download", "{n} downloads", result.downloads))
     gated = tr("Available only with an account on huggingface.co.") if result.gated else ""
     return ModelRow(
@@ -220,13 +298,14 @@ def file_row(model: RemoteModel, verdict: Verdict | None, is_local: bool) -> Mod
         facts=" · ".join(
             filter(None, (model.quantisation, show_bytes(model.size), tr("on this computer") if is_local else ""))
         ),
-        verdict=verdict_words(verdict),
+        verdict=_judgement(verdict),
         tone=tone_of(verdict),
         actions=() if is_local else ("download",),
     )
 
 
-def job_row(job: DownloadJob) -> ModelRow:
+def progress_words(job: DownloadJob) -> str:
+    """Return state, bytes, speed and time left of a download."""
     progress = job.progress
     words = [tr("{done} of {total}", done=show_bytes(progress.done), total=show_bytes(progress.total))]
     if job.state != "running":
@@ -237,6 +316,10 @@ def job_row(job: DownloadJob) -> ModelRow:
             words.append(tr("{speed}/s", speed=show_bytes(int(progress.speed))))
         if progress.seconds_left is not None:
             words.append(tr("{time} left", time=duration(progress.seconds_left)))
+    return " · ".join(words)
+
+
+def job_row(job: DownloadJob) -> ModelRow:
     actions: dict[str, tuple[Action, ...]] = {
         "running": ("pause", "cancel"), "waiting": ("pause", "cancel"), "paused": ("resume", "cancel"),
         "failed": ("resume", "cancel"), "done": ("load", "hide"),
@@ -244,23 +327,21 @@ def job_row(job: DownloadJob) -> ModelRow:
     return ModelRow(
         key=("job", job.id),
         title=job.name,
-        facts=" · ".join(words),
+        facts=progress_words(job),
         problem=worded(job.problem),
         actions=actions.get(job.state, ()),
-        fraction=progress.fraction,
+        fraction=job.progress.fraction,
     )
+
+
+def _judgement(verdict: Verdict | None) -> str:
+    """Return whether the model fits, and how fast it writes."""
+    return " · ".join(filter(None, (verdict_words(verdict), words_per_second(verdict))))
 
 
 def local_title(model: LocalModel) -> str:
     """Return the model's title; Ollama may have one file under several names, so its own name is used there."""
     return model.name if model.location.kind == "ollama" else title_of(model.path)
-
-
-def parameters(number: int) -> str:
-    """Return a number of parameters as '135M' or '1.5B'."""
-    if number >= 10**9:
-        return f"{number / 1e9:.1f}B".replace(".0B", "B")
-    return f"{number / 1e6:.0f}M"
 
 
 def duration(seconds: float) -> str:
@@ -272,3 +353,11 @@ def duration(seconds: float) -> str:
 
 def _file_key(model: RemoteModel) -> Hashable:
     return ("file", model.files[0].repo, model.files[0].path)
+
+
+def _rows_of(found: Iterable[Choice], rows: Mapping[Hashable, ModelRow]) -> list[ModelRow]:
+    return [rows[one.key] for one in found if one.key in rows]
+
+
+def _parameters(choice: Choice) -> int:
+    return choice.model.facts.parameters if choice.model and choice.model.facts else 0

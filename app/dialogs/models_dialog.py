@@ -3,26 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
+from html import escape
 from itertools import pairwise
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
 
 from app.dialogs.dialog import Page, Sheet, button, heading, inset, label
+from app.dialogs.model_details import Details
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
-from app.look.theme import SIZES
+from app.look.theme import SIZES, theme
 from app.words import UiText, current_text, mark, tr
 
 PERMILLE = 1000
 CONSENT = mark(
-    "Only searching and downloading connect to huggingface.co. They send your search words and the names of models."
+    "Only searching, downloading and checking for new models connect to huggingface.co. They send your search words "
+    "and the names of models."
 )
+FILTERS = {
+    "fits": mark("Fits"),
+    "coding": mark("Code"),
+    "thinking": mark("Thinking"),
+    "vision": mark("Pictures"),
+}
+
+
+# Qt names the variant of one country.
+LANGUAGES = {"en": "English", "es": "español", "pt": "português", "zh": "中文"}
+
+
+def language_name(code: str) -> str:
+    """Return a language's name in that language: 'de' → 'Deutsch'."""
+    return LANGUAGES.get(code) or QLocale(code).nativeLanguageName() or code
+
+
+class CardText(Live, QLabel):
+    """The lines of a model's card, each with its heading at the left."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("modelCard")
+        self.setWordWrap(True)
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._details: Details = ()
+        self.apply_look()
+
+    def show_details(self, details: Details) -> None:
+        if details != self._details:
+            self._details = details
+            self.restyle()
+
+    def restyle(self) -> None:
+        cell = f"<td style='padding: 0 {SIZES.gap_l}px {SIZES.gap_s}px 0; color: {theme().soft}; white-space: nowrap'>"
+        lines = [
+            f"<tr>{cell}{escape(what)}</td><td dir='ltr'>\N{LEFT-TO-RIGHT MARK}{escape(text)}</td></tr>"
+            for what, text in self._details
+        ]
+        self.setText(f"<table cellspacing='0'>{''.join(lines)}</table>")
 
 
 class ModelRowView(Live, QFrame):
-    """Row of one model: title, facts, whether the model fits, and buttons."""
+    """Row of one model: title, facts, whether the model fits, buttons, and a card that unfolds."""
 
     def __init__(self, row: ModelRow, dialog: ModelsDialog) -> None:
         super().__init__(dialog.list.rows)
@@ -32,9 +87,16 @@ class ModelRowView(Live, QFrame):
         self.facts = label("settingHelp", self)
         self.verdict = label("verdict", self)
         self.problem = label("problem", self)
+        self.badge = label("badge", self)
         self.bar = QProgressBar(self)
         self.bar.setRange(0, PERMILLE)
         self.bar.setTextVisible(False)
+        self.card = CardText(self)
+        self.card.hide()
+        self.fold = QPushButton(self)
+        self.fold.setProperty("kind", "quiet")
+        self.fold.setAutoDefault(False)
+        self.fold.clicked.connect(self._fold)
         self.buttons: dict[Action, QPushButton] = {}
         self._layout()
         self.show_row(row)
@@ -42,9 +104,12 @@ class ModelRowView(Live, QFrame):
 
     def show_row(self, row: ModelRow) -> None:
         self.row = row
-        for line, text in ((self.title, row.title), (self.facts, row.facts), (self.verdict, row.verdict)):
+        texts = {self.badge: row.badge, self.title: row.title, self.facts: row.facts, self.verdict: row.verdict}
+        for line, text in texts.items():
             line.setText(text)
             line.setVisible(bool(text))
+        self.card.show_details(row.details)
+        self.fold.setVisible(bool(row.details))
         self.problem.setText(row.problem)
         self.problem.setVisible(bool(row.problem))
         if self.verdict.property("tone") != row.tone:
@@ -62,6 +127,8 @@ class ModelRowView(Live, QFrame):
         for action, made in self.buttons.items():
             made.setText(tr(ACTIONS[action]))
             made.setAccessibleName(tr("{action}: {model}", action=tr(ACTIONS[action]), model=self.row.title))
+        self.fold.setText(tr("Hide details") if self.card.isVisibleTo(self) else tr("Details"))
+        self.fold.setAccessibleName(tr("{action}: {model}", action=self.fold.text(), model=self.row.title))
 
     def restyle(self) -> None:
         self.bar.setFixedHeight(SIZES.bar)
@@ -78,18 +145,62 @@ class ModelRowView(Live, QFrame):
         if had_focus and self.buttons:
             next(iter(self.buttons.values())).setFocus()
 
+    def _fold(self) -> None:
+        self.card.setVisible(not self.card.isVisibleTo(self))
+        self.retranslate()
+
     def _request_action(self, action: Action) -> None:
         self._dialog.action_requested.emit(self.row.key, action)
 
     def _layout(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(SIZES.gap_s)
-        for widget in (self.title, self.facts, self.verdict, self.problem, self.bar):
+        for widget in (self.badge, self.title, self.facts, self.verdict, self.problem, self.bar):
             words.addWidget(widget)
+        words.addWidget(self.fold, 0, Qt.AlignmentFlag.AlignLeft)
+        words.addWidget(self.card)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
         self._row.setSpacing(SIZES.gap)
         self._row.addLayout(words, 1)
+
+
+class FilterBar(Live, QWidget):
+    """Buttons that filter the list, and a choice of a language; `changed` is emitted after each change."""
+
+    changed = Signal()
+
+    def __init__(self, models: ModelList, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._models = models
+        self.buttons = {name: button(self, self._apply) for name in FILTERS}
+        self.language = QComboBox(self)
+        self.language.addItem("", "")
+        for code in sorted({code for entry in models.entries for code in entry.languages}, key=language_name):
+            self.language.addItem(language_name(code), code)
+        self.language.currentIndexChanged.connect(self._apply)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SIZES.gap)
+        for part in self.buttons.values():
+            part.setCheckable(True)
+            part.setProperty("kind", "filter")
+            row.addWidget(part)
+        row.addStretch(1)
+        row.addWidget(self.language)
+        self.apply_look()
+
+    def retranslate(self) -> None:
+        for name, part in self.buttons.items():
+            part.setText(tr(FILTERS[name]))
+        self.language.setItemText(0, tr("Any language"))
+        self.language.setAccessibleName(tr("Language"))
+
+    def _apply(self) -> None:
+        chosen = {name: part.isChecked() for name, part in self.buttons.items()}
+        language = str(self.language.currentData() or "")
+        self._models.filters = replace(self._models.filters, **chosen, language=language)
+        self.changed.emit()
 
 
 class ModelsDialog(Sheet):
@@ -103,6 +214,7 @@ class ModelsDialog(Sheet):
 
     def __init__(self, models: ModelList, parent: QWidget) -> None:
         super().__init__(parent)
+        models.language_name = language_name
         self.models = models
         self.rows: dict[Hashable, ModelRowView] = {}
         self._order: list[Hashable] = []
@@ -112,6 +224,8 @@ class ModelsDialog(Sheet):
         self.line.textChanged.connect(self._filter)
         self.line.returnPressed.connect(self._search)
         self.search_button = button(self, self._search)
+        self.filters = FilterBar(models, self)
+        self.filters.changed.connect(self.show_models)
         self.consent = label("settingHelp", self)
         self.note = label("settingHelp", self)
         self.note.hide()
@@ -123,6 +237,7 @@ class ModelsDialog(Sheet):
         self._undo_work: Callable[[], None] | None = None
         self.folder_button = button(self)
         self.file_button = button(self)
+        self.update_button = button(self)
         self.close_button = button(self, self.accept)
         self.headings = {name: heading(self) for name in SECTIONS}
         self._layout()
@@ -175,6 +290,7 @@ class ModelsDialog(Sheet):
         self.nothing.setText(tr("No results on this computer. Try searching huggingface.co."))
         self.folder_button.setText(tr("Add folder…"))
         self.file_button.setText(tr("Add file…"))
+        self.update_button.setText(tr("Check for new models"))
         self.close_button.setText(tr("Close"))
         for name, title in self.headings.items():
             title.setText(tr(SECTIONS[name]))
@@ -211,12 +327,14 @@ class ModelsDialog(Sheet):
 
     def _order_tabs(self, keys: list[Hashable]) -> None:
         """Set the tab order from the search line through the rows to the buttons below, because rows come and go."""
-        buttons = [button for key in keys for button in self.rows[key].buttons.values()]
+        rows = [self.rows[key] for key in keys]
+        buttons = [button for row in rows for button in (row.fold, *row.buttons.values()) if button.isVisibleTo(row)]
         if buttons == self._tab_buttons:
             return
         self._tab_buttons = buttons
-        chain = [self.line, self.search_button, *buttons, self.undo_button, self.folder_button]
-        for before, after in pairwise((*chain, self.file_button, self.close_button)):
+        above = (self.line, self.search_button, *self.filters.buttons.values(), self.filters.language)
+        below = (self.undo_button, self.folder_button, self.file_button, self.update_button, self.close_button)
+        for before, after in pairwise((*above, *buttons, *below)):
             QWidget.setTabOrder(before, after)
 
     def _filter(self, words: str) -> None:
@@ -238,7 +356,8 @@ class ModelsDialog(Sheet):
         layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
         layout.setSpacing(SIZES.gap)
         layout.addLayout(inset(self.line, self.search_button, wide=self.line))
+        layout.addLayout(inset(self.filters, wide=self.filters))
         layout.addLayout(inset(self.consent, wide=self.consent))
         layout.addWidget(self.list, 1)
         layout.addLayout(inset(self.note, self.undo_button, wide=self.note))
-        layout.addLayout(inset(self.folder_button, self.file_button, None, self.close_button))
+        layout.addLayout(inset(self.folder_button, self.file_button, self.update_button, None, self.close_button))

@@ -1,14 +1,19 @@
-"""The page of a chat without messages: the bird, one line and three example questions; an introduction at first."""
+"""The page of a chat without messages: the bird, one line, better models and three example questions.
+
+At the first start an introduction takes the place of the questions.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.live import Live
 from app.look.theme import SIZES, bird
+from app.transcript.model_offers import ModelOffers, Offers
 from app.words import mark, tr
 
 SLOGAN = mark("Private. Offline. On this laptop.")
@@ -19,6 +24,7 @@ FIRST = (
     ),
 )
 READY = mark("{model} is included and ready. Press {keys} to open another GGUF model.")
+SMALL_ONE = mark("{model} is included, for a first try. These models answer better on this computer:")
 MISSING = mark("No models yet. Press {keys} to open a GGUF model file.")
 # Questions that small models answer well: short, general, without facts to get wrong.
 SMALL = (
@@ -64,6 +70,7 @@ class Welcome(Live, QScrollArea):
         self._bird.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.title = self._sentence_label("welcomeTitle")
         self.sentences = [self._sentence_label("welcomeSentence") for _ in range(3)]
+        self.offers = ModelOffers()
         self.begin = QPushButton()
         self.begin.setAutoDefault(True)  # Return presses it like Space
         self.begin.setProperty("kind", "begin")
@@ -76,6 +83,18 @@ class Welcome(Live, QScrollArea):
         if texts != self._texts:
             self._texts = texts
             self.retranslate()
+
+    def show_offers(self, make: Callable[[], Offers]) -> None:
+        """Show cards of better models, as `make` words them; hide them if there are none."""
+        before = self._offering
+        self.offers.show_offers(make)
+        if self._offering != before:
+            self.retranslate()
+            self.restyle()
+
+    @property
+    def _offering(self) -> bool:
+        return self.offers.isVisibleTo(self._holder)
 
     def introduce(self, model: str, keys: str) -> None:
         """Show the introduction; `model` is the name of the built-in model, "" if there is none."""
@@ -95,23 +114,26 @@ class Welcome(Live, QScrollArea):
             button.setText(tr(text).replace("&", "&&"))
         if self._first is not None:
             model, keys = self._first
-            last = tr(READY, model=model, keys=keys) if model else tr(MISSING, keys=keys)
+            ready = SMALL_ONE if self._offering else READY
+            last = tr(ready, model=model, keys=keys) if model else tr(MISSING, keys=keys)
             for label, sentence in zip(self.sentences, (tr(FIRST[0]), tr(FIRST[1]), last), strict=True):
                 label.setText(sentence)
         for part in (*self.sentences, self.begin):
             part.setVisible(first)
         for part in self.examples:
             part.setVisible(not first)
+        self.offers.set_dismissible(not first)
         self._limit_width()
 
     def restyle(self) -> None:
-        self._bird.setPixmap(bird(SIZES.bird))
+        self._bird.setPixmap(bird(SIZES.bird // 2 if self._offering else SIZES.bird))
         self._limit_width()
 
     def _limit_width(self) -> None:
         """Limit the width: sentences may be wider than questions, and no question may be cut off."""
         widest = max(button.sizeHint().width() for button in self.examples)
-        self._holder.setMaximumWidth(SIZES.column if self._first else max(SIZES.column * 3 // 5, widest))
+        wide = self._first is not None or self._offering
+        self._holder.setMaximumWidth(SIZES.column if wide else max(SIZES.column * 3 // 5, widest))
 
     def _sentence_label(self, name: str) -> QLabel:
         label = QLabel()
@@ -133,7 +155,7 @@ class Welcome(Live, QScrollArea):
         box = QVBoxLayout(self._holder)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SIZES.gap_m)
-        for part in (*self.sentences, *self.examples):
+        for part in (*self.sentences, self.offers, *self.examples):
             box.addWidget(part)
         box.addSpacing(SIZES.gap)
         box.addWidget(self.begin, 0, Qt.AlignmentFlag.AlignHCenter)

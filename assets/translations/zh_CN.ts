@@ -25,6 +25,11 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
+    <source>First word after {delay} for a paste of {n:,} words</source>
+    <translation>粘贴 {n:,} 个英文单词后，{delay}出第一个字</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
     <source>Fits: {size} of memory with {n} tokens</source>
     <translation>可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
@@ -40,8 +45,18 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
+    <source>Takes {size} of {free} GB free memory</source>
+    <translation>占用 {size} GB，空闲内存 {free} GB</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
     <source>Tight: {size} of memory with {n} tokens</source>
     <translation>勉强可运行：{n} 个词元时占用内存 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>about {n} words a second</source>
+    <translation>每秒约 {n} 个英文单词</translation>
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
@@ -70,6 +85,11 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
+    <source>{n} words a second, measured here</source>
+    <translation>每秒 {n} 个英文单词（本机实测）</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
     <source>{size} available</source>
     <translation>可用 {size}</translation>
   </message>
@@ -82,6 +102,16 @@
     <location filename="../../app/window.py"/>
     <source>Instructions and persona for this chat</source>
     <translation>此对话的指令与角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/window.py"/>
+    <source>Nothing of this chat is written to the disk. It is gone when you quit.</source>
+    <translation>此对话的内容不会写入磁盘，退出后即消失。</translation>
+  </message>
+  <message>
+    <location filename="../../app/window.py"/>
+    <source>Temporary · not stored</source>
+    <translation>临时 · 不保存</translation>
   </message>
 </context>
 <context>
@@ -421,6 +451,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>New &amp;temporary chat</source>
+    <translation>新建临时对话(&amp;T)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>New line in the message</source>
     <translation>在消息中换行</translation>
   </message>
@@ -603,6 +638,26 @@
 <context>
   <name>composer</name>
   <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <source>Switch</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <source>Switch to {model}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <source>Was: {model}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <source>{was} (not on this computer)</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../app/composer/chips.py"/>
     <source>File {name}</source>
     <translation>文件 {name}</translation>
@@ -656,6 +711,11 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
+    <source>Drop the model to use it</source>
+    <translation>松开即可使用此模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
     <source>Loading {model}</source>
     <translation>正在加载 {model}</translation>
   </message>
@@ -700,11 +760,6 @@
     <translation>{line} · 还需 {time}</translation>
   </message>
   <message>
-    <location filename="../../app/composer/composer.py"/>
-    <source>{n} s</source>
-    <translation>{n} 秒</translation>
-  </message>
-  <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>Context used</source>
     <translation>已用上下文</translation>
@@ -728,11 +783,6 @@
     <location filename="../../app/composer/status_line.py"/>
     <source>Last prompt: {read:,} tokens read, {known:,} from the cache</source>
     <translation>上次提示词：读取 {read:,} 个词元，另有 {known:,} 个来自缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Model</source>
-    <translation>模型</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -948,6 +998,48 @@
     <translation>此模型只能读取文本，无法添加图片。</translation>
   </message>
   <message>
+    <location filename="../../app/control/first_model.py"/>
+    <source>Chickadee ended unexpectedly while loading {model} last time, so {other} is used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>Choose another model</source>
+    <translation>选择其他模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/preparation_controller.py"/>
+    <source>Load {model}</source>
+    <translation>加载 {model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/first_model.py"/>
+    <source>The engine stopped while loading {model}, so {other} is used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/first_model.py"/>
+    <source>{model} could not be loaded, so {other} is used. {reason}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/first_model.py"/>
+    <source>{model} does not fit into memory now, so {other} is used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/first_model.py"/>
+    <source>{model} is no longer in {folder}, so {other} is used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_export_controller.py"/>
+    <source>A temporary chat is not stored, so it cannot be exported. You can copy its messages.</source>
+    <translation>临时对话不会保存，因此无法导出。你可以复制其中的消息。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/import_export_controller.py"/>
     <source>All chats in this file are already here.</source>
     <translation>此文件中的所有对话均已存在。</translation>
@@ -1014,6 +1106,11 @@
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
+    <source>This chat is empty, so there is nothing to export.</source>
+    <translation>此对话是空的，没有可导出的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{folder} already contains a file named {name}.</source>
     <translation>{folder} 中已有文件 {name}。</translation>
   </message>
@@ -1047,6 +1144,11 @@
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
+    <source>No other model on this computer</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
     <source>The messages in this chat were deleted.</source>
     <translation>此对话的消息已被删除。</translation>
   </message>
@@ -1054,6 +1156,11 @@
     <location filename="../../app/control/message_controller.py"/>
     <source>The model is not thinking now.</source>
     <translation>模型现在没有在思考。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>This is a new chat with copies of the messages up to here.</source>
+    <translation>这是一个新对话，包含到此为止的消息副本。</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/control/message_controller.py"/>
@@ -1063,8 +1170,23 @@
   </message>
   <message>
     <location filename="../../app/control/model_controller.py"/>
+    <source>Accept and download</source>
+    <translation>接受并下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
+    <source>Checking for new models…</source>
+    <translation>正在检查新模型…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
     <source>Models (*.gguf);;All files (*)</source>
     <translation>模型 (*.gguf);;所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
+    <source>No new models since {date}.</source>
+    <translation>{date} 之后没有新模型。</translation>
   </message>
   <message>
     <location filename="../../app/control/model_controller.py"/>
@@ -1075,6 +1197,12 @@
     <location filename="../../app/control/model_controller.py"/>
     <source>Open model</source>
     <translation>打开模型</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/model_controller.py"/>
+    <source>{n} models are new or have changed.</source>
+    <extracomment>n = 1: {n} model is new or has changed.</extracomment>
+    <translation><numerusform>{n} 个模型是新增或已更新的。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/model_files.py"/>
@@ -1097,9 +1225,54 @@
     <translation>已从列表移除 {model}，其文件保留。</translation>
   </message>
   <message>
-    <location filename="../../app/control/preparation_controller.py"/>
-    <source>Load {model}</source>
-    <translation>加载 {model}</translation>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>Continue with it</source>
+    <translation>用它继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>Copy to this computer</source>
+    <translation>复制到本机</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>The download of {model} stopped at {done} of {total}.</source>
+    <translation>{model} 已下载 {done}，共 {total}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>Use</source>
+    <translation>使用</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>With another computer, download {file} from huggingface.co/{repo}, copy it to a USB stick, and drop it on this window.</source>
+    <translation>请在另一台电脑上从 huggingface.co/{repo} 下载 {file}，复制到 U 盘，再拖到此窗口。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>{model} is being copied…</source>
+    <translation>正在复制 {model}…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>{model} is on another drive. Copy it here before you pull that drive out.</source>
+    <translation>{model} 在另一个驱动器上。拔出前请先复制到本机。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>{model} is ready.</source>
+    <translation>{model} 已就绪。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>{model} was copied. You can pull the drive out.</source>
+    <translation>{model} 已复制，可以拔出驱动器了。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <source>{size} to download</source>
+    <translation>需下载 {size}</translation>
   </message>
   <message>
     <location filename="../../app/control/preparation_controller.py"/>
@@ -1115,11 +1288,6 @@
     <location filename="../../app/control/settings_controller.py"/>
     <source>Open settings</source>
     <translation>打开设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/status_controller.py"/>
-    <source>Choose another model</source>
-    <translation>选择其他模型</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -1217,11 +1385,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
-    <source>Save</source>
-    <translation>保存</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/chat_panel.py"/>
     <source>Save as persona…</source>
     <translation>存为角色…</translation>
   </message>
@@ -1236,9 +1399,144 @@
     <translation>此对话</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Answers with</source>
+    <translation>回答参数</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Chat template</source>
+    <translation>对话模板</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>File</source>
+    <translation>文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Full text: {address}</source>
+    <translation>全文：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Good at</source>
+    <translation>擅长</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Languages</source>
+    <translation>语言</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Licence</source>
+    <translation>许可证</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Origin</source>
+    <translation>来源</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Own kernels</source>
+    <translation>自有内核</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Quality</source>
+    <translation>质量</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Saved chats</source>
+    <translation>保存的对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>The file does not say</source>
+    <translation>文件未注明</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>its own</source>
+    <translation>自带</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>no: for {quantisation} the library's are used</source>
+    <translation>不支持：{quantisation} 使用库自带的内核</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>no: its recurrent layers cannot take back wrong drafts</source>
+    <translation>不支持：循环层无法撤回错误的草稿</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>none; ChatML is used</source>
+    <translation>无，使用 ChatML</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>pictures</source>
+    <translation>看图</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>thinking first</source>
+    <translation>先思考再回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>up to {n:,} tokens of context</source>
+    <translation>上下文最多 {n:,} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>vocabulary of {n:,} tokens</source>
+    <translation>词表 {n:,} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>writing code</source>
+    <translation>写代码</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>yes</source>
+    <translation>支持</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>{n} layers</source>
+    <translation>{n} 层</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>{n} of 10 ({source})</source>
+    <translation>{n}/10（{source}）</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>{n} of them for each token</source>
+    <translation>每个词元使用 {n}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>{n} weights</source>
+    <translation>{n} 参数</translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Available only with an account on huggingface.co.</source>
     <translation>仅对 huggingface.co 的注册用户提供。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Best answers here</source>
+    <translation>本机最佳回答</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -1262,11 +1560,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
-    <source>Download</source>
-    <translation>下载</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_list.py"/>
     <source>Downloading</source>
     <translation>正在下载</translation>
   </message>
@@ -1274,6 +1567,11 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Downloads</source>
     <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Faster</source>
+    <translation>更快</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -1288,18 +1586,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
-    <source>On this computer</source>
-    <translation>本机</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_list.py"/>
     <source>Options…</source>
     <translation>选项…</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>Pause</source>
-    <translation>暂停</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -1320,11 +1608,6 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Results from huggingface.co</source>
     <translation>huggingface.co 的搜索结果</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>Resume</source>
-    <translation>继续</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -1365,6 +1648,16 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>downloaded</source>
     <translation>已下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from GPT4All</source>
+    <translation>来自 GPT4All</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from Jan</source>
+    <translation>来自 Jan</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -1424,11 +1717,6 @@
     <translation>{speed}/秒</translation>
   </message>
   <message>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>{time} left</source>
-    <translation>还需 {time}</translation>
-  </message>
-  <message>
     <location filename="../../app/dialogs/model_options.py"/>
     <source>Options for {model}</source>
     <translation>{model} 的选项</translation>
@@ -1440,8 +1728,13 @@
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
-    <source>Download progress of {model}</source>
-    <translation>{model} 的下载进度</translation>
+    <source>Any language</source>
+    <translation>任何语言</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Check for new models</source>
+    <translation>检查新模型</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
@@ -1450,13 +1743,28 @@
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Fits</source>
+    <translation>可运行</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Hide details</source>
+    <translation>收起详情</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
     <source>No results on this computer. Try searching huggingface.co.</source>
     <translation>本机无结果。可尝试搜索 huggingface.co。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
-    <source>Only searching and downloading connect to huggingface.co. They send your search words and the names of models.</source>
-    <translation>仅搜索和下载会连接 huggingface.co，并发送你的搜索词和模型名称。</translation>
+    <source>Only searching, downloading and checking for new models connect to huggingface.co. They send your search words and the names of models.</source>
+    <translation>只有搜索、下载和检查新模型时才会连接 huggingface.co，发送的只有搜索词和模型名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Pictures</source>
+    <translation>看图</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
@@ -1470,8 +1778,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
-    <source>{action}: {model}</source>
-    <translation>{action}：{model}</translation>
+    <source>Thinking</source>
+    <translation>思考</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/setting_row.py"/>
@@ -1562,11 +1870,6 @@
 </context>
 <context>
   <name>markdown</name>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Code</source>
-    <translation>代码</translation>
-  </message>
   <message>
     <location filename="../../app/markdown/code_view.py"/>
     <source>Copied</source>
@@ -1928,9 +2231,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The attention heads of {name} have not been ranked yet. Rank them with `python -m engine rank-heads --kv {mode} --model {path}`.</source>
+    <source>The attention heads of {name} have not been ranked yet. Rank them with `{program} rank-heads --kv {mode} --model {path}`.</source>
     <extracomment>no_ranking.of_model</extracomment>
-    <translation>{name} 的注意力头尚未排名。请用 `python -m engine rank-heads --kv {mode} --model {path}` 进行排名。</translation>
+    <translation>{name} 的注意力头尚未排名。请用 `{program} rank-heads --kv {mode} --model {path}` 进行排名。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2021,6 +2324,12 @@
     <source>The disk is full, so this chat cannot be saved. Free some space.</source>
     <extracomment>disk_full.chats</extracomment>
     <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The disk is full, so {name} was not copied. Free some space.</source>
+    <extracomment>disk_full.copied</extracomment>
+    <translation>磁盘已满，{name} 未复制。请清理一些空间。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2360,6 +2669,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>There is not enough disk space for {name}: {size:bytes} to copy. Free {short:bytes}.</source>
+    <extracomment>disk_full.no_room_to_copy</extracomment>
+    <translation>磁盘空间不足，无法复制 {name}：需要 {size:bytes}。请清理 {short:bytes}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one.</source>
     <extracomment>out_of_memory.context</extracomment>
     <translation>可用内存不足以容纳 {n_ctx:,} 个词元的上下文。请减小上下文。</translation>
@@ -2606,6 +2921,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>llama.cpp is missing from this installation. Install Chickadee again.</source>
+    <extracomment>no_backend.packaged</extracomment>
+    <translation>此安装缺少 llama.cpp。请重新安装 Chickadee。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.</source>
     <extracomment>choice.slower</extracomment>
     <translation>此模型使用 llama.cpp：在本机上 ik_llama.cpp 并不更快。</translation>
@@ -2789,6 +3110,12 @@
     <source>{model} needs up to {size:bytes} with a context of {n_ctx:,} tokens; {room}.</source>
     <extracomment>plan.needs</extracomment>
     <translation>{model} 需要最多 {size:bytes}（上下文 {n_ctx:,} 个词元）；{room}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be copied to {folder}: {reason}.</source>
+    <extracomment>unwritable.copy</extracomment>
+    <translation>无法将 {name} 复制到 {folder}：{reason}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3399,11 +3726,6 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Language</source>
-    <translation>语言</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Light</source>
     <translation>浅色</translation>
   </message>
@@ -3411,6 +3733,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Light or dark. System default follows the system, also when it changes.</source>
     <translation>浅色或深色。“系统默认”跟随系统，系统切换时也随之切换。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Minutes without use after which the model leaves memory; the next message loads it again. 0: never. Automatic: 10 minutes where memory is short, otherwise never.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3436,6 +3763,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Theme</source>
     <translation>主题</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Unload when idle</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3649,8 +3981,8 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>How many of the model's early layers draft tokens. Automatic: the fastest number measured (python -m engine calibrate --midlayer).</source>
-    <translation>由模型的前多少层起草词元。自动：测得最快的层数（python -m engine calibrate --midlayer）。</translation>
+    <source>How many of the model's early layers draft tokens. Automatic: the fastest number that the command calibrate --midlayer has measured.</source>
+    <translation>由模型的前多少层起草词元。自动：命令 calibrate --midlayer 测得最快的层数。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3704,8 +4036,8 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads (python -m engine rank-heads).</source>
-    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
+    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads, which the command rank-heads makes.</source>
+    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎，以及由命令 rank-heads 生成的该模型注意力头的排名。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -3866,11 +4198,6 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Space for cached context, which lets long chats open quickly. 0 turns caching off and deletes the cache.</source>
     <translation>用于上下文缓存的空间，使长对话能快速打开。0 表示关闭缓存并删除已有缓存。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/protocol/settings.py"/>
-    <source>Speculative decoding</source>
-    <translation>推测解码</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -4060,10 +4387,17 @@
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <location filename="../../app/transcript/answer_view.py"/>
     <source>{n} min</source>
     <extracomment>n = 1: {n} min</extracomment>
     <translation><numerusform>{n} 分钟</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/memory_plan.py"/>
+    <source>{n} s</source>
+    <translation>{n} 秒</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -4078,6 +4412,12 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Memory</source>
     <translation>内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Model</source>
+    <translation>模型</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -4116,6 +4456,36 @@
     <translation>添加文件夹…</translation>
   </message>
   <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Download</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>On this computer</source>
+    <translation>本机</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Pause</source>
+    <translation>暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Resume</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{time} left</source>
+    <translation>还需 {time}</translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <location filename="../../app/dialogs/storage_page.py"/>
@@ -4137,11 +4507,54 @@
     <translation>无</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Save</source>
+    <translation>保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Speculative decoding</source>
+    <translation>推测解码</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Code</source>
+    <translation>代码</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/notice.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Details</source>
+    <translation>详情</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/transcript/model_offers.py"/>
+    <source>Download progress of {model}</source>
+    <translation>{model} 的下载进度</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Language</source>
+    <translation>语言</translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <location filename="../../app/settings/schema.py"/>
     <location filename="../../app/store/kept_files.py"/>
     <source>Models</source>
     <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/transcript/model_offers.py"/>
+    <source>{action}: {model}</source>
+    <translation>{action}：{model}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/setting_row.py"/>
@@ -4173,12 +4586,6 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>KV cache</source>
     <translation>KV 缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/notice.py"/>
-    <location filename="../../app/transcript/message_actions.py"/>
-    <source>Details</source>
-    <translation>详情</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -4346,6 +4753,21 @@
     <translation>置顶</translation>
   </message>
   <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>Temporary</source>
+    <translation>临时</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>{name}: a new answer</source>
+    <translation>{name}：有新回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>{name}: an answer is being written</source>
+    <translation>{name}：正在回答</translation>
+  </message>
+  <message>
     <location filename="../../app/sidebar/search_view.py"/>
     <source>Clear search</source>
     <translation>清除搜索</translation>
@@ -4419,6 +4841,11 @@
     <location filename="../../app/state/conversation.py"/>
     <source>You can go on chatting, but what is not saved is lost when you close the window.</source>
     <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/conversation.py"/>
+    <source>{title} (branch)</source>
+    <translation>{title}（分支）</translation>
   </message>
   <message>
     <location filename="../../app/state/persona.py"/>
@@ -4833,6 +5260,11 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
+    <source>Branch into a new chat</source>
+    <translation>从此处新建分支对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Continue</source>
     <translation>继续</translation>
   </message>
@@ -4845,6 +5277,12 @@
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Copy selection</source>
     <translation>复制所选内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Edit answer</source>
+    <translation>编辑回答</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/transcript/message_actions.py"/>
@@ -4885,6 +5323,11 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
+    <source>Try again with…</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Use a context of {n_ctx:,} tokens</source>
     <translation>使用 {n_ctx:,} 个词元的上下文</translation>
   </message>
@@ -4905,8 +5348,18 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_editor.py"/>
+    <source>Save as a new version; the old one is kept (Ctrl+Enter)</source>
+    <translation>保存为新版本，旧版本会保留 (Ctrl+Enter)</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_editor.py"/>
     <source>Send as a new version; the old one is kept (Enter)</source>
     <translation>作为新版本发送，原消息会保留 (Enter)</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>Edited by you</source>
+    <translation>由你编辑</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_view.py"/>
@@ -4927,6 +5380,11 @@
     <location filename="../../app/transcript/message_view.py"/>
     <source>This answer was interrupted when the window closed.</source>
     <translation>窗口关闭时，此回答被中断。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/model_offers.py"/>
+    <source>Not now</source>
+    <translation>暂不</translation>
   </message>
   <message>
     <location filename="../../app/transcript/scrolling_column.py"/>
@@ -5017,6 +5475,11 @@
     <location filename="../../app/transcript/welcome.py"/>
     <source>{model} is included and ready. Press {keys} to open another GGUF model.</source>
     <translation>已内置 {model}，可立即使用；按 {keys} 可打开其他 GGUF 模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>{model} is included, for a first try. These models answer better on this computer:</source>
+    <translation>{model} 已内置，可先试用。下列模型在本机上回答得更好：</translation>
   </message>
 </context>
 </TS>

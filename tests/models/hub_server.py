@@ -13,7 +13,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class HubServer:
-    """Server of one repository, a/b.
+    """Server of the repository a/b, and of single files of others.
 
     Attributes:
         files: contents by path.
@@ -27,6 +27,7 @@ class HubServer:
         self.fault: Callable[[Handler], bool] = lambda handler: False
         self.requests: list[tuple[str, str]] = []
         self.answers: dict[str, bytes] = {}
+        self.redirects: dict[str, str] = {}
         self.etag = '"one"'
         handler = type("BoundHandler", (Handler,), {"hub": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -38,6 +39,15 @@ class HubServer:
     def add(self, path: str, content: bytes, **published: Any) -> None:
         self.files[path] = content
         self.published[path] = published
+
+    def publish(self, repo: str, path: str, content: bytes, digest: str = "") -> None:
+        """Offer a file in another repository; `digest` is what the hub says of it, if that is not the truth."""
+        self.files[path] = content
+        about = f"/api/models/{repo}"
+        lfs = {"oid": digest or hashlib.sha256(content).hexdigest(), "size": len(content)}
+        self.answers[about] = b"{}"
+        self.answers[f"{about}/tree/main"] = json.dumps([{"type": "file", "path": path, "lfs": lfs}]).encode()
+        self.redirects[f"/{repo}/resolve/main/{path}"] = f"/cdn/{path}"
 
     def tree(self) -> list[dict[str, Any]]:
         return [
@@ -67,6 +77,8 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if self.path in self.hub.answers or path in self.hub.answers:
                 self.answer(200, self.hub.answers.get(self.path) or self.hub.answers[path])
+            elif path in self.hub.redirects:
+                self.answer(302, b"", Location=self.hub.redirects[path])
             elif path == "/api/models/a/b":
                 self.json({"sha": COMMIT, "tags": ["license:apache-2.0"]})
             elif path == f"/api/models/a/b/tree/{COMMIT}":

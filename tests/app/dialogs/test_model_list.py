@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.dialogs.model_list import ModelList, duration, job_row, parameters
+from app.dialogs.model_details import weights
+from app.dialogs.model_list import ModelList, duration, job_row
 from app.memory_plan import parts_words, verdict_words
 from common.planning import Verdict
 from common.sentences import Sentence
@@ -31,7 +32,7 @@ def test_words_for_downloads() -> None:
     row = job_row(DownloadJob(1, "bird.gguf", "running", DownloadProgress("receiving", 1 << 20, 4 << 20, 1 << 14)))
     assert row.facts == "Downloading · 1 MB of 4 MB · 16 kB/s · 4 minutes left"
     assert row.fraction == 0.25
-    assert (duration(5), duration(7200), parameters(1_777_088_000)) == ("1 minute", "2 hours", "1.8B")
+    assert (duration(5), duration(7200), weights(1_777_088_000)) == ("1 minute", "2 hours", "1.8B")
 
 
 def test_smaller_models_of_the_same_vocabulary_can_draft(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.models_dialog import ModelsDialog
@@ -19,8 +19,13 @@ from app.settings.schema import for_model
 from app.state.answer_facts import facts_of
 from app.wiring import Chickadee
 from common.paths import path_of, path_text
+from common.planning import Verdict
 from engine.protocol import Load
 from models.added_paths import AddedPaths
+from models.assets import asset
+from models.catalogue import FILE, forget_catalogue, shipped_catalogue
+from models.catalogue_update import REPO
+from models.choices import choice_of
 from models.download_queue import plan_download
 from models.locations import own_folder
 from tests.app.conftest import SECONDS, Opener, Requests
@@ -228,14 +233,97 @@ def test_every_control_has_a_name_and_tab_reaches_it(open_models: ModelsDialog) 
 
 def test_tab_goes_down_the_rows(open_models: ModelsDialog, qtbot: QtBot) -> None:
     open_models.line.setFocus()
+    plain = ("Search huggingface.co", "Fits", "Code", "Thinking", "Pictures")
     seen: list[str] = []
-    for _ in range(3):
+    for _ in range(9):
         qtbot.keyClick(open_models.focusWidget(), Qt.Key.Key_Tab)
         widget = open_models.focusWidget()
-        assert isinstance(widget, QPushButton)
-        seen.append(widget.accessibleName() or widget.text())
-    load = [f"{action}: SmolLM2 135M Instruct" for action in ("Load", "Options…")]
-    assert seen == ["Search huggingface.co", *load]
+        assert widget is not None
+        has_text = isinstance(widget, QPushButton) and widget.text() in plain
+        seen.append(widget.text() if isinstance(widget, QPushButton) and has_text else widget.accessibleName())
+    of_row = [f"{action}: SmolLM2 135M Instruct" for action in ("Details", "Load", "Options…")]
+    assert seen == [*plain, "Language", *of_row]
+
+
+def titles(dialog: ModelsDialog) -> list[str]:
+    """Return the titles of the catalogue's models from the top down."""
+    views = [view for key, view in dialog.rows.items() if isinstance(key, tuple) and key[0] == "entry"]
+    QApplication.processEvents()
+    return [view.title.text() for view in sorted(views, key=lambda view: view.y())]
+
+
+def test_the_list_begins_with_the_recommended_models_and_is_filtered(
+    open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot
+) -> None:
+    listed = chickadee.models.controller.list
+    qtbot.waitUntil(lambda: listed.judged, timeout=SECONDS)
+    found = listed.recommendation().best
+    assert found
+    best = choice_of(found)
+    assert best.entry
+    qtbot.waitUntil(lambda: open_models.rows[best.key].badge.isVisible(), timeout=SECONDS)
+    assert titles(open_models)[0] == best.entry.title
+    assert open_models.rows[best.key].badge.text() == "Best answers here"
+    assert "words a second" in open_models.rows[best.key].verdict.text()
+    entries = {entry.title: entry for entry in listed.entries}
+    for name in ("coding", "thinking", "vision"):
+        qtbot.mouseClick(open_models.filters.buttons[name], Qt.MouseButton.LeftButton)
+        assert all(getattr(entries[title], name) for title in titles(open_models))
+        assert BUILT_IN not in open_models.rows
+        qtbot.mouseClick(open_models.filters.buttons[name], Qt.MouseButton.LeftButton)
+    language = open_models.filters.language
+    language.setCurrentIndex(language.findData("da"))
+    assert titles(open_models)
+    assert all("da" in entries[title].languages for title in titles(open_models))
+    language.setCurrentIndex(0)
+    listed.verdicts[best.key] = Verdict(verdict="no")
+    qtbot.mouseClick(open_models.filters.buttons["fits"], Qt.MouseButton.LeftButton)
+    assert best.key not in open_models.rows
+    assert BUILT_IN in open_models.rows
+
+
+def test_a_card_says_what_is_known_of_a_model(open_models: ModelsDialog, qtbot: QtBot) -> None:
+    row = open_models.rows["entry", "lfm2.5-1.2b"]
+    assert not row.card.isVisible()
+    qtbot.mouseClick(row.fold, Qt.MouseButton.LeftButton)
+    assert row.card.isVisible()
+    text = dict(row.row.details)
+    assert "huggingface.co/LiquidAI" in text["Origin"]
+    assert "10 million US dollars" in text["Licence"]
+    assert "recurrent layers" in text["Speculative decoding"]
+    qtbot.waitUntil(lambda: "Own kernels" in dict(open_models.rows[BUILT_IN].row.details), timeout=SECONDS)
+    here = dict(open_models.rows[BUILT_IN].row.details)
+    assert here["Speculative decoding"] == "yes"
+    assert here["Chat template"] == "its own"
+    assert "llama · 135M weights · Q4_1 · vocabulary of 49,152 tokens" in here["Model"]
+    assert here["Own kernels"].startswith("no: for Q4_1")
+
+
+def test_conditions_of_a_licence_are_read_before_the_download(
+    open_models: ModelsDialog, qtbot: QtBot, server: HubServer
+) -> None:
+    press(qtbot, open_models, ("entry", "lfm2.5-1.2b"), "download")
+    assert "10 million US dollars" in open_models.note.text()
+    assert server.requests == []
+    qtbot.mouseClick(open_models.undo_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(server.requests) > 0, timeout=SECONDS)
+
+
+def test_new_models_are_checked_for_only_when_asked(
+    open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, server: HubServer
+) -> None:
+    assert server.requests == []
+    shipped = asset("catalogue.toml").read_text(encoding="utf-8")
+    newer = shipped.replace(f'date = "{shipped_catalogue().date}"', 'date = "2099-01-01"')
+    newer = newer.replace("size = 532517120", "size = 632517120")
+    server.answers[f"/{REPO}/resolve/main/{FILE}"] = newer.encode()
+    qtbot.mouseClick(open_models.update_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: open_models.note.text() == "1 model is new or has changed.", timeout=SECONDS)
+    row = open_models.rows["entry", "qwen3.5-0.8b"]
+    qtbot.waitUntil(lambda: row.facts.text().startswith("633 MB"), timeout=SECONDS)
+    qtbot.mouseClick(open_models.update_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: open_models.note.text() == "No new models since 2099-01-01.", timeout=SECONDS)
+    forget_catalogue()
 
 
 def test_unfinished_downloads_are_offered_again(open_window: Opener, qtbot: QtBot, server: HubServer) -> None:

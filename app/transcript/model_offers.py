@@ -1,0 +1,174 @@
+"""Cards of the recommended models on the welcome page: what each is like on this computer, and one button."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.look.live import Live
+from app.look.theme import SIZES
+from app.words import tr
+
+PERMILLE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one card shows, in the language of the moment.
+
+    The button with the text `button` does the `action` of the row `key`; without a text there is none. `note` has the
+    licence's conditions, `problem` why a download stopped; `fraction` is the progress of a download, None without one.
+    """
+
+    heading: str
+    title: str
+    lines: tuple[str, ...]
+    note: str = ""
+    problem: str = ""
+    fraction: float | None = None
+    key: Hashable = ""
+    action: str = ""
+    button: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What the page offers: up to three cards, and a sentence about them, such as why nothing can be downloaded."""
+
+    cards: tuple[Offer, ...] = ()
+    sentence: str = ""
+
+
+class OfferCard(Live, QFrame):
+    """Card of one model; `requested` carries the key of its row in the list of models, and the button's action."""
+
+    requested = Signal(object, str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("offer")
+        self._offer: Offer | None = None
+        self.heading, self.title = self._label("badge"), self._label("offerTitle")
+        self.lines, self.note = self._label("offerLines"), self._label("offerNote")
+        self.problem = self._label("problem")
+        self.bar = QProgressBar(self)
+        self.bar.setRange(0, PERMILLE)
+        self.bar.setTextVisible(False)
+        self.button = QPushButton(self)
+        self.button.setAutoDefault(True)  # Return presses it like Space
+        self.button.setProperty("kind", "step")
+        self.button.clicked.connect(self._press)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SIZES.gap_l, SIZES.gap_m, SIZES.gap_l, SIZES.gap_m)
+        layout.setSpacing(SIZES.gap_s)
+        for part in (self.heading, self.title, self.lines, self.note, self.problem):
+            layout.addWidget(part)
+        layout.addStretch(1)
+        layout.addWidget(self.bar)
+        layout.addSpacing(SIZES.gap_s)
+        layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.apply_look()
+
+    def show_offer(self, offer: Offer) -> None:
+        if offer == self._offer:
+            return
+        self._offer = offer
+        texts: dict[QLabel | QPushButton, str] = {
+            self.heading: offer.heading, self.title: offer.title, self.lines: "\n".join(offer.lines),
+            self.note: offer.note, self.problem: offer.problem, self.button: offer.button,
+        }  # fmt: skip
+        for part, text in texts.items():
+            part.setText(text)
+            part.setVisible(bool(text))
+        self.button.setAccessibleName(tr("{action}: {model}", action=offer.button, model=offer.title))
+        self.bar.setVisible(offer.fraction is not None)
+        self.bar.setValue(round((offer.fraction or 0) * PERMILLE))
+        self.bar.setAccessibleName(tr("Download progress of {model}", model=offer.title))
+
+    def restyle(self) -> None:
+        self.bar.setFixedHeight(SIZES.bar)
+
+    def _press(self) -> None:
+        if self._offer is not None:
+            self.requested.emit(self._offer.key, self._offer.action)
+
+    def _label(self, name: str) -> QLabel:
+        made = QLabel(self)
+        made.setObjectName(name)
+        made.setTextFormat(Qt.TextFormat.PlainText)
+        made.setWordWrap(True)
+        return made
+
+
+class ModelOffers(Live, QWidget):
+    """The cards, side by side where there is room, with a button that hides them for good.
+
+    `requested` carries what a card's button asks for; `dismissed` is emitted by the button below.
+    """
+
+    requested = Signal(object, str)
+    dismissed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.cards = [OfferCard(self) for _ in range(3)]
+        self.sentence = QLabel(self)
+        self.sentence.setObjectName("welcomeHint")
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.sentence.setWordWrap(True)
+        self.dismiss = QPushButton(self)
+        self.dismiss.setProperty("kind", "quiet")
+        self.dismiss.setAutoDefault(True)
+        self.dismiss.clicked.connect(self.dismissed)
+        for card in self.cards:
+            card.requested.connect(self.requested)
+        self._make: Callable[[], Offers] = Offers
+        self._dismissible = True
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._row.setSpacing(SIZES.gap_m)
+        for card in self.cards[1:]:
+            self._row.addWidget(card, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SIZES.gap_m)
+        layout.addWidget(self.cards[0])
+        layout.addLayout(self._row)
+        layout.addWidget(self.sentence)
+        layout.addWidget(self.dismiss, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.apply_look()
+
+    def show_offers(self, make: Callable[[], Offers]) -> None:
+        """Show what `make` returns, also after a change of the language; hide the cards if that is nothing."""
+        self._make = make
+        self.retranslate()
+
+    def set_dismissible(self, dismissible: bool) -> None:
+        """Show the button that hides the cards, or leave it out while another button does."""
+        self._dismissible = dismissible
+        self.dismiss.setVisible(dismissible)
+
+    def retranslate(self) -> None:
+        offers = self._make()
+        # A single model gets the whole width; of three, the one that is here already is above the other two.
+        places = self.cards if len(offers.cards) != 2 else self.cards[1:]
+        shown = dict(zip(places, offers.cards, strict=False))
+        for card in self.cards:
+            card.setVisible(card in shown)
+            if card in shown:
+                card.show_offer(shown[card])
+        self.sentence.setText(offers.sentence)
+        self.sentence.setVisible(bool(offers.sentence))
+        self.dismiss.setText(tr("Not now"))
+        self.setVisible(bool(offers.cards or offers.sentence))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = self.width() >= SIZES.column * 2 // 3
+        direction = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
+        if direction != self._row.direction():
+            self._row.setDirection(direction)

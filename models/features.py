@@ -1,0 +1,23 @@
+"""Which of our features work with a model, as far as its architecture and its kind of weights decide that."""
+
+from __future__ import annotations
+
+# llama.cpp's architectures with recurrent layers (llm_arch_is_recurrent and llm_arch_is_hybrid in src/llama-arch.cpp).
+# Such a layer keeps one state for all tokens, from which single tokens cannot be taken back.
+RECURRENT = frozenset((
+    "mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "jamba", "falcon-h1", "plamo2",
+    "granitehybrid", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "qwen3next", "qwen35", "qwen35moe",
+    "kimi-linear",
+))  # fmt: skip
+# The kinds of weights that our matrix products know (docs/products.md).
+PRODUCTS = ("Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "IQ4_XS")
+
+
+def can_be_drafted(architecture: str) -> bool:
+    """Return whether drafts can be checked: wrong ones must be taken back, which recurrent layers cannot."""
+    return architecture not in RECURRENT
+
+
+def has_own_kernels(quantisation: str, library: str) -> bool:
+    """Return whether our products compute these weights: they replace those of ik_llama.cpp ('ik')."""
+    return library == "ik" and quantisation.upper().startswith(PRODUCTS)
