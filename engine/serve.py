@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("engine.serve")
 NICE = 5  # during prefill 3 to 10 of 700 wheel steps in the window missed a frame; with this niceness none did
 IDLE_AFTER = 1.0  # seconds without a request
+QUIET_LOOK = 10.0  # seconds between two looks whether other programs are quiet by now
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
@@ -161,8 +162,8 @@ class Server:
                 if job:
                     self._run_job(job)
                     patience = IDLE_AFTER
-                elif not self._idle():
-                    patience = None
+                else:
+                    patience = QUIET_LOOK if self._idle() else None
                 if pulse := self._pulse():
                     self.send(pulse)
 

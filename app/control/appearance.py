@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.languages import Languages
 from app.look import theme
+from app.look.caret import CaretRest
 from app.look.live import send_language_change, send_look_change
 from app.look.theme import SIZES
 from app.settings.settings import Settings
@@ -30,6 +31,7 @@ class Appearance(QObject):
         super().__init__(application)
         self.application, self._settings = application, settings
         self._languages = Languages(application)
+        self._caret = CaretRest(application)
         self._applied: tuple[theme.Theme, int] | None = None
         self.apply()
         settings.changed.connect(self.apply)
@@ -40,6 +42,7 @@ class Appearance(QObject):
         self._settings.changed.disconnect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.disconnect(self.apply)
         self._languages.close()
+        self._caret.close()
 
     def apply(self) -> None:
         """Apply the language, theme and text size that the settings name."""
@@ -59,7 +62,7 @@ class Appearance(QObject):
         try:
             self._settings.change({TEXT_SIZE: percent})
         except Failure as failure:
-            log.warning("%s (%s)", failure, failure.detail)
+            log.warning("%s", failure.log_text)
             self._apply_theme(theme.theme(), percent)  # the size cannot be stored, but it can be shown
 
     def _apply_language(self, choice: str) -> None:

@@ -6,10 +6,10 @@ import gc
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
@@ -82,9 +82,11 @@ class Collector(QObject):
 
     Python on its own looks through all objects whenever enough new ones were allocated, in the middle of other work: 20
     ms in a step of scrolling. Here the objects that exist at the start are never looked through again, and the rest
-    only when the window is idle. Young objects, a few thousand at most, stay with Python's own rule. `clock` gives the
-    processor seconds of its thread.
+    only when the window is idle. Young objects, a few thousand at most, stay with Python's own rule. A timer runs only
+    while a full collection is due, so that an idle window sleeps. `clock` gives the processor seconds of its thread.
     """
+
+    _became_due = Signal()
 
     def __init__(self, parent: QObject | None = None, clock: Callable[[], float] = time.thread_time) -> None:
         super().__init__(parent)
@@ -92,8 +94,15 @@ class Collector(QObject):
         self._thresholds = gc.get_threshold()
         self._thread_seconds = 0.0
         self._not_before = 0.0  # monotonic second before which no full collection starts
+        self._looking = False  # whether the timer runs or is about to
         self._timer = QTimer(self)
+        self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self.collect_if_due)
+        self._became_due.connect(self._start_looking, Qt.ConnectionType.QueuedConnection)
+
+    def is_looking(self) -> bool:
+        """Return whether a full collection is due and waits for the window to be idle."""
+        return self._looking
 
     def start(self) -> None:
         """Exclude all present objects from collection until `close`; the little garbage among them is kept too."""
@@ -101,11 +110,12 @@ class Collector(QObject):
         gc.set_threshold(*self._thresholds[:2], NEVER)
         gc.freeze()
         self._thread_seconds = self._clock()
-        self._timer.start(LOOK_MS)
+        gc.callbacks.append(self._young_collected)
 
     def close(self) -> None:
-        if self._timer.isActive():
-            self._timer.stop()
+        self._timer.stop()
+        if self._young_collected in gc.callbacks:
+            gc.callbacks.remove(self._young_collected)
             gc.set_threshold(*self._thresholds)
             gc.unfreeze()
 
@@ -116,6 +126,20 @@ class Collector(QObject):
         young = gc.get_count()[2]
         if young >= MUST or (quiet and young >= DUE and time.monotonic() >= self._not_before):
             self._collect()
+        if gc.get_count()[2] < DUE:
+            self._timer.stop()
+            self._looking = False
+
+    def _young_collected(self, phase: str, _: Mapping[str, int]) -> None:
+        """Have the timer started when a full collection becomes due; Python calls this in any thread."""
+        if phase == "stop" and not self._looking and gc.get_count()[2] >= DUE:
+            self._looking = True
+            self._became_due.emit()
+
+    def _start_looking(self) -> None:
+        if self._young_collected in gc.callbacks:  # not closed meanwhile
+            self._thread_seconds = self._clock()
+            self._timer.start()
 
     def _collect(self) -> None:
         started = time.monotonic()

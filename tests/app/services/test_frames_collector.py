@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from app.services.frames import DUE, MUST, QUIET_SECONDS, Collector
 
@@ -65,6 +66,14 @@ def test_memory_does_not_grow_while_no_second_is_quiet(collector: Collector, wor
     worked[0] += 2 * QUIET_SECONDS
     collector.collect_if_due()
     assert ring() is None
+
+
+def test_no_timer_runs_while_nothing_is_due(collector: Collector, worked: list[float], qtbot: QtBot) -> None:
+    assert not collector.is_looking()
+    ring = old_ring(DUE + 1)
+    assert collector.is_looking()
+    qtbot.waitUntil(lambda: ring() is None)  # a second later, by the timer
+    assert not collector.is_looking()
 
 
 def test_python_itself_never_looks_through_everything_meanwhile(collector: Collector) -> None:

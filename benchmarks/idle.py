@@ -1,0 +1,120 @@
+"""Wake-ups per second of the idle window and the idle engine: what they cost a battery while nobody uses them.
+
+    python -m benchmarks.idle [--model M] [--seconds N] [--json]
+
+Opens the real window with the real engine on a folder of its own and asks for one answer. When the work in idle time is
+done, it counts for a minute how often the threads of each process were woken (`voluntary_ctxt_switches` in
+`/proc/PID/task/TID/status`, Linux only). The goal is at most one wake-up a second in each process. On a busy computer
+the engine waits for a quiet minute before its last work; after ten minutes it is counted as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication
+
+from app.folders import open_folders
+from app.wiring import Chickadee
+from benchmarks.turns import wait, wait_until
+from models.default import default_model
+
+QUESTION = "Name three birds that stay in winter."
+TOKENS = 60
+LOOK_SECONDS = 15  # the idle work is done when the engine sleeps for so long
+PATIENCE_SECONDS = 600
+GOAL = 1.0  # wake-ups per second
+Counts = dict[str, int]  # wake-ups so far, by thread: "id name"
+
+
+@dataclass(frozen=True, slots=True)
+class Wakeups:
+    """Wake-ups per second of a process, and of those of its threads that woke."""
+
+    process: str
+    per_second: float
+    threads: dict[str, float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.idle", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--seconds", type=int, default=60, help="how long wake-ups are counted")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if sys.platform != "linux":
+        raise SystemExit("only Linux counts the wake-ups of threads")
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    application = QApplication(sys.argv[:1])
+    application.setStyle("Fusion")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CHICKADEE_CACHE_DIR"] = folder
+        chickadee = Chickadee(open_folders(Path(folder)), options.model.absolute(), max_tokens=TOKENS)
+        try:
+            settled, found = measure(chickadee, options.seconds)
+        finally:
+            chickadee.window.close()
+    report(options, settled, found)
+
+
+def measure(chickadee: Chickadee, seconds: int) -> tuple[float, list[Wakeups]]:
+    """Return the seconds until the idle work was done, and the wake-ups of window and engine from then on."""
+    chickadee.window.show()
+    chickadee.start()
+    wait_until(lambda: chickadee.engine.state.phase == "ready")
+    chickadee.chats.drafts.send(QUESTION)
+    wait_until(lambda: not chickadee.open_chats.current.busy)
+    processes = {"window": os.getpid(), "engine": chickadee.client.pid}
+    answered = time.monotonic()
+    while count_wakeups({"engine": chickadee.client.pid}, LOOK_SECONDS)[0].threads:
+        if time.monotonic() - answered > PATIENCE_SECONDS:
+            break
+    return time.monotonic() - answered, count_wakeups(processes, seconds)
+
+
+def count_wakeups(processes: dict[str, int], seconds: int) -> list[Wakeups]:
+    """Count the wake-ups of each process, by name and id, while the window's event loop runs for `seconds`."""
+    before = {name: read_counts(pid) for name, pid in processes.items()}
+    wait(seconds * 1000)
+    found = []
+    for name, pid in processes.items():
+        counts = {thread: count - before[name].get(thread, 0) for thread, count in read_counts(pid).items()}
+        threads = {thread: count / seconds for thread, count in counts.items() if count}
+        found.append(Wakeups(name, sum(threads.values()), threads))
+    return found
+
+
+def read_counts(pid: int) -> Counts:
+    """Return how often each thread of the process was woken so far."""
+    counts = {}
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        try:
+            fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        except OSError:  # the thread has ended
+            continue
+        counts[f"{status.parent.name} {fields['Name'].strip()}"] = int(fields["voluntary_ctxt_switches"])
+    return counts
+
+
+def report(options: argparse.Namespace, settled: float, found: list[Wakeups]) -> None:
+    if options.json:
+        print(json.dumps({"settled_after": round(settled), **{each.process: asdict(each) for each in found}}))
+        return
+    print(f"{options.model.name}: idle work was done {settled:.0f} s after the answer; then {options.seconds} s\n")
+    print(f"{'':8}{'wake-ups/s':>12}{'goal':>8}")
+    for each in found:
+        print(f"{each.process:8}{each.per_second:12.2f}{GOAL:8.0f}")
+        for thread, per_second in sorted(each.threads.items(), key=lambda pair: -pair[1]):
+            print(f"  thread {thread}: {per_second:.2f}")
+
+
+if __name__ == "__main__":
+    main()
