@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 UNITS = {"": 1, "b": 1} | {
     prefix + ending: base**power
@@ -10,6 +11,7 @@ UNITS = {"": 1, "b": 1} | {
     for ending, base in (("", 1024), ("ib", 1024), ("b", 1000))
 }
 LARGEST = 1 << 60
+MOST_DECIMALS = 9  # that are read
 
 
 def parse_bytes(text: str) -> int:
@@ -17,10 +19,10 @@ def parse_bytes(text: str) -> int:
 
     Raises ValueError with a sentence for any other text.
     """
-    found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,9})?)\s*([a-z]{0,3})\s*", text.lower())
+    found = re.fullmatch(rf"\s*(\d{{1,20}}(?:\.\d{{1,{MOST_DECIMALS}}})?)\s*([a-z]{{0,3}})\s*", text.lower())
     if not found or found[2] not in UNITS:
         raise ValueError(f"“{text}” is not a memory size: write it like 4GB or 3500MB")
-    size = float(found[1]) * UNITS[found[2]]
+    size = Decimal(found[1]) * UNITS[found[2]]
     if not 1 <= size <= LARGEST:
         raise ValueError(f"“{text}” is more memory than a computer can have")
     return int(size)
@@ -36,8 +38,10 @@ def show_bytes(size: int) -> str:
 
 
 def exact_bytes(size: int) -> str:
-    """Format a size without rounding, so that `parse_bytes` reads it back: '4GiB', '1536MiB', '3500MB', '7B'."""
-    for unit in ("TiB", "GiB", "TB", "GB", "MiB", "MB", "KiB", "kB"):
-        if size and size % UNITS[unit.lower()] == 0:
-            return f"{size // UNITS[unit.lower()]}{unit}"
+    """Format a size without rounding, so that `parse_bytes` reads it back: '4GB', '3.5GB', '4.294967296GB', '7B'."""
+    for power, unit in ((12, "TB"), (9, "GB"), (6, "MB"), (3, "kB")):
+        whole, rest = divmod(size, 10**power)
+        decimals = f"{rest:0{power}d}".rstrip("0")
+        if whole and len(decimals) <= MOST_DECIMALS:
+            return f"{whole}.{decimals}{unit}" if decimals else f"{whole}{unit}"
     return f"{size}B"

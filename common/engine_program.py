@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+PROGRAM = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"  # what a user types
 READ_OPTION = "--read"  # option of `serve` and `plans`: a file outside of the model folders that the engine may read
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from common.log_format import kind_of
 from common.paths import printable
 from common.sentences import Sentence
 
@@ -11,7 +12,7 @@ LONGEST_DETAIL = 4000  # characters; a library says last what failed
 class Failure(Exception):
     """Error that the user can understand and act on: a `sentence` that is worded where it is shown.
 
-    `str()` gives the English text, for the terminal and the log; programs read `code`. `detail` is for the log (a
+    `str()` gives the English text, for the terminal; programs read `code`. `detail` is what the user may unfold (a
     library's output, a path, a number): its last LONGEST_DETAIL characters, with those replaced that cannot be printed
     or sent.
     """
@@ -26,6 +27,16 @@ class Failure(Exception):
     def code(self) -> str:
         """Kind of failure: the part of the sentence's id before the dot."""
         return self.sentence.code
+
+    @property
+    def log_text(self) -> str:
+        """Text for the log: the sentence's id and numbers, and the kind of the cause.
+
+        The sentence's other values and the detail are left out, because they may be a user's words or file names.
+        """
+        numbers = [f"{name}={value}" for name, value in self.sentence.values.items() if isinstance(value, int | float)]
+        cause = [kind_of(self.__cause__)] if self.__cause__ else []
+        return " ".join((self.sentence.id, *numbers, *cause))
 
     def __str__(self) -> str:
         return str(self.sentence)

@@ -61,6 +61,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "{name} makes {library} crash: it is damaged or made for another version. Choose another model."
     ),
     "no_backend.ik": "ik_llama.cpp is not installed: there is no build of it for this computer.",
+    "no_backend.packaged": "llama.cpp is missing from this installation. Install Chickadee again.",
     "no_backend.llama": "llama.cpp has not been compiled yet: `make setup` does that.",
     "no_backend.for_model": (
         "This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}"
@@ -144,8 +145,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "out_of_memory.weights": "There is not enough free memory for {name}.",
     "ranking_unwritable.folder": "The head ranking cannot be saved to {folder}: {reason}.",
     "no_ranking.of_model": (
-        "The attention heads of {name} have not been ranked yet. Rank them with `python -m engine rank-heads --kv "
-        "{mode} --model {path}`."
+        "The attention heads of {name} have not been ranked yet. Rank them with `{program} rank-heads --kv {mode} "
+        "--model {path}`."
     ),
     "not_supported.without_flash_attention": (
         "The built-in engine needs flash attention: leave it on, or choose llama.cpp."
@@ -202,8 +203,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "refused.catalogue": "The catalogue on {host} has errors. The one that you have was kept.",
     "unwritable.catalogue": "The new catalogue cannot be saved: {path} cannot be written ({reason}).",
     "other_kind.arrived": (
-        "{title} has arrived, but its file is of the kind “{found}”; the catalogue says “{stated}”. Memory and speed may "
-        "differ from what was predicted."
+        "{title} has arrived, but its file is of the kind “{found}”; the catalogue says “{stated}”. Memory and speed "
+        "may differ from what was predicted."
     ),
     "unreadable.file": "{name} cannot be read: {reason}.",
     "unusable.no_file": "{name} is not a file.",
@@ -298,12 +299,12 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "disk_full.no_room": (
         "There is not enough disk space for {name}: {size:bytes} still to download. Free {short:bytes}."
     ),
-    # The window: starting, and the engine's end.
     "disk_full.no_room_to_copy": (
         "There is not enough disk space for {name}: {size:bytes} to copy. Free {short:bytes}."
     ),
     "disk_full.copied": "The disk is full, so {name} was not copied. Free some space.",
     "unwritable.copy": "{name} cannot be copied to {folder}: {reason}.",
+    # The window: starting, and the engine's end.
     "start.already_open": "Chickadee is already open. Its window is now in front.",
     "start.no_display": "There is no display to open a window on. `{command}` chats in the terminal instead.",
     "protocol.unknown": (

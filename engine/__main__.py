@@ -35,11 +35,11 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command that the arguments name and return its exit code."""
     # Only now: what this brings along starts threads, and takes half a second.
+    from common.engine_program import PROGRAM
     from common.failures import Failure
 
     arguments = sys.argv[1:] if arguments is None else arguments
-    program = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"
-    top = argparse.ArgumentParser(prog=program, description="Chickadee's engine.")
+    top = argparse.ArgumentParser(prog=PROGRAM, description="Chickadee's engine.")
     commands = top.add_subparsers(dest="command", required=True)
     for module in modules_for(arguments[0] if arguments else ""):
         module.add(commands)

@@ -22,6 +22,7 @@ import psutil
 
 from common.confinement import limits, problems
 from common.failures import Failure
+from common.log_format import PrivateFormatter, traceback_of
 from common.paths import path_of
 from common.sentences import Sentence
 from engine.loading.libraries import OtherLibrary
@@ -83,7 +84,7 @@ def serve() -> int:
     """Speak the protocol until the input ends; return the exit code."""
     output = claim_stdout()
     lower_priority()
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    start_logging()
     log.info("refused to this process: %s %s", ", ".join(limits()) or "nothing", "; ".join(problems()))
     from engine.engine import Engine  # imported after stdout is claimed, because imports may print
 
@@ -96,6 +97,15 @@ def serve() -> int:
     finally:
         server.engine.close()
     return 0
+
+
+def start_logging() -> None:
+    """Log to stderr, which the window writes into a file; uncaught exceptions too."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PrivateFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    sys.excepthook = lambda _kind, error, _trace: log.critical("bug:\n%s", traceback_of(error))
+    threading.excepthook = lambda end: log.critical("bug:\n%s", traceback_of(end.exc_value) if end.exc_value else "")
 
 
 def lower_priority() -> None:
@@ -178,7 +188,7 @@ class Server:
         except Stopped:
             return True
         except Failure as failure:
-            log.warning("%s %s", failure, failure.detail)
+            log.warning("%s", failure.log_text)
             self.send(Notice(0, failure.sentence))
             return False
         except Exception:
@@ -217,7 +227,7 @@ class Server:
         try:
             request = decode_request(line)
         except ProtocolError as error:
-            log.warning("bad request: %s: %.200r", error, line)
+            log.warning("a request of %d bytes was not understood: %s", len(line), error.kind)
             self.send(Failed(error.id, Sentence.of("bad_request.message", reason=error)))
             return None
         try:
@@ -253,7 +263,8 @@ class Server:
         except BrokenPipeError:
             raise
         except Failure as failure:
-            log.info("%s: %s %s", failure.code, failure, failure.detail)
+            library_output = failure.detail if isinstance(request, Load) else ""  # others may quote the chat
+            log.info("%s %s", failure.log_text, library_output)
             remedies = failure.remedies if isinstance(failure, ChatTooLong) else ()
             self.send(Failed(request.id, failure.sentence, failure.detail, remedies))
         except Stopped:

@@ -216,7 +216,7 @@ class DownloadQueue:
             try:
                 self._run(id)
             except Failure as failure:
-                log.info("%s: %s %s", failure.code, failure, failure.detail)
+                log.info("a download: %s", failure.log_text)
                 self._set(id, "failed", ("running",), problem=failure.sentence)
             except Exception:
                 log.exception("bug in a download")

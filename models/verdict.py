@@ -57,6 +57,6 @@ def verdicts(questions: Mapping[Key, Ask]) -> Iterator[tuple[Key, Verdict]]:
 def _answer(line: bytes) -> Verdict:
     try:
         return msgspec.json.decode(line, type=Verdict)
-    except msgspec.MsgspecError as error:
-        log.warning("the planner said %.200r: %s", line, error)
+    except msgspec.MsgspecError:
+        log.warning("a line of %d bytes from the planner was not understood", len(line))
         return Verdict(problem=Sentence.of("planner.no_answer"))

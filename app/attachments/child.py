@@ -19,6 +19,7 @@ import psutil
 from app.attachments.attachment import Refused
 from app.attachments.extraction import Extracted, read_file
 from common.confinement import Rights, confine
+from common.log_format import traceback_of
 
 MOST_MEMORY = 1 << 30  # bytes
 ROOM = 1 << 30  # bytes of address space for mapped but unused memory
@@ -51,9 +52,8 @@ def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) ->
         _reply(Reply(refused=refused.code, values=refused.values))
     except MemoryError:
         _reply(Reply(refused="memory"))
-    except Exception:
-        # A hostile file can make the libraries raise anything.
-        log.exception("%s", path)
+    except Exception as error:  # noqa: BLE001 - a hostile file can make the libraries raise anything
+        log.error("a file cannot be read:\n%s", traceback_of(error))
         _reply(Reply(refused="damaged"))
     return 0
 

@@ -93,6 +93,8 @@ class SettingsController(QObject):
         problems, before, self._problems = self.settings.problems, self._problems, self.settings.problems
         if problems == before:
             return
+        if self._problem_notice is not None:
+            self._notice.dismiss(self._problem_notice)
         if problems:
             self._problem_notice = self._notice.post(
                 problems[0].__str__,
@@ -101,8 +103,6 @@ class SettingsController(QObject):
                 kind="problem",
                 detail=lambda: "\n".join(map(str, problems[1:])),
             )
-        elif self._problem_notice is not None:
-            self._notice.dismiss(self._problem_notice)
 
     def application_state_changed(self, state: Qt.ApplicationState) -> None:
         """Read settings.toml again when the window becomes active: the user may come back from an editor."""
@@ -125,7 +125,7 @@ class SettingsController(QObject):
 
     def _settings_changed(self) -> None:
         for problem in self.settings.problems:
-            log.warning("%s", problem)
+            log.warning("%s", problem.log_text)
         self.report_problems()
         self._plan()
         self._settling.request()

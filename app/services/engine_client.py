@@ -91,7 +91,7 @@ class EngineClient(QObject):
         try:
             event = protocol.decode_event(line)
         except protocol.ProtocolError as error:
-            log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
+            log.warning("a line of %d bytes from the engine was ignored: %s", len(line), error.kind)
             if error.id and _ends_a_request(line):
                 self.received.emit(protocol.Failed(error.id, Sentence.of("protocol.unknown"), str(error)))
         else:

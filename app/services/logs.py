@@ -11,6 +11,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 
+from common.log_format import PrivateFormatter
+
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 MAX_BYTES, KEPT = 1_000_000, 1
 LEVELS = {
@@ -27,7 +29,7 @@ class PrivateFile(RotatingFileHandler):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
-        self.setFormatter(logging.Formatter(FORMAT))
+        self.setFormatter(PrivateFormatter(FORMAT))
 
     def _open(self):  # type: ignore[no-untyped-def]  # the stub's type is private
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND, 0o600))

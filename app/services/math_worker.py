@@ -170,7 +170,7 @@ def serve(tasks: BinaryIO, drawings: BinaryIO) -> None:
         try:
             drawing = draw(msgspec.json.decode(line, type=Task))
         except msgspec.MsgspecError as error:
-            drawing = Drawing(problem=str(error))
+            drawing = Drawing(problem=f"{type(error).__name__}: {error}")
         drawings.write(msgspec.json.encode(drawing) + b"\n")
         drawings.flush()
 

@@ -150,7 +150,7 @@ class SingleInstance(QObject):
         try:
             model = json.loads(bytes(socket.readLine().data()))["model"]
         except (ValueError, KeyError, TypeError) as error:
-            log.warning("a second start said something odd: %s", error)
+            log.warning("a second start said something odd: %s", type(error).__name__)
             socket.abort()
             return
         socket.write(b"ok\n")

@@ -152,8 +152,8 @@ class Settings:
         for setting in for_model():
             try:
                 value = check(setting, table.get(setting.key, setting.default))
-            except ValueError as error:
-                log.warning("%s, for %s", error, model)
+            except ValueError:
+                log.warning("a wrong value of %s for one model", setting.name)
                 continue
             if value != setting.default:
                 found[setting.name] = value

@@ -24,6 +24,12 @@ class Wrong:
     text: str
     values: tuple[tuple[str, object], ...] = ()
 
+    @property
+    def log_text(self) -> str:
+        """Text for the log: without values, which may be the user's own words."""
+        wrong_values = [value.setting.name for _, value in self.values if isinstance(value, WrongValue)]
+        return " ".join((self.text, *wrong_values))
+
     def __str__(self) -> str:
         return tr(self.text, **dict(self.values))
 

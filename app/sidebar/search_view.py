@@ -133,7 +133,7 @@ class SearchRunner(QObject):
         if self._next_text is not None:  # a newer search has interrupted this one
             self._begin()
         else:
-            log.warning("%s (%s)", failure, failure.detail)
+            log.warning("%s", failure.log_text)
             self.failed.emit(failure)
 
 

@@ -213,12 +213,12 @@ class ChatCache:
             return
         runtime = self.session.runtime
         with ThreadPoolExecutor(1) as pool:
-            intact = pool.submit(self.saved.is_intact, chat)  # checks the file while the cache is resized
+            intact = pool.submit(self.saved.is_intact, chat, self.guard)  # checks the file while the cache is resized
             try:
                 self.session.restore(record.tokens, lambda: self.saved.load(chat, record, runtime, intact.result()))
                 self.saved_tokens = len(record.tokens)
             except Failure as failure:
-                log.warning("%s %s", failure, failure.detail)
+                log.warning("%s", failure.log_text)
 
     def record_prefill(self, tokens: int, seconds: float) -> None:
         """Update the prefill speed after a prefill of `tokens` tokens.

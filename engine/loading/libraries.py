@@ -78,12 +78,22 @@ def needs_new_process(name: BackendName) -> bool:
     return imported_library() not in (None, SHARED_LIBRARY.get(name, name))
 
 
+def llama_missing(reason: Sentence | None = None) -> Failure:
+    """Return the Failure for llama.cpp that is not here; `reason` says why ik_llama.cpp does not do.
+
+    In a checkout it may not be compiled yet; a packaged program contains it.
+    """
+    if getattr(sys, "frozen", False):
+        return Failure("no_backend.packaged")
+    return Failure("no_backend.for_model", reason=reason) if reason else Failure("no_backend.llama")
+
+
 def backend(name: BackendName) -> Backend:
     """Import the library and return it. Raises OtherLibrary, and Failure if it is not installed."""
     if needs_new_process(name):
         raise OtherLibrary(name)
     if not installed(name):
-        raise Failure("no_backend.ik" if name == "ik" else "no_backend.llama")
+        raise Failure("no_backend.ik") if name == "ik" else llama_missing()
     if name == "llama":
         from engine.runtime.llama.library import build, kernels
         from engine.runtime.llama.runtime import DryModel, LlamaRuntime, Model

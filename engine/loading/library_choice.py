@@ -14,7 +14,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.failures import Failure
 from common.files import make_private_folder
 from common.folders import cache_folder
 from common.sentences import Sentence
@@ -22,7 +21,7 @@ from engine.costs.cost_model import Timings
 from engine.costs.cost_prior import prior_timings
 from engine.costs.measurements import timings_of_package
 from engine.loading.crash_mark import CrashMark
-from engine.loading.libraries import PACKAGES, installed
+from engine.loading.libraries import PACKAGES, installed, llama_missing
 from engine.machine import library_version
 from engine.protocol import BackendName, BackendWish
 from engine.run_subprocess import run_engine_command
@@ -107,7 +106,7 @@ def choose_after_crash(
         return None
     if crashed.name == "ik":
         if not installed("llama"):
-            raise Failure("no_backend.for_model", reason=Sentence.of("ik.crashed"))
+            raise llama_missing(Sentence.of("ik.crashed"))
         llama = LibraryChoice("llama", CRASHED, mark=crash_mark(header, "llama"))
         return None if has_crashed(llama) else llama
     ik = LibraryChoice("ik", LLAMA_CRASHED, mark=crash_mark(header, "ik"))
@@ -136,7 +135,7 @@ def _without_llama(requested: BackendWish | None, header: Header, kv_type: KVTyp
     if refusal is None and mark.is_set and requested != "ik":
         refusal = Sentence.of("ik.crashed")
     if refusal:
-        raise Failure("no_backend.for_model", reason=refusal)
+        raise llama_missing(refusal)
     return LibraryChoice("ik", None if requested == "ik" else NOT_READY, mark=mark)
 
 

@@ -12,7 +12,7 @@ from common.paths import display_name
 from common.planning import Computer, Estimate
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import TO_LOAD, Headers, LibraryCrashed, Patience, take_first_looks
-from engine.loading.libraries import Backend, OtherLibrary, backend, needs_new_process
+from engine.loading.libraries import Backend, OtherLibrary, backend, llama_missing, needs_new_process
 from engine.loading.library_choice import NOT_READY, LibraryChoice, choose, choose_after_crash
 from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan
 from engine.loading.options import LoadOptions
@@ -103,7 +103,7 @@ def _choose_library(
     choice = choose(requested, headers[0], options.plan_options.threads, kv_type)
     if choice.name != requested and (options.no_other or options.kv_mode != EXACT):
         if choice.note == NOT_READY:
-            raise Failure("no_backend.llama")
+            raise llama_missing()
         raise Failure("not_supported.model", reason=choice.note)
     if environment.crashes and choice.mark:
         choice.mark.clear()

@@ -19,11 +19,14 @@ VERSION = 1
 
 
 class ProtocolError(Exception):
-    """Error for a line that is no message. `id`: the id of its request, 0 if unknown."""
+    """Error for a line that is no message.
 
-    def __init__(self, sentence: str, id: int = 0) -> None:
+    `id`: the id of its request, 0 if unknown. `kind`: what is wrong, for the log; the sentence may quote the line.
+    """
+
+    def __init__(self, sentence: str, id: int = 0, kind: str = "no JSON object") -> None:
         super().__init__(sentence)
-        self.id = id
+        self.id, self.kind = id, kind
 
 
 def claim_stdout() -> BinaryIO:
@@ -71,12 +74,14 @@ def _decode(line: bytes, types: dict[str, type[T]]) -> T:
     id = id if type(id) is int else 0  # `type` and not isinstance, because True is an int, too
     if fields.get("v") != VERSION:
         raise ProtocolError(
-            f"this engine speaks protocol version {VERSION}, the message says {fields.get('v')!r:.80}", id
+            f"this engine speaks protocol version {VERSION}, the message says {fields.get('v')!r:.80}",
+            id,
+            "another version",
         )
     cls = types.get(fields["type"]) if isinstance(fields.get("type"), str) else None
     if cls is None:
-        raise ProtocolError(f"there is no message of type {fields.get('type')!r:.80}", id)
+        raise ProtocolError(f"there is no message of type {fields.get('type')!r:.80}", id, "an unknown type")
     try:
         return msgspec.convert(fields, cls)
     except msgspec.ValidationError as error:
-        raise ProtocolError(f"{fields['type']}: {error}", id) from error
+        raise ProtocolError(f"{fields['type']}: {error}", id, f"wrong values in a {fields['type']}") from error

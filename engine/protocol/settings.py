@@ -220,7 +220,7 @@ ENGINE = (
     Setting(
         "engine", "kv_mode", "choice", "exact", mark("Head compression"),
         mark("Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in "
-             "engine and a ranking of the model's heads (python -m engine rank-heads)."),
+             "engine and a ranking of the model's heads, which the command rank-heads makes."),
         choices=(
             ("exact", mark("Off (exact)")), ("merged", mark("Merged tokens (lossy)")),
             ("window", mark("Sliding window (lossy)")), ("published", mark("Published method (lossy)")),
@@ -269,8 +269,8 @@ ENGINE = (
     ),
     Setting(
         "engine", "exit_layers", "whole", AUTO, mark("Draft layers"),
-        mark("How many of the model's early layers draft tokens. Automatic: the fastest number measured (python -m "
-             "engine calibrate --midlayer)."),
+        mark("How many of the model's early layers draft tokens. Automatic: the fastest number that the "
+             "command calibrate --midlayer has measured."),
         low=1, high=4096, auto=True, advanced=True, fills="generate.exit_layers",
         flag=Flag("--layer", "with --draft midlayer: how many layers draft (default: the fastest number measured)",
                   "L"),

@@ -38,7 +38,15 @@ def test_any_text_is_a_size_or_a_sentence(text):
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(4 * GIB, "4GiB"), (3 * GIB // 2, "1536MiB"), (3_500_000_000, "3500MB"), (1023, "1023B"), (1024, "1KiB")],
+    [
+        (4_000_000_000, "4GB"),
+        (3_500_000_000, "3.5GB"),
+        (4 * GIB, "4.294967296GB"),
+        (12_000_000_000_000, "12TB"),
+        (128_000_000, "128MB"),
+        (1024, "1.024kB"),
+        (999, "999B"),
+    ],
 )
 def test_sizes_are_written(size, text):
     assert exact_bytes(size) == text

@@ -11,6 +11,7 @@ from string import Formatter
 import pytest
 
 from common.messages import MESSAGES
+from engine.protocol.settings import OF_REQUESTS
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("app", "common", "engine", "models")
@@ -128,3 +129,10 @@ def test_only_the_terminal_speaks_english_alone() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and called(node) == "CommandFailure":
                 assert name.startswith(COMMANDS), f"{name}:{node.lineno}"
+
+
+def test_a_user_of_the_packaged_program_is_not_sent_to_python() -> None:
+    """Which program to type is a value of the message; settings name only the command."""
+    texts = [text for id in MESSAGES for text in texts_of(id)]
+    texts += [text for setting in OF_REQUESTS.values() for text in (setting.help, setting.own_help)]
+    assert [text for text in texts if "python -m" in text] == []

@@ -63,11 +63,9 @@ from tests.engine.tokenization.hostile import ENDLESS, default_model_with
 class Pipe:
     """A running engine process: `send` writes requests, `event` reads events."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, stderr: int | None = subprocess.DEVNULL) -> None:
         command = [sys.executable, "-m", "engine", "serve", *arguments]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
 
     def send(self, *requests: Request | bytes) -> None:
         assert self.process.stdin
@@ -137,6 +135,25 @@ def test_the_window_goes_first_where_both_want_a_core(pipe):
     pipe.end(1)
     ours = os.getpriority(os.PRIO_PROCESS, 0)
     assert os.getpriority(os.PRIO_PROCESS, pipe.process.pid) == min(19, ours + NICE)
+
+
+def test_no_text_of_a_request_is_logged(capfd):
+    """The window writes the engine's stderr into a file."""
+    secret = "a secret of the user's"
+    pipe = Pipe(stderr=None)
+    pipe.send(
+        f"{secret}\n".encode(),
+        f'{{"v":1,"type":"{secret}","id":3}}\n'.encode(),
+        f'{{"v":1,"type":"generate","id":4,"messages":[{{"role":"{secret}","content":"{secret}"}}]}}\n'.encode(),
+        Generate(5, (Message("user", secret),)),  # no model is loaded
+        Hello(6),
+    )
+    assert type(pipe.end(6)) is Welcome
+    pipe.close()
+    logged = capfd.readouterr().err
+    assert logged.count("was not understood") == 3
+    assert "no_model.loaded" in logged
+    assert "secret" not in logged
 
 
 def test_bad_lines_are_answered_and_change_nothing(pipe):

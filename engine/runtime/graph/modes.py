@@ -12,6 +12,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from common.engine_program import PROGRAM
 from common.failures import Failure
 from common.sentences import Sentence
 from common.store import Store
@@ -97,7 +98,8 @@ def ranked_heads(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
     """Return the heads that `mode` compresses. Raises Failure if this model was not ranked for the mode."""
     found = load_ranking(identity_of(model), mode.name)
     if found is None or not names_all_heads(found, model.dimensions):
-        raise Failure("no_ranking.of_model", name=model.path.name, mode=mode.name, path=model.path)
+        name = model.path.name
+        raise Failure("no_ranking.of_model", name=name, mode=mode.name, path=model.path, program=PROGRAM)
     return found.least_harmful(mode.share)
 
 
