@@ -19,6 +19,7 @@ from common.paths import path_of, path_text
 from common.sentences import Sentence
 from models.terminal import run_command
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make chat"
 
 
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="chickadee", description="Private chat on the laptop you already have.")
     parser.add_argument("file", type=path_of, nargs="?", metavar="MODEL", help="the same as --model, for file managers")
-    parser.add_argument("--model", type=path_of, metavar="PATH", help="a GGUF model file (default: the built-in one)")
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="a GGUF model file (default: the one used last)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
     # A packaged app starts the worker of app.services.math_service by this option.
@@ -92,7 +93,7 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
     if options.self_test:
         from app import self_test
 
-        _say(self_test.run(application, model))
+        _say(self_test.run(application, model, options.data_dir))
         return 0
     return _open(application, options.data_dir, model)
 
@@ -123,14 +124,24 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
         instance.raised.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)
         chickadee.window.show()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        someone_is_there = True
+
+        def end_session(*_: object) -> None:
+            nonlocal someone_is_there
+            someone_is_there = False
+            chickadee.window.close()
+
+        application.commitDataRequest.connect(end_session)
+        for number in SIGNALS:
             # Python runs the handler when the window's next timer does, a quarter of a second later at most.
-            signal.signal(number, lambda _number, _frame: chickadee.window.close())
+            signal.signal(number, end_session)
         # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
         code = application.exec()
+        for number in SIGNALS:  # no handler of ours would run while a dialog is open
+            signal.signal(number, signal.SIG_DFL)
         if chickadee.lost:
-            announce("\n".join(chickadee.lost))
+            announce("\n".join(chickadee.lost), waits=someone_is_there)
         return code
     finally:
         instance.release()

@@ -112,10 +112,15 @@ MESSAGE_PROGRAMS = (
 )
 
 
-def announce(sentence: str) -> None:
-    """Show the sentence on stderr and, if nobody reads stderr, on the screen; return when it was shown or read."""
+def announce(sentence: str, waits: bool = True) -> None:
+    """Show the sentence on stderr and, if nobody reads stderr, on the screen; return when it was shown or read.
+
+    `waits` False shows it on stderr only: nobody may be there to close a dialog.
+    """
     if sys.stderr is not None:  # a program without a console on Windows has none
         sys.stderr.write(sentence + "\n")
+    if not waits:
+        return
     if "PySide6.QtWidgets" in sys.modules and show_in_qt(sentence):
         return
     if reads_stderr() or not has_display():

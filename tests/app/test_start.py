@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -208,3 +209,29 @@ def loaded(data: Path) -> list[str]:
         return []
     with contextlib.closing(sqlite3.connect(data / "library.sqlite3", timeout=SECONDS / 1000)) as db:
         return [path for (path,) in db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC")]
+
+
+DIALOGS_ON_NO_DISPLAY = "import sys; from app import __main__, fatal; fatal.DISPLAYLESS = (); sys.exit(__main__.main())"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+@pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)])
+def test_a_session_ends_without_a_dialog_though_the_data_folder_is_gone(
+    tmp_path: Path, signals: tuple[signal.Signals, ...]
+) -> None:
+    data = tmp_path / "data"
+    process = subprocess.Popen(
+        [sys.executable, "-c", DIALOGS_ON_NO_DISPLAY, "--data-dir", str(data)],
+        cwd=CHECKOUT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and not loaded(data):
+        time.sleep(0.05)
+    shutil.rmtree(data)
+    for number in signals:
+        process.send_signal(number)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert "could not be saved" in errors
