@@ -18,14 +18,16 @@ from common.failures import Failure
 
 log = logging.getLogger(__name__)
 UNDO_MS = 10_000
-MOST = 3  # rows shown at once; older rows come up again when newer ones have ended
+UNSAVED = "unsaved"  # topic of problems with the user's texts that could not be stored
+MOST = 3  # rows shown at once: the latest one, then problems, then others; these come up when newer ones have ended
 
 
 class NoticeArea(QWidget):
     """The area above the composer that shows notices; hidden when there are none.
 
-    A caller that posted a notice can dismiss exactly that one. A notice with an undo stays until its time is over,
-    whatever is posted later; of the other notices only the latest one is shown.
+    A caller that posted a notice can dismiss exactly that one. A problem stays until it is solved or closed, and a
+    notice with an undo until its time is over, whatever is posted later. Of the other notices only the latest one is
+    kept. A problem replaces an earlier one with the same sentence or of the same topic.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -67,36 +69,49 @@ class NoticeArea(QWidget):
         detail: UiText = "",
         milliseconds: int = 0,
         strong: str = "",
+        topic: str = "",
     ) -> NoticeRow:
         """Show `sentence` and a button labelled `step` that calls `work`; return the row, which `dismiss` takes.
 
         `milliseconds` is how long the notice stays; 0 keeps it until it is dismissed. A notice that has both `work` and
         a time is an undo. `strong` is the part of the sentence to emphasise. A text that is a Sentence or a function is
-        worded again when the language changes.
+        worded again when the language changes. `topic` names what a problem is about; `solve` removes those of a topic.
         """
         undo = work is not None and milliseconds > 0
-        if not undo:
-            for each in [each for each in self.rows if not each.undo]:
-                self._remove(each)
         row = self._add(self._latest)
-        row.undo = undo
+        row.undo, row.problem, row.topic = undo, kind == "problem", topic
         row.fill(sentence, step, work, kind, detail, milliseconds, strong)
+        if not undo:
+            for each in [each for each in self.rows if each.replaced_by(row)]:
+                self._remove(each)
         self.rows.append(row)
         self._arrange()
         return row
 
-    def post_failure(self, failure: Failure) -> NoticeRow:
-        """Log the failure and post its sentence as a problem."""
-        log.warning("%s (%s)", failure, failure.detail)
-        return self.post(failure.sentence, kind="problem", detail=failure.detail)
+    def post_failure(self, failure: Failure, topic: str = "") -> NoticeRow:
+        """Log the failure and post its sentence as a problem of this topic."""
+        log.warning("%s", failure.log_text)
+        return self.post(failure.sentence, kind="problem", detail=failure.detail, topic=topic)
+
+    def solve(self, topic: str) -> None:
+        """Remove the problems of this topic, because they are solved."""
+        self._remove_all([each for each in self.rows if each.problem and each.topic == topic])
+
+    def dismiss_undos(self) -> None:
+        """Remove the notices with an undo, because there is nothing left to bring back."""
+        self._remove_all([each for each in self.rows if each.undo])
 
     def dismiss(self, row: NoticeRow | None = None) -> None:
         """Remove `row` if it is still shown; None removes the latest one, which is the one that the user means."""
         if row is None and self.rows:
             row = self.rows[-1]
         if row in self.rows:
+            self._remove_all([row])
+
+    def _remove_all(self, rows: list[NoticeRow]) -> None:
+        for row in rows:
             self._remove(row)
-            self._arrange()
+        self._arrange()
 
     def _add(self, after: NoticeRow | None = None) -> NoticeRow:
         row = NoticeRow(self)
@@ -118,8 +133,10 @@ class NoticeArea(QWidget):
             if self._latest not in self.rows:
                 self._latest.deleteLater()
             self._latest = self.rows[-1]
-        for number, each in enumerate(reversed(self.rows)):
-            each.setVisible(number < MOST)
+        ranked = sorted(self.rows[-2::-1], key=lambda each: not each.problem)  # after the latest, problems
+        shown = self.rows[-1:] + ranked[: MOST - 1]
+        for each in self.rows:
+            each.setVisible(each in shown)
         self.setVisible(bool(self.rows))
 
 
@@ -127,7 +144,7 @@ class NoticeRow(Live, QFrame):
     """One notice: its sentence, an optional button, details that unfold, and a button that closes it.
 
     `ended` is emitted when the notice was closed, its button was pressed, or its time is over. `undo` is whether the
-    button takes something back for a limited time.
+    button takes something back for a limited time; `problem` is whether it says what is wrong, `topic` with what.
     """
 
     ended = Signal()
@@ -135,7 +152,8 @@ class NoticeRow(Live, QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
-        self.undo = False
+        self.undo = self.problem = False
+        self.topic = ""
         self.text = QLabel(self)
         self.text.setObjectName("noticeText")
         self.text.setWordWrap(True)
@@ -188,6 +206,12 @@ class NoticeRow(Live, QFrame):
         self._work = work
         if milliseconds:
             self._timer.start(milliseconds)
+
+    def replaced_by(self, row: NoticeRow) -> bool:
+        """Return whether the later notice `row`, which has no undo, takes the place of this one."""
+        if self.undo or not self.problem:
+            return not self.undo
+        return row.problem and (row.text.text() == self.text.text() or bool(row.topic and row.topic == self.topic))
 
     def end(self) -> None:
         self._timer.stop()

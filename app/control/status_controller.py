@@ -50,11 +50,10 @@ class StatusController(QObject):
 
     def _show_problem(self, state: EngineState) -> None:
         """Show a new problem of the engine as a notice; dismiss the notice when the problem is over."""
-        problem = state.problem
-        if problem is not None:
-            self._problem = self._post(problem)
-        elif self._problem is not None:
-            self._window.notice.dismiss(self._problem)
+        problem, before = state.problem, self._problem
+        self._problem = self._post(problem) if problem is not None else None
+        if before is not None:
+            self._window.notice.dismiss(before)
 
     def _post(self, problem: Problem) -> NoticeRow:
         work = self._models.choose_model if problem.step == "choose" else self._engine.start_engine

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.control.draft_controller import DraftController
 from app.control.message_controller import MessageController
-from app.notice import UNDO_MS
+from app.notice import UNDO_MS, UNSAVED
 from app.state.open_chats import OpenChats
 from app.window import Window
 from app.words import tr, worded
@@ -30,6 +30,8 @@ class UnsavedController(QObject):
 
     def retry(self) -> None:
         had_unsaved, self._has_unsaved = self._has_unsaved, bool(self.retry_all())
+        if not self._has_unsaved:
+            self._notice.solve(UNSAVED)
         if had_unsaved and not self._has_unsaved:
             self._notice.post(lambda: tr("Everything is saved now."), milliseconds=UNDO_MS)
 

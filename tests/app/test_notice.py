@@ -61,7 +61,7 @@ def test_what_was_told_is_taken_away_and_nothing_else(qtbot: QtBot) -> None:
     qtbot.addWidget(notice)
     first = notice.post("The engine stopped.", kind="problem")
     second = notice.post("The file cannot be read.", kind="problem")
-    notice.dismiss(first)  # already replaced by the second
+    notice.dismiss(first)
     assert sentences(notice) == ["The file cannot be read."]
     notice.dismiss(second)
     notice.dismiss(second)
@@ -84,3 +84,33 @@ def test_settings_that_are_right_again_leave_the_undo(open_window: Opener, chick
     path.write_text("", encoding="utf-8")
     chickadee.settings.refresh()
     assert sentences(notice) == ["Gone."]
+
+
+def test_a_problem_stays_until_it_is_solved_or_closed(qtbot: QtBot) -> None:
+    notice = NoticeArea()
+    qtbot.addWidget(notice)
+    closed = notice.post("The engine stopped.", kind="problem")
+    notice.post("The chats cannot be saved.", kind="problem", topic="save")
+    notice.post("A note without an end.")
+    brief = notice.post("Copied.", milliseconds=1)
+    assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved.", "Copied."]
+    qtbot.waitUntil(lambda: brief not in notice.rows)
+    assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved."]
+    for number in range(3):
+        notice.post(f"{number} is gone.", "Undo", lambda: None, milliseconds=UNDO_MS)
+    assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved.", "2 is gone."]
+    notice.dismiss_undos()
+    qtbot.mouseClick(closed.close_button, Qt.MouseButton.LeftButton)
+    assert sentences(notice) == ["The chats cannot be saved."]
+    notice.post("The chats still cannot be saved.", kind="problem", topic="save")
+    assert sentences(notice) == ["The chats still cannot be saved."]
+    notice.solve("save")
+    assert notice.isHidden()
+
+
+def test_a_problem_that_comes_again_is_shown_once(qtbot: QtBot) -> None:
+    notice = NoticeArea()
+    qtbot.addWidget(notice)
+    for _ in range(3):
+        notice.post("The file cannot be read.", kind="problem")
+    assert sentences(notice) == ["The file cannot be read."]
