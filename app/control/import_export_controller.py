@@ -44,7 +44,7 @@ class ImportExportController(QObject):
         window.sidebar.task.stop.clicked.connect(lambda: self._progress.stop())
         bind = window.commands.bind
         bind("import", self.ask_import)
-        bind("export_chat", lambda: self.ask_export([open_chats.current.chat.id]))
+        bind("export_chat", self.ask_export_current)
         bind("export_all", lambda: self.ask_export(None))
 
     def close(self) -> None:
@@ -62,6 +62,21 @@ class ImportExportController(QObject):
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(self.import_file)
         dialog.open()
+
+    def ask_export_current(self) -> None:
+        """Let the user choose a file to export the open chat to, unless the chat is empty."""
+        conversation = self._open_chats.current
+        if conversation.temporary:
+            self._window.notice.post(
+                lambda: tr("A temporary chat is not stored, so it cannot be exported. You can copy its messages."),
+                milliseconds=NOTICE_MS,
+            )
+        elif conversation.messages:
+            self.ask_export([conversation.chat.id])
+        else:
+            self._window.notice.post(
+                lambda: tr("This chat is empty, so there is nothing to export."), milliseconds=NOTICE_MS
+            )
 
     def ask_export(self, chat_ids: Sequence[str] | None) -> None:
         """Let the user choose a file to export these chats to; None exports all chats."""
@@ -93,12 +108,17 @@ class ImportExportController(QObject):
         typed. With the extension appended, the name may be that of another file, so the user is asked here. A folder of
         Markdown files replaces nothing.
         """
-        store, ids = self._open_chats.store.path, None if chat_ids is None else list(chat_ids)
+        store, writer = self._open_chats.store.path, self._open_chats.store.writer
+        ids = None if chat_ids is None else list(chat_ids)
         extension = exporter.extension
         target = Path(path) if path.lower().endswith(extension) else Path(path + extension)
 
+        def write(progress: TransferProgress) -> int:
+            writer.wait()  # a message that is still being stored belongs to the export
+            return exporter.export(store, ids, target, progress)
+
         def work() -> None:
-            self._begin(EXPORTING, lambda progress: exporter.export(store, ids, target, progress), self._exported)
+            self._begin(EXPORTING, write, self._exported)
 
         is_file = not exporter.writes_folder(len(self._chats(chat_ids)))
         if is_file and target != Path(path) and os.path.lexists(target):
@@ -111,7 +131,9 @@ class ImportExportController(QObject):
             work()
 
     def _chats(self, chat_ids: Sequence[str] | None) -> list[Chat]:
-        return [chat for chat in self._open_chats.chats() if chat_ids is None or chat.id in chat_ids]
+        temporary = self._open_chats.temporary_ids
+        stored = [chat for chat in self._open_chats.chats() if chat.id not in temporary]
+        return [chat for chat in stored if chat_ids is None or chat.id in chat_ids]
 
     def _begin(self, task_text: str, work: Callable[[TransferProgress], object], done: Callable[..., object]) -> None:
         if self._background.running:
@@ -119,6 +141,7 @@ class ImportExportController(QObject):
                 lambda: tr("Another import or export is still running. Try again when it is finished.")
             )
             return
+        self._window.notice.solve("transfer")
         self._task_text, progress = task_text, TransferProgress()
         self._progress = progress
 
@@ -135,13 +158,15 @@ class ImportExportController(QObject):
     def _end(self, done: Callable[..., object], result: object) -> None:
         self._hide_progress()
         if result is None:
+            self._chat_list.upkeep.run_soon()  # removes what an import has stored so far
             self._window.notice.post(lambda: tr("Stopped. Nothing was changed."), milliseconds=NOTICE_MS)
         else:
             done(result)
 
     def _failed(self, failure: Failure) -> None:
         self._hide_progress()
-        self._window.notice.post_failure(failure)
+        self._chat_list.upkeep.run_soon()
+        self._window.notice.post_failure(failure, "transfer")
 
     def _imported(self, imported: Imported) -> None:
         self._open_chats.reload(imported.touched)

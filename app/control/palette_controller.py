@@ -28,6 +28,7 @@ class PaletteController(QObject):
         self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
         self._search_runner = SearchRunner(Search(store), self)
         self._search_runner.found.connect(self._hits_found)
+        self._searched = ""  # the query whose hits are awaited
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._run_entry)
         self.help: HelpSheet | None = None
@@ -70,11 +71,13 @@ class PaletteController(QObject):
         if not query.strip():
             return chats[:RECENT] + commands
         if len(query.strip()) >= MIN_LETTERS:
+            self._searched = query
             self._search_runner.search(query)  # `_hits_found` appends the hits later
         return (matching_entries(query, commands) + matching_entries(query, chats))[:MAX_RESULTS]
 
     def _hits_found(self, hits: list[Hit]) -> None:
-        if not self.palette.isHidden():
+        """Append the hits, unless the user has typed something else or closed the palette in the meantime."""
+        if not self.palette.isHidden() and self.palette.line.text() == self._searched:
             self.palette.append_entries([entry_of(hit) for hit in hits if hit.message_id][:MAX_RESULTS])
 
     def _run_entry(self, entry: PaletteEntry) -> None:

@@ -13,6 +13,7 @@ from app.commands.commands import BY_NAME, COMMANDS, FOCUS_AREAS, FOCUS_KEYS
 from app.commands.palette import PaletteEntry, command_entries, matching_entries
 from app.look.live import without_mnemonic
 from app.markdown.blocks import last_code
+from app.store.message_search import Hit
 from app.transcript.welcome import CODE, LARGE, SMALL, examples_for
 from app.wiring import Chickadee
 
@@ -179,3 +180,25 @@ def test_examples_suit_the_model() -> None:
     assert examples_for("SmolLM2-135M-Instruct", 135_000_000) == SMALL
     assert examples_for("qwen2.5-coder-1.5b-instruct-q4_k_m", 1_500_000_000) == CODE
     assert examples_for("Qwen3-8B", 8_000_000_000) == LARGE
+
+
+def test_late_hits_of_other_words_are_not_shown(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    """Nor do they move the selection when the palette has been opened again."""
+    ask(chickadee, "somewhere a walrus sleeps")
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+    palette, chat = chickadee.chats.palette.palette, chickadee.open_chats.current
+    late = [Hit(chat.chat.id, chat.messages[0].id, "late", "late", (), "user", 1.0)]
+    runner = chickadee.chats.palette._search_runner
+    chickadee.window.commands.run("palette")
+    qtbot.keyClicks(palette.line, "zzzz")
+    qtbot.keyClick(palette.line, Qt.Key.Key_Backspace)
+    palette.line.setText("z")  # one letter is not searched for
+    shown, selected = palette.shown_entries(), palette.list.currentRow()
+    runner.found.emit(late)
+    assert (palette.shown_entries(), palette.list.currentRow()) == (shown, selected)
+    palette.dismiss()
+    chickadee.window.commands.run("palette")
+    qtbot.keyClick(palette.line, Qt.Key.Key_Down)
+    shown = palette.shown_entries()
+    runner.found.emit(late)
+    assert (palette.shown_entries(), palette.list.currentRow()) == (shown, 1)

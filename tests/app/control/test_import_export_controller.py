@@ -184,3 +184,10 @@ def test_with_nothing_to_export_that_is_said(open_window: Opener, qtbot: QtBot) 
     chickadee = open_window()
     chickadee.window.commands.run("export_all")
     assert told(chickadee) == "There are no chats to export yet."
+
+
+def test_an_empty_chat_is_not_exported(filled: Chickadee) -> None:  # noqa: F811
+    assert not filled.open_chats.current.messages
+    filled.window.commands.run("export_chat")
+    assert told(filled) == "This chat is empty, so there is nothing to export."
+    assert not filled.window.findChildren(QFileDialog)
