@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.speech import announce
 from app.look.theme import SIZES, icon, theme
 from app.words import UiText, current_text, tr
 from common.failures import Failure
@@ -86,6 +87,7 @@ class NoticeArea(QWidget):
                 self._remove(each)
         self.rows.append(row)
         self._arrange()
+        announce(row, current_text(sentence), urgent=row.problem)
         return row
 
     def post_failure(self, failure: Failure, topic: str = "") -> NoticeRow:

@@ -25,6 +25,7 @@ from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
 from app.control.offer_controller import OfferController
 from app.control.settings_controller import SettingsController
+from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
 from app.control.thinking_controller import ThinkingController
@@ -59,6 +60,7 @@ class Intervals:
     patience: int = PATIENCE_MS  # until an engine that does not stop is killed
     read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
     save_text: int = 500  # text typed in this time may be lost if the program is killed
+    speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
     settings_settled: int = 800  # several changes of settings load the model again only once
     save_window: int = 1_000  # dragging the window and scrolling change its state all the time
     upkeep: int = 3_000  # after the last change that may need the store's upkeep
@@ -173,6 +175,7 @@ def compose_chats(
     )
     window.commands.bind("storage", chats.storage.open)
     settings.settled.connect(chat.read_ahead_soon)
+    SpeechController(window, open_chats, intervals.speech)
     WelcomeController(window, open_chats, engine, chat, drafts).show()
     return chats
 

@@ -1952,6 +1952,11 @@
     <translation>你的消息</translation>
   </message>
   <message>
+    <location filename="../../app/markdown/spoken.py"/>
+    <source>Code block.</source>
+    <translation>代码块。</translation>
+  </message>
+  <message>
     <location filename="../../app/markdown/table_view.py"/>
     <source>Table</source>
     <translation>表格</translation>
