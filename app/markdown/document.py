@@ -103,8 +103,10 @@ def _break_lines_in_cells(document: QTextDocument, tables: list[QTextTable]) -> 
     tag = QRegularExpression(f" *{BREAK.pattern} *", QRegularExpression.PatternOption.CaseInsensitiveOption)
     cursor = document.find(tag)
     while not cursor.isNull():
-        in_table = any(table.firstPosition() <= cursor.selectionStart() <= table.lastPosition() for table in tables)
-        if in_table and not cursor.charFormat().fontFixedPitch():
+        sign = QTextCursor(document)
+        sign.setPosition(cursor.selectionStart() + cursor.selectedText().index("<") + 1)
+        in_table = any(table.firstPosition() <= sign.position() <= table.lastPosition() for table in tables)
+        if in_table and not sign.charFormat().fontFixedPitch():
             cursor.insertText(LINE_BREAK)
         cursor = document.find(tag, cursor)
 
