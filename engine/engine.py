@@ -107,7 +107,7 @@ class Engine:
             try:
                 self._model.chat_cache.save(self._model.cost_measurements.disk_bytes_per_s)
             except Failure as failure:
-                log.warning("%s %s", failure, failure.detail)
+                log.warning("%s", failure.log_text)
 
     def unload(self) -> None:
         """Free the loaded model, if there is one."""

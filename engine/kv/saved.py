@@ -1,8 +1,9 @@
 """Saved chats: keys and values on disk, so that a chat opens without a new prefill. Knows no model and no messages.
 
-A chat has two files, named by a digest of its id: `.kv`, in the runtime's own format, and `.json`, the record that
-describes it and is written last. A file that does not match its record exactly counts as absent. Every file in the
-folder counts against the quota; useless files, which killed engines leave, are deleted first.
+A chat has two files for each model that answered it, so that a user who switches back to a model finds the chat as that
+model knew it. They are named by digests of the chat's id and the model's identity: `.kv`, in the runtime's own format,
+and `.json`, the record that describes it and is written last. A file that does not match its record exactly counts as
+absent. Every file in the folder counts against the quota; useless files, which killed engines leave, are deleted first.
 
 A `.kv` file ends in a checksum of ours, because llama.cpp aborts the process on a truncated file: no unchecked file may
 reach it. The checksum is a CRC-32, since it must find accidents, and fast: 4 GB/s, where SHA-256 reaches 1.7, or 0.4 on
@@ -11,7 +12,6 @@ an older processor. No unkeyed digest would stop somebody who can write the user
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import shutil
@@ -25,6 +25,8 @@ import msgspec
 
 from common.failures import Failure
 from common.files import make_private_folder, sync_folder, write_atomically
+from common.log_format import kind_of
+from common.store import digest
 from engine.machine import writer_is_alive
 from engine.runtime.interface import Runtime
 
@@ -74,7 +76,7 @@ class Record:
         return self.saved_seconds / max(1, self.kv_bytes) / 2 ** min(days, MAX_AGE_DAYS)
 
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2  # 1 kept one model of a chat
 
 
 def worth_saving(tokens: int, kv_bytes: int, prefill_seconds: float, disk_bytes_per_s: float) -> bool:
@@ -106,20 +108,20 @@ class SavedChats:
 
     def find(self, chat: str, guard: Guard) -> Record | None:
         """Return the chat's record if it was saved under the same `guard` and its `.kv` file has the recorded size."""
-        record = self._read(self._path(chat, ".json"))
+        record = self._read(self._path(chat, guard.model, ".json"))
         if record is None or record.guard != guard:
             return None
         try:
-            return record if self._path(chat, ".kv").stat().st_size == record.kv_bytes else None
+            return record if self._path(chat, guard.model, ".kv").stat().st_size == record.kv_bytes else None
         except OSError:
             return None
 
     def save(self, chat: str, guard: Guard, runtime: Runtime, tokens: Sequence[int], saved_seconds: float) -> Record:
-        """Write the runtime's KV cache, which holds `tokens`, and replace what was saved of the chat.
+        """Write the runtime's KV cache, which holds `tokens`, and replace what was saved of the chat with this model.
 
         Raises Failure if the quota or the disk has no room, or the folder cannot be written.
         """
-        path = self._path(chat, ".kv")
+        path = self._path(chat, guard.model, ".kv")
         partial = path.with_suffix(f".{os.getpid()}.part")
         try:
             make_private_folder(self.folder)
@@ -139,10 +141,10 @@ class SavedChats:
             delete_file(partial)
         return record
 
-    def is_intact(self, chat: str) -> bool:
-        """Return whether the chat's `.kv` file is undamaged. Reads the whole file."""
+    def is_intact(self, chat: str, guard: Guard) -> bool:
+        """Return whether the chat's `.kv` file of this model is undamaged. Reads the whole file."""
         try:
-            return has_valid_checksum(self._path(chat, ".kv"))
+            return has_valid_checksum(self._path(chat, guard.model, ".kv"))
         except OSError as error:
             log.warning("a saved chat cannot be read: %s", error)
             return False
@@ -152,7 +154,7 @@ class SavedChats:
 
         `intact`: the result of `is_intact`. Deletes the saved chat and raises Failure if it is damaged or does not fit.
         """
-        path = self._path(chat, ".kv")
+        path = self._path(chat, record.guard.model, ".kv")
         try:
             if not intact:
                 raise Failure("cache_unusable.damaged", file=path.name)
@@ -160,13 +162,14 @@ class SavedChats:
             if tokens != record.tokens:
                 raise Failure("cache_unusable.tokens")
         except Failure:
-            self.delete(chat)
+            delete_file(path.with_suffix(".json"))
+            delete_file(path)
             raise
 
     def delete(self, chat: str) -> None:
-        """Delete all files of the chat, also unfinished ones."""
+        """Delete all files of the chat, of all models, also unfinished ones."""
         for path in self._files():
-            if stem_of(path) == self._path(chat, "").name:
+            if stem_of(path).partition("-")[0] == digest(chat):
                 delete_file(path)
 
     def clear(self) -> int:
@@ -254,8 +257,8 @@ class SavedChats:
         """Return all files in the folder, also those that killed engines left."""
         return [path for path in self.folder.iterdir() if path.is_file()] if self.folder.is_dir() else []
 
-    def _path(self, chat: str, ending: str) -> Path:
-        return self.folder / (hashlib.sha256(chat.encode()).hexdigest()[:32] + ending)
+    def _path(self, chat: str, model: str, ending: str) -> Path:
+        return self.folder / f"{digest(chat)}-{digest(model)[:8]}{ending}"
 
     def _read(self, path: Path) -> Record | None:
         try:
@@ -263,13 +266,13 @@ class SavedChats:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
-            log.warning("the record %s cannot be used: %s", path.name, error)
+            log.warning("the record %s cannot be used: %s", path.name, kind_of(error))
             return None
         return record if record.version == RECORD_VERSION else None
 
 
 def stem_of(path: Path) -> str:
-    """Return the stem that all files of a chat share, also unfinished ones: `.NAME.json.x7k` and `NAME.1234.part`."""
+    """Return the stem that all files of a chat and a model share, also unfinished: `.NAME.json.x7k`, `NAME.12.part`."""
     return path.name.lstrip(".").partition(".")[0]
 
 

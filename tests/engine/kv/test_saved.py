@@ -88,6 +88,18 @@ def test_under_other_circumstances_it_is_read_again(tmp_path, change):
     assert read(chat_cache(tmp_path, replace(GUARD, **change)), "a", PROMPT) == 0
 
 
+def test_each_model_keeps_its_own_copy_of_a_chat(tmp_path):
+    other = replace(GUARD, model="other")
+    save(tmp_path)
+    second = chat_cache(tmp_path, other)
+    read(second, "a", [7] * 300)
+    assert second.save(FAST)
+    assert read(chat_cache(tmp_path), "a", [*PROMPT, 1]) == len(PROMPT)
+    assert read(chat_cache(tmp_path, other), "a", [*[7] * 300, 1]) == 300
+    SavedChats(tmp_path).delete("a")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_chat_is_not_confused_with_it(tmp_path):
     save(tmp_path)
     assert read(chat_cache(tmp_path), "b", PROMPT) == 0
@@ -114,7 +126,7 @@ def test_short_chats_slow_disks_and_nothing_new_are_not_saved(tmp_path):
 def test_damaged_files_mean_reading_again(tmp_path, damage):
     save(tmp_path, "a")
     save(tmp_path, "b", [7] * 400)
-    path = SavedChats(tmp_path)._path("a", ".kv")
+    path = SavedChats(tmp_path)._path("a", GUARD.model, ".kv")
     raw = path.read_bytes()
     if damage == "shorter":
         path.write_bytes(raw[:-10])
@@ -123,7 +135,7 @@ def test_damaged_files_mean_reading_again(tmp_path, damage):
     elif damage == "gone":
         path.unlink()
     elif damage == "swapped":
-        path.write_bytes(SavedChats(tmp_path)._path("b", ".kv").read_bytes())
+        path.write_bytes(SavedChats(tmp_path)._path("b", GUARD.model, ".kv").read_bytes())
     else:
         path.with_suffix(".json").write_bytes(b'{"version": 1, "guard": {}}')
     chat = chat_cache(tmp_path)
@@ -189,11 +201,11 @@ def test_what_has_no_record_of_its_own_is_counted_and_goes_at_the_next_load(tmp_
     save(tmp_path, "a")
     save(tmp_path, "b")
     chats = SavedChats(tmp_path)
-    kv, record = chats._path("a", ".kv"), chats._path("a", ".json")
+    kv, record = chats._path("a", GUARD.model, ".kv"), chats._path("a", GUARD.model, ".json")
     if damage == "no record":
         record.unlink()
     elif damage == "another version":
-        record.write_bytes(record.read_bytes().replace(b'"version":1', b'"version":0'))
+        record.write_bytes(record.read_bytes().replace(b'"version":2', b'"version":1'))
     elif damage == "damaged record":
         record.write_bytes(b"{")
     elif damage == "another size":
@@ -206,14 +218,14 @@ def test_what_has_no_record_of_its_own_is_counted_and_goes_at_the_next_load(tmp_
     for path in chats._files():
         os.utime(path, (1e9, 1e9))
     chats.set_quota(None)
-    assert sorted(path.stem for path in tmp_path.iterdir()) == [chats._path("b", "").name] * 2
+    assert sorted(path.stem for path in tmp_path.iterdir()) == [chats._path("b", GUARD.model, "").name] * 2
     assert chats.find("b", GUARD)
 
 
 @pytest.mark.parametrize("saved_at", [0, -1e300, 1e300])
 def test_a_record_of_an_impossible_time_is_no_bug(tmp_path, saved_at):
     save(tmp_path, "a")
-    path = SavedChats(tmp_path)._path("a", ".json")
+    path = SavedChats(tmp_path)._path("a", GUARD.model, ".json")
     stored = json.loads(path.read_bytes())
     path.write_text(json.dumps(stored | {"saved_at": saved_at}))
     SavedChats(tmp_path).set_quota(None)
@@ -255,7 +267,7 @@ def test_what_killed_engines_left_is_counted_and_goes_first(tmp_path):
     save(tmp_path, "a")
     chat = chat_cache(tmp_path)
     useful = chat.saved.used_bytes
-    digest = SavedChats(tmp_path)._path("z", "").name
+    digest = SavedChats(tmp_path)._path("z", GUARD.model, "").name
     left = [
         left_behind(tmp_path, f"{digest}.kv"),
         left_behind(tmp_path, f"{'0' * 32}.kv"),
@@ -327,7 +339,7 @@ SavedChats(Path(sys.argv[1])).save("a", GUARD, target, PROMPT, 1.0)
 
 def test_deleting_a_chat_deletes_also_what_was_being_written_of_it(tmp_path):
     save(tmp_path, "a")
-    digest = SavedChats(tmp_path)._path("b", "").name
+    digest = SavedChats(tmp_path)._path("b", GUARD.model, "").name
     for name in (f"{digest}.kv", f"{digest}.77.part", f".{digest}.json.k2x_9"):
         left_behind(tmp_path, name, age=0)
     SavedChats(tmp_path).delete("b")

@@ -245,6 +245,21 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     assert list((tmp_path / "chats").iterdir()) == []
 
 
+def test_a_chat_comes_back_when_the_user_switches_to_another_model_and_back(tmp_path, monkeypatch):
+    """Each model has its own keys and values of the chat, saved when the other one is loaded."""
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    follow_up = (LONG, Message("assistant", "Peep."), QUESTION)
+    read: list[int] = []
+    with closing(Engine()) as engine:
+        for model in (shallow_model(), default_model(), shallow_model(), default_model()):
+            engine.load(Load(0, str(model), n_ctx=2048, threads=1, backend=library()))
+            messages = follow_up if len(read) > 1 else (LONG,)
+            _, finished = ask(engine, *messages, max_tokens=2, chat="c1")
+            read.append(finished.statistics.prompt_tokens - finished.statistics.reused_tokens)
+    assert min(read[:2]) > 256
+    assert max(read[2:]) < 64
+
+
 DAMAGES = (lambda raw: raw[: len(raw) // 2], lambda raw: raw[:999] + b"x" + raw[1000:])
 
 
