@@ -1,7 +1,8 @@
-"""`--self-test`: asks one question through the real window and engine; finds the answer in the database."""
+"""`--self-test`: asks the model used last one question through the real window; finds the answer in the database."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import tempfile
@@ -16,6 +17,8 @@ from app.state.engine_state import EngineState
 from app.store.chat import ChatMessage
 from app.wiring import Chickadee
 from common.failures import CommandFailure
+from common.folders import data_folder
+from common.paths import path_of
 from common.sentences import decode_sentence
 
 QUESTION = "Say hello in one short sentence."
@@ -23,11 +26,18 @@ PATIENCE_MS = 100_000  # an old, busy processor takes half a minute
 MAX_TOKENS = 16  # few, so that a busy machine answers in time too
 
 
-def run(application: QApplication, model: Path | None) -> str:
-    """Run the self-test and return the line to print on success; raise Failure with the problem otherwise."""
+def run(application: QApplication, model: Path | None, data: Path | None) -> str:
+    """Run the self-test and return the line to print on success; raise Failure with the problem otherwise.
+
+    `data` is the user's folder (None: the usual one). Only the recent models are read there: the test has a folder of
+    its own, and its start chooses the model as the user's next start will.
+    """
+    recent = recent_models(data or data_folder())
     with tempfile.TemporaryDirectory(prefix="chickadee-") as folder:
         os.environ["CHICKADEE_CACHE_DIR"] = str(Path(folder) / "cache")  # deleted with the folder when the test ends
         chickadee = Chickadee(open_folders(Path(folder)), model, max_tokens=MAX_TOKENS)
+        for path in reversed(recent):
+            chickadee.store.remember_model(path)
         try:
             chickadee.window.show()
             _ask(chickadee)
@@ -35,6 +45,18 @@ def run(application: QApplication, model: Path | None) -> str:
             chickadee.window.close()
             application.processEvents()
         return _stored(Path(folder) / "library.sqlite3")
+
+
+def recent_models(data: Path) -> list[Path]:
+    """Return the models that the user has used, the latest first; none without a readable store. Writes nothing."""
+    store = data / "library.sqlite3"
+    if not store.is_file():
+        return []
+    with contextlib.closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        try:
+            return [path_of(path) for (path,) in db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC")]
+        except sqlite3.Error:  # damaged, or of a version without the table: the start repairs it and says so
+            return []
 
 
 def _ask(chickadee: Chickadee) -> None:
@@ -62,8 +84,9 @@ def _ask(chickadee: Chickadee) -> None:
 
 def _stored(path: Path) -> str:
     with sqlite3.connect(path) as db:
-        rows = db.execute("SELECT role, content, stop_reason FROM messages ORDER BY number").fetchall()
+        rows = db.execute("SELECT role, content, stop_reason, model FROM messages ORDER BY number").fetchall()
     db.close()
     if len(rows) != 2 or rows[0][:2] != ("user", QUESTION) or rows[1][0] != "assistant" or not rows[1][1].strip():
         raise CommandFailure("self_test", f"The question and its answer were not stored as they should be: {rows!r}")
-    return f"self-test passed: asked and answered ({len(rows[1][1])} characters, {rows[1][2]}), both are stored"
+    _, text, ending, model = rows[1]
+    return f"self-test passed: {model} answered ({len(text)} characters, {ending}), question and answer are stored"

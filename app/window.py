@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 
 from app.commands.commands import ActionButton, CommandSet, with_keys
+from app.composer.chat_model_line import ChatModelLine
 from app.composer.composer import Composer, DropHint
 from app.composer.status_line import StatusLine
 from app.events import Event
@@ -218,6 +219,7 @@ class Window(Live, QMainWindow):
         self.transcript = Transcript()
         self.welcome = Welcome()
         self.notice = NoticeArea()
+        self.chat_model = ChatModelLine()
         self.composer = Composer(self.commands)
         self.status = StatusLine(self.commands)
         self.drop_hint = DropHint(self, self.composer)
@@ -258,7 +260,7 @@ class Window(Live, QMainWindow):
     def _lower_part(self) -> QHBoxLayout:
         stack = QVBoxLayout()
         stack.setSpacing(SIZES.gap)
-        for widget in (self.notice, self.composer, self.status):
+        for widget in (self.notice, self.chat_model, self.composer, self.status):
             stack.addWidget(widget)
         self._column = QWidget()
         self._column.setLayout(stack)
@@ -277,7 +279,7 @@ class Window(Live, QMainWindow):
         self._panels.append(panel)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        page = (self.header, self.find_bar, self.pages, self.notice, self.composer, self.status)
+        page = (self.header, self.find_bar, self.pages, self.notice, self.chat_model, self.composer, self.status)
         parts = (self.sidebar, *page, *self._panels)
         return step_around(parts, next) or super().focusNextPrevChild(next)
 

@@ -13,11 +13,13 @@ from PySide6.QtWidgets import QApplication
 from app.control.appearance import Appearance
 from app.control.chat_controller import ChatController
 from app.control.chat_list_controller import ChatListController, Upkeep
+from app.control.chat_model_controller import ChatModelController
 from app.control.chat_options_controller import ChatOptionsController
 from app.control.context_menu import ContextMenu
 from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
 from app.control.find_controller import FindController
+from app.control.idle_controller import IdleController
 from app.control.import_export_controller import ImportExportController
 from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
@@ -47,7 +49,6 @@ from app.store.recovery import open_store
 from app.window import Window
 from common.failures import Failure
 from common.folders import cache_folder
-from models.default import default_model
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class Intervals:
     read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
     save_text: int = 500  # text typed in this time may be lost if the program is killed
     speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
+    minute: int = 60_000  # of idle time, after some of which the model is unloaded
     settings_settled: int = 800  # several changes of settings load the model again only once
     save_window: int = 1_000  # dragging the window and scrolling change its state all the time
     upkeep: int = 3_000  # after the last change that may need the store's upkeep
@@ -70,11 +72,12 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Models:
-    """The engine queue, and the controllers of models and of the status line."""
+    """The engine queue, and the controllers of models, of the status line and of idle time."""
 
     engine: EngineQueue
     controller: ModelController
     status: StatusController
+    idle: IdleController
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class Chats:
     chat: ChatController
     messages: MessageController
     drafts: DraftController
+    model: ChatModelController
     list: ChatListController
     find: FindController
     import_export: ImportExportController
@@ -103,8 +107,8 @@ class Chats:
         Once the store's writer is closed, `unsaved` lists what could not be stored.
         """
         parts = (
-            self.window_state, self.chat, self.list, self.find, self.import_export, self.palette, self.drafts,
-            self.storage,
+            self.window_state, self.chat, self.model, self.list, self.find, self.import_export, self.palette,
+            self.drafts, self.storage,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -117,12 +121,13 @@ def compose_models(
     settings.changed.connect(engine.apply_settings)
     controller = ModelController(window, settings, engine, store)
     status = StatusController(window, engine, controller, intervals.tick)
+    idle = IdleController(window, engine, settings, intervals.minute)
     client.received.connect(engine.handle)
     client.ended.connect(engine.engine_ended)
     engine.state.phase_changed.connect(controller.engine_changed)
     window.commands.bind("models", controller.open)
     window.commands.bind("open_model", controller.choose_model)
-    return Models(engine, controller, status)
+    return Models(engine, controller, status, idle)
 
 
 def compose_settings(
@@ -151,7 +156,7 @@ def compose_chats(
     engine = models.engine
     open_chats = OpenChats(store)
     chat = ChatController(window, open_chats, engine, intervals.read_ahead)
-    messages = MessageController(window, open_chats, engine, intervals.save_text)
+    messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
     drafts = DraftController(window, open_chats, engine, chat, intervals.save_text)
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
@@ -161,6 +166,7 @@ def compose_chats(
         chat=chat,
         messages=messages,
         drafts=drafts,
+        model=ChatModelController(window, open_chats, engine, models.controller),
         list=chat_list,
         import_export=ImportExportController(window, open_chats, chat_list),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
@@ -223,7 +229,7 @@ class Chickadee(QObject):
         if self._recovery is not None:
             self.window.notice.post(self._recovery.__str__, kind="problem")
         try:
-            self.models.controller.start(self._first_model or default_model())
+            self.models.controller.start(self._first_model)
         except Failure as failure:
             self.window.notice.post_failure(failure)
         self.preparation.start()
@@ -235,6 +241,7 @@ class Chickadee(QObject):
         self.chats.close()
         self.offers.start()
         self.models.status.close()
+        self.models.idle.close()
         self.preparation.close()
         self.appearance.close()
         self.settings_controller.close()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QMenu
 
-from app.notice import UNDO_MS
+from app.control.model_controller import ModelController
+from app.notice import UNDO_MS, UNSAVED
 from app.services.timers import Debounce
 from app.state.conversation import Conversation, Deleted
 from app.state.engine_queue import EngineQueue
+from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.state.saving import EditStore
 from app.transcript.message_actions import forgotten_line
@@ -18,14 +23,19 @@ from app.window import Window
 from app.words import UiText, tr, tr_n
 from common.failures import Failure
 from engine.protocol import Remedy
+from models.titles import title_of
 
 
 class MessageController(QObject):
     """Controller of the transcript: does the requested actions in the current conversation."""
 
-    def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, pause_ms: int) -> None:
+    def __init__(
+        self, window: Window, open_chats: OpenChats, engine: EngineQueue, models: ModelController, pause_ms: int
+    ) -> None:
         super().__init__(window)
-        self._open_chats, self._engine = open_chats, engine
+        self._open_chats, self._engine, self._models = open_chats, engine, models
+        self._models_command = window.commands.actions["models"]
+        self._waiting_for: tuple[Conversation, Path] | None = None  # asked for an answer by a model that is not loaded
         transcript = self._transcript = window.transcript
         self._notice = window.notice
         self._unstored: dict[Conversation, Failure | None] = {}  # edits not stored yet, and why the last try failed
@@ -35,6 +45,7 @@ class MessageController(QObject):
         self._work: dict[str, Callable[[str, Any], None]] = {
             "edit": lambda id, _: self.edit(id),
             "again": lambda id, _: self.answer_again(id),
+            "models": self._offer_models,
             "continue": lambda _id, _: self.continue_answer(),
             "answer_now": lambda _id, _: self.answer_now(),
             "delete": lambda id, _: self.delete(id),
@@ -50,6 +61,8 @@ class MessageController(QObject):
         window.commands.bind("answer_now", self.answer_now)
         open_chats.current_changed.connect(lambda _conversation: self.offer_deleted())
         transcript.action_requested.connect(self.do_action)
+        engine.state.problem_changed.connect(self._give_up_waiting)
+        engine.state.phase_changed.connect(self._stop_waiting)
 
     @property
     def _conversation(self) -> Conversation:
@@ -78,6 +91,54 @@ class MessageController(QObject):
             self._submit()
         elif self._conversation.busy:
             self._report_busy()
+
+    def answer_with(self, id: str, model: Path) -> None:
+        """Load `model` and have it generate another answer beside the message `id`."""
+        conversation, state = self._conversation, self._engine.state
+        if not conversation.answer_again(id):
+            self._report_busy()
+            return
+        if state.phase != "ready" or state.path != model:
+            self._waiting_for = conversation, model
+            self._engine.use_model(model)
+        self._submit()
+
+    def _give_up_waiting(self, state: EngineState) -> None:
+        """Show the answer again that was there before, if the model that was to write another cannot be loaded."""
+        if state.problem is None or state.problem.step == "none" or self._waiting_for is None:
+            return
+        (conversation, model), self._waiting_for = self._waiting_for, None
+        if model == state.path and conversation.phase == "waiting":
+            self._engine.stop(conversation)
+
+    def _stop_waiting(self, state: EngineState) -> None:
+        if state.phase == "ready":
+            self._waiting_for = None
+
+    def _offer_models(self, id: str, menu: QMenu) -> None:
+        """Fill the menu with the models on this computer other than the loaded one; a scan may add some."""
+        on_disk = self._models.on_disk
+
+        shown: list[Path] | None = None
+
+        def fill() -> None:
+            nonlocal shown
+            others = [path for path in on_disk.paths if path != self._engine.state.path]
+            if others == shown:
+                return
+            shown = others
+            menu.clear()
+            for path in others:
+                menu.addAction(title_of(path).replace("&", "&&"), partial(self.answer_with, id, path))
+            if not others:
+                menu.addAction(tr("No other model on this computer")).setEnabled(False)
+            menu.addSeparator()
+            menu.addAction(self._models_command)
+
+        fill()
+        connection = on_disk.changed.connect(fill)
+        menu.aboutToHide.connect(lambda: QObject.disconnect(connection))
+        on_disk.scan()
 
     def continue_answer(self) -> None:
         """Continue the last answer where it stopped."""
@@ -151,7 +212,7 @@ class MessageController(QObject):
             except Failure as failure:
                 self._unstored[conversation] = failure
                 if before is None:
-                    self._notice.post(failure.sentence, kind="problem", detail=failure.detail)
+                    self._notice.post(failure.sentence, kind="problem", detail=failure.detail, topic=UNSAVED)
             else:
                 del self._unstored[conversation]
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog
 
+from app.control.first_model import FirstModel
 from app.control.model_files import LocalModels, ModelDownloads
+from app.control.models_on_disk import ModelsOnDisk
 from app.dialogs.dialog import OneDialog
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
@@ -29,9 +31,9 @@ from common.paths import path_of
 from common.planning import Ask, Verdict
 from models.added_paths import AddedPaths
 from models.catalogue import catalogue
+from models.catalogue_update import CatalogueUpdate
 from models.collection import LocalModel, scan_models
 from models.locations import own_folder
-from models.catalogue_update import CatalogueUpdate
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100
@@ -56,6 +58,7 @@ class ModelController(QObject):
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
         self._effects = PlanEffects(self.planner, self)
         self._options_question: Ask | None = None  # the question about the model whose options are open
+        self.first = FirstModel(engine, store, window.notice, self.open)
         self._freed_bytes = 0
         self._remembered: Path | None = None  # the model that was stored last as a recent one
         self._own_folder = settings.path.parent / own_folder().name
@@ -72,13 +75,14 @@ class ModelController(QObject):
         self.planner.answered.connect(self._verdict_arrived)
         self._effects.changed.connect(self._show_plan)
         self.downloads.changed.connect(self._list_changed)
+        self.downloads.updated.connect(self._catalogue_updated)
         for part in (self.downloads, self.local):
             part.failed.connect(self._show_failure)
         self.local.changed.connect(self.scan)
-        self.downloads.updated.connect(self._catalogue_updated)
         self.local.undo_offered.connect(self._offer_undo)
         self._settings.changed.connect(self._settings_changed)
         self._window.status.chosen.connect(self.use_model)
+        self._engine.active_changed.connect(self._remember_answering)
 
     @property
     def dialog(self) -> ModelsDialog | None:
@@ -87,10 +91,16 @@ class ModelController(QObject):
 
     # --- the model in use ---------------------------------------------------------------------------------------------
 
-    def start(self, model: Path) -> None:
-        """List the recent models in the status line, and load the first model. Raises Failure."""
-        self._window.status.show_models(self._store.recent_models())
-        self._engine.use_model(model)
+    def start(self, model: Path | None) -> None:
+        """List the recent models in the status line; load `model`, or the one used last if it is None.
+
+        Raises Failure if there is no model.
+        """
+        self._list_recent()
+        if model is None:
+            self.first.load()
+        else:
+            self._engine.use_model(model)
 
     def choose_model(self) -> None:
         """Let the user choose a model file, and load it."""
@@ -105,14 +115,25 @@ class ModelController(QObject):
         """Load the model at `path`, as `path_text` writes it."""
         self._engine.use_model(path_of(path).absolute())
 
+    def _remember_answering(self) -> None:
+        """Store a substitute as the most recent model once it answers; until then the next start tries the other."""
+        path = self._engine.state.path
+        if self._engine.active is not None and path is not None and path != self._remembered:
+            self._remember(path)
+
     def _remember(self, path: Path) -> None:
         """Store the loaded model as the most recent one, and list the recent models in the status line."""
         self._remembered = path
         try:
             self._store.remember_model(path)
-            self._window.status.show_models(self._store.recent_models())
+            self._list_recent()
         except Failure as failure:
-            log.warning("%s (%s)", failure, failure.detail)
+            log.warning("%s", failure.log_text)
+
+    def _list_recent(self) -> None:
+        """List the recent models in the status line. Raises Failure."""
+        self.on_disk.recent = self._store.recent_models()
+        self._window.status.show_models(self.on_disk.recent)
 
     # --- opening and closing ----------------------------------------------------------------------------------------
 
@@ -127,14 +148,17 @@ class ModelController(QObject):
         dialog = ModelsDialog(self.list, self._window)
         dialog.action_requested.connect(self.do_action)
         dialog.search_requested.connect(self.search)
+        dialog.update_button.clicked.connect(self._check_catalogue)
         dialog.folder_button.clicked.connect(lambda: self.local.choose_folder(dialog))
         dialog.file_button.clicked.connect(lambda: self.local.choose_file(dialog))
         return dialog
 
     def close(self) -> None:
         """Stop everything before the window closes; unfinished downloads are listed again at the next start."""
+        self.first.close()
+        self.on_disk.close()
         self._background.close()
-        self.local.finish_removal()
+        self.local.close()
         self._show.cancel()
         self._options.close()
         self.planner.close()
@@ -144,11 +168,10 @@ class ModelController(QObject):
     def engine_changed(self, state: EngineState) -> None:
         """Note which model is loaded and how many bytes unloading it frees, and show that in the dialogs."""
         loaded = state.path if state.phase == "ready" else None
-        if loaded and loaded != self._remembered:
+        if loaded and loaded != self._remembered and not self.first.is_substitute(loaded):
             self._remember(loaded)
         plan = state.model.plan if state.model else {}
         self._freed_bytes = sum(plan.get(name, 0) for name in FREED_PARTS)
-        dialog.update_button.clicked.connect(self._check_catalogue)
         if loaded != self.list.loaded:
             self.list.loaded = loaded
             self._show.request()
@@ -162,15 +185,20 @@ class ModelController(QObject):
 
     def _dialog_closed(self) -> None:
         self._options.close()  # its parent is the models' dialog
-        self.local.close()
+        self.local.finish_removal()
 
     def _load_catalogue(self) -> None:
         """Read the catalogue, and list the downloads that an earlier run left unfinished."""
         try:
             self.list.entries = catalogue()
         except Failure as failure:
-            log.warning("%s (%s)", failure, failure.detail)
+            log.warning("%s", failure.log_text)
         self.downloads.list_unfinished()
+
+    def judge(self) -> None:
+        """Find the models on this computer and those of the catalogue, and ask of each whether it fits; see `list`."""
+        self._load_catalogue()
+        self.scan()
 
     # --- what is here -----------------------------------------------------------------------------------------------
 
@@ -195,12 +223,8 @@ class ModelController(QObject):
         }
         for key in removed:
             self.list.verdicts.pop(key, None)
-    def judge(self) -> None:
-        """Find the models on this computer and those of the catalogue, and ask of each whether it fits; see `list`."""
-        self._load_catalogue()
-        self.scan()
-
         self.list.local_models = models
+        self.on_disk.use(models)
         self._show_list()
         self._ask_for_verdicts()
 
@@ -245,6 +269,18 @@ class ModelController(QObject):
         else:
             self.downloads.download_file(str(key[2]))
 
+    def _download_entry(self, id: str) -> None:
+        """Download a model of the catalogue; one with conditions only after the user has read them in the dialog."""
+        entry = next(entry for entry in self.list.entries if entry.id == id)
+        if self.dialog is None or not entry.licence_note:
+            self.downloads.download_entry(id)
+            return
+        self.dialog.show_note(
+            lambda: f"{entry.title}: {entry.licence}. {tr(entry.licence_note)}",
+            lambda: tr("Accept and download"),
+            lambda: self.downloads.download_entry(id),
+        )
+
     def _act_on_local_model(self, model: LocalModel | None, action: str) -> None:
         if model is None:
             return
@@ -258,6 +294,9 @@ class ModelController(QObject):
             self.local.forget_folder(model.location.path)
         else:
             self.local.remove(model)
+            if model.location.is_ours:  # its file was deleted
+                self._store.forget_model(model.path)
+                self._list_recent()
 
     def _act_on_job(self, id: int, action: str) -> None:
         job = next((job for job in self.list.jobs if job.id == id), None)
@@ -269,18 +308,6 @@ class ModelController(QObject):
             self.list.hidden.add(job.id)
             self._show_list()
         else:
-    def _download_entry(self, id: str) -> None:
-        """Download a model of the catalogue; one with conditions only after the user has read them in the dialog."""
-        entry = next(entry for entry in self.list.entries if entry.id == id)
-        if self.dialog is None or not entry.licence_note:
-            self.downloads.download_entry(id)
-            return
-        self.dialog.show_note(
-            lambda: f"{entry.title}: {entry.licence}. {tr(entry.licence_note)}",
-            lambda: tr("Accept and download"),
-            lambda: self.downloads.download_entry(id),
-        )
-
             self.downloads.do_action(job, action)
 
     def search(self, words: str) -> None:
@@ -301,6 +328,23 @@ class ModelController(QObject):
         self._show.request()
         if what == "files":  # the new rows have no verdicts yet
             self._ask_for_verdicts()
+
+    def _check_catalogue(self) -> None:
+        if self.dialog is not None:
+            self.dialog.show_note(lambda: tr("Checking for new models…"))
+        self.downloads.check_catalogue()
+
+    def _catalogue_updated(self, update: CatalogueUpdate) -> None:
+        """Show what a newer catalogue has brought."""
+        added, changed = len(update.added), len(update.changed)
+        if self.dialog is not None:
+            if added or changed:
+                self.dialog.show_note(lambda: tr_n("{n} model is new or has changed.", "{n} models are new or have "
+                                                   "changed.", added + changed))  # fmt: skip
+            else:
+                self.dialog.show_note(lambda: tr("No new models since {date}.", date=update.date))
+        self._show.request()
+        self._ask_for_verdicts()
 
     def add(self, path: str) -> None:
         """Add a model file, or a folder to scan for models."""
@@ -329,23 +373,6 @@ class ModelController(QObject):
 
     def _plan_options(self, path: Path) -> None:
         """Plan the model again if its options or the settings of all models have changed."""
-    def _check_catalogue(self) -> None:
-        if self.dialog is not None:
-            self.dialog.show_note(lambda: tr("Checking for new models…"))
-        self.downloads.check_catalogue()
-
-    def _catalogue_updated(self, update: CatalogueUpdate) -> None:
-        """Show what a newer catalogue has brought."""
-        added, changed = len(update.added), len(update.changed)
-        if self.dialog is not None:
-            if added or changed:
-                self.dialog.show_note(lambda: tr_n("{n} model is new or has changed.", "{n} models are new or have "
-                                                   "changed.", added + changed))  # fmt: skip
-            else:
-                self.dialog.show_note(lambda: tr("No new models since {date}.", date=update.date))
-        self._show.request()
-        self._ask_for_verdicts()
-
         ask = self.question(path)
         self._effects.ask(ask)
         if ask != self._options_question:
@@ -365,14 +392,14 @@ class ModelController(QObject):
             self.dialog.show_note(sentence, lambda: tr("Undo"), undo)
 
     def _show_failure(self, failure: Failure) -> None:
-        log.warning("%s (%s)", failure, failure.detail)
+        log.warning("%s", failure.log_text)
         if self.dialog is not None:
             self.dialog.show_searching(False)
             self.dialog.show_note(failure.sentence)
+        else:
+            self.failed.emit(failure)
 
     def _show_list(self) -> None:
         if self.dialog is not None:
             self.dialog.show_models()
-        else:
-            self.failed.emit(failure)
         self.listed.emit()

@@ -43,6 +43,12 @@ WINDOW = (
         mark("Chickadee connects only when you search for or download models. “Never” blocks that too."),
         choices=((ALLOWED, mark("When I ask for it")), ("forbidden", mark("Never"))),
     ),
+    Setting(
+        "models", "unload_after", "whole", AUTO, mark("Unload when idle"),
+        mark("Minutes without use after which the model leaves memory; the next message loads it again. 0: never. "
+             "Automatic: 10 minutes where memory is short, otherwise never."),
+        high=10_000, auto=True,
+    ),
 )  # fmt: skip
 # Both tables as one, by the settings' names. A view, not a copy, so that a setting added to a table appears here.
 SETTINGS: Mapping[str, Setting] = ChainMap(OF_REQUESTS, {setting.name: setting for setting in WINDOW})

@@ -309,10 +309,11 @@ class Conversation(ConversationEvents):
         files = self.draft.certain_attachments() if self.draft else ()
         return drop_oldest_turns(with_draft(self.messages, files), self.chat.forget_turns)
 
-    def begin_answer(self, model: str) -> None:
-        """Open the answer: the engine has accepted the request."""
+    def begin_answer(self, model: str, model_path: str = "") -> None:
+        """Open the answer: the engine has accepted the request. From now on `model` is the chat's model."""
         self._prefill_start = None
         self._leaf_before = None
+        self.chat = replace(self.chat, model=model, model_path=model_path)
         self._thinking_tokens = 0
         if self._continuing:
             self._reopen(model)

@@ -21,10 +21,11 @@ from app.state.conversation import Conversation
 from app.state.engine_requests import CountCallback, Link, Loading, PendingCounts, ReadAhead
 from app.state.engine_state import EngineState, Problem, ReadAheadProgress
 from app.state.prompt import drop_oldest_turns, with_system
-from common.paths import path_of
+from common.paths import path_of, path_text
 from engine import protocol
 
 log = logging.getLogger(__name__)
+Fallback = Callable[[Problem], Path | None]  # from why a model could not be loaded to the model to load instead
 PATIENCE_MS = 3_000  # then an engine that was asked to stop is killed; an answer normally ends within 100 ms
 
 
@@ -86,6 +87,7 @@ class EngineQueue:
         self._clock, self._patience = clock, patience_ms / 1000
         self._stopped_at: float | None = None
         self._restarting = self._unloading = False
+        self._fallback: Fallback | None = None
         self._faster_library_known = False  # another library was measured to be faster for this model
         self._switching_library = False  # a switch to the faster library is under way, unnoticed by the user
         self._retried_load = False  # a library crashed while it loaded this model, and the load went on with another
@@ -101,18 +103,29 @@ class EngineQueue:
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
-    def use_model(self, path: Path, n_ctx: int | None = None, kv_type: protocol.KVType | None = None) -> None:
+    def use_model(
+        self,
+        path: Path,
+        n_ctx: int | None = None,
+        kv_type: protocol.KVType | None = None,
+        fallback: Fallback | None = None,
+    ) -> None:
         """Load the model at `path` in place of the loaded one; an answer under way is stopped first.
 
-        None leaves the size of the context and the KV cache's precision to the settings.
+        None leaves the size of the context and the KV cache's precision to the settings. If the model cannot be
+        loaded, the model that `fallback` names is loaded; without one, the user reads the problem.
         """
         if self._active:
             self.stop(self._active)
+        self._fallback = fallback
         self._faster_library_known = self._switching_library = self._retried_load = False
         self._use_options_for_model(path)
         self._loading.choose(n_ctx, kv_type)
-        self.state.change(path=path, problem=None)
-        if self._link.running and self.state.phase != "starting":
+        phase = "starting" if self.state.phase in ("off", "starting") else "loading"
+        self.state.change(path=path, phase=phase, model=None, fraction=0.0, problem=None)
+        if self._unloading and self._link.running:  # the process is ending; `engine_ended` starts another one
+            self._restarting = True
+        elif self._link.running and self.state.phase != "starting":
             self._send_load()
         else:
             self.start_engine()
@@ -148,8 +161,10 @@ class EngineQueue:
     def unload(self) -> None:
         """End the engine, which frees all of the model's memory; the next message starts it again."""
         if self._link.running:
-            self._unloading = True
+            self._unloading, self._load = True, 0
             self._send(protocol.Shutdown)
+            # A message that is sent before the process has ended must not go to that process.
+            self.state.change(phase="off", model=None, problem=None, context_tokens=0, read_ahead=None)
 
     def submit(self, conversation: Conversation) -> None:
         """Queue the conversation; its last message is answered as soon as model and engine are ready."""
@@ -198,8 +213,8 @@ class EngineQueue:
     def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
         """Count the tokens of `texts` and of the chat with the loaded model; without a model `done` is never called."""
         if self.state.phase == "ready" and self._link.running:
-            messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
             options = self._options_for(conversation)
+            messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
             messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
             self._pending_counts.add(
                 self._send(protocol.Count, texts=texts, messages=messages, thinking=thinking), done
@@ -243,7 +258,7 @@ class EngineQueue:
     def handle(self, event: protocol.Event) -> None:
         """Handle one event from the engine; events of outdated requests are ignored."""
         match event:
-            case protocol.Welcome():
+            case protocol.Welcome() if not self._unloading:
                 self.state.change(limits=event.limits)
                 self._send_load()
                 if self._watch:
@@ -284,6 +299,7 @@ class EngineQueue:
                 self._show_loading(phase="loading", fraction=event.fraction)
             case protocol.Loaded():
                 self._switching_library = self._retried_load = False
+                self._fallback = None
                 self._read_ahead.forget()
                 self.state.change(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
                 self._send(protocol.Status)
@@ -300,16 +316,18 @@ class EngineQueue:
         The engine is started at once if it was restarted on purpose, or killed while something waited for it, or if a
         library that nobody requested crashed while it loaded the model: the engine then takes the other one.
         """
+        if self._active:
+            self._release_active().fail_answer(end.sentence, end.output, reason="engine")
         if self._restarting or self._goes_on_after(end):
             self.start_engine()
             return
+        problem = None if self._unloading else Problem(end.sentence, "restart", end.output)
+        if problem and self.state.phase == "loading" and not end.killed and self._falls_back(problem):
+            return
         self._faster_library_known = self._switching_library = False
-        wanted = end.killed and (self._queue or self.state.phase == "loading")
+        wanted = (end.killed and (self._queue or self.state.phase == "loading")) or (self._unloading and self._queue)
         self._read_ahead.forget()
         self._pending_counts.clear()
-        if self._active:
-            self._release_active().fail_answer(end.sentence, end.output, reason="engine")
-        problem = None if self._unloading else Problem(end.sentence, "restart", end.output)
         self.state.change(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, read_ahead=None)
         if wanted:
             self.start_engine()
@@ -354,7 +372,7 @@ class EngineQueue:
             )
 
     def _handle_failure(self, event: protocol.Failed) -> None:
-        log.warning("request %d failed: %s %s %s", event.id, event.code, event.sentence, event.detail)
+        log.warning("request %d failed: %s", event.id, event.sentence.id)  # its texts may quote the chat
         if event.id == self._generate and self._active:
             conversation = self._release_active()
             if event.code == "cancelled":  # stopped before the first piece of the answer
@@ -370,7 +388,10 @@ class EngineQueue:
         elif event.id == self._load:
             self._switching_library = False
             self._loading.drop_choice()
-            self.state.change(phase="failed", problem=Problem(event.sentence, "choose", event.detail))
+            problem = Problem(event.sentence, "choose", event.detail)
+            if self._falls_back(problem):
+                return
+            self.state.change(phase="failed", problem=problem)
             self._send(protocol.Status)  # the model that was loaded before may still be there
 
     def _handle_status(self, event: protocol.StatusReport) -> None:
@@ -382,6 +403,15 @@ class EngineQueue:
             self._start_next()
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _falls_back(self, problem: Problem) -> bool:
+        """Load the model that is to be loaded instead of the one that could not be; return whether there is one."""
+        fallback = self._fallback
+        other = fallback(problem) if fallback else None
+        if other is None:
+            return False
+        self.use_model(other, fallback=fallback)
+        return True
 
     def _use_options_for_model(self, path: Path | None) -> None:
         """Use the options of the model at `path` from now on."""
@@ -435,7 +465,8 @@ class EngineQueue:
 
     def _request_answer(self, conversation: Conversation) -> None:
         messages, continued = conversation.prompt(), conversation.continuing
-        conversation.begin_answer(self.state.model.name if self.state.model else "")
+        path = path_text(self.state.path) if self.state.path else ""
+        conversation.begin_answer(self.state.model.name if self.state.model else "", path)
         self._speed.start()
         self._read_ahead.forget()
         self.state.change(read_ahead=None)

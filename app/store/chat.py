@@ -33,6 +33,7 @@ class ChatMessage:
         sources: JSON of app.state.answer_facts.Source: the parts of files that an answer is from; "" for whole files.
         deleted_at: Unix time; None while the message is not deleted.
         thought_seconds: how long the model thought before it answered; None if it did not or nothing was measured.
+        edited_at: when the user wrote this version of an answer; None for what a model wrote.
         attachments: files of a user's message.
     """
 
@@ -50,6 +51,7 @@ class ChatMessage:
     sources: str = ""
     deleted_at: float | None = None
     thought_seconds: float | None = None
+    edited_at: float | None = None
     attachments: tuple[Attachment, ...] = ()
 
     @property
@@ -69,6 +71,9 @@ class Chat:
         chosen: JSON of app.store.tree.Tree.chosen: the branches that were shown last.
         pinned_at: when the chat was pinned above the others.
         folder_id: the folder that has the chat.
+        model: name of the model that wrote the last answer, "" if none of ours did.
+        model_path: that model's file, as `path_text` writes it; "" if it is unknown.
+        unread_at: when an answer ended while another chat was open; None once the chat was opened.
     """
 
     title: str = UNTITLED
@@ -81,6 +86,9 @@ class Chat:
     chosen: str = ""
     pinned_at: float | None = None
     folder_id: str | None = None
+    model: str = ""
+    model_path: str = ""
+    unread_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

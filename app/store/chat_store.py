@@ -183,7 +183,27 @@ class ChatStore:
 
     @_guarded
     def remember_model(self, path: Path) -> None:
-        self._db.execute("INSERT OR REPLACE INTO recent_models VALUES (?, ?)", (path_text(path), time.time()))
+        """Make the model the latest one that was used; it is loaded, so a mark of `mark_loading` goes."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO recent_models (path, opened_at) VALUES (?, ?)", (path_text(path), time.time())
+        )
+
+    @_guarded
+    def forget_model(self, path: Path) -> None:
+        """Take the model off the list of recent ones, because its file was deleted."""
+        self._db.execute("DELETE FROM recent_models WHERE path = ?", (path_text(path),))
+
+    @_guarded
+    def mark_loading(self, path: Path, loading: bool) -> None:
+        """Mark a recent model while a start loads it; a mark that a start finds is from one that crashed meanwhile."""
+        self._db.execute("UPDATE recent_models SET loading = ? WHERE path = ?", (loading, path_text(path)))
+
+    @_guarded
+    def was_loading(self, path: Path) -> bool:
+        """Return whether an earlier start crashed while it loaded the model."""
+        return bool(
+            self._db.execute("SELECT 1 FROM recent_models WHERE path = ? AND loading", (path_text(path),)).fetchone()
+        )
 
     @_guarded
     def recent_models(self, limit: int = 8) -> list[Path]:

@@ -49,8 +49,12 @@ def clean(text: str) -> str:
 
 
 def encode_chat(chat: Chat, messages: Iterable[ChatMessage]) -> bytes:
-    """Return one entry of "chats" as JSON, without deleted messages."""
+    """Return one entry of "chats" as JSON, without deleted messages.
+
+    The model's path is left out: it names the user's folders.
+    """
     entry = msgspec.to_builtins(chat)
+    del entry["model_path"], entry["unread_at"]
     entry["messages"] = [_entry(message) for message in messages if message.deleted_at is None]
     return msgspec.json.encode(entry)
 
@@ -73,6 +77,9 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
         updated_at=moment(chat.updated_at, begun),
         pinned_at=None if chat.pinned_at is None else moment(chat.pinned_at, now),
         forget_turns=max(0, min(chat.forget_turns, 1_000_000)),
+        model=line(chat.model),
+        unread_at=None,
+        model_path="",  # a file from elsewhere must not name what a click loads here
     )
     turns = entry.get("messages", [])
     if not isinstance(turns, list):

@@ -192,6 +192,40 @@ def keep_unsent_files_apart(db: sqlite3.Connection) -> None:
     db.execute("UPDATE unsent SET attachments = '[]'")
 
 
+def remember_models_of_chats(db: sqlite3.Connection) -> None:
+    """Add the model that a chat was answered with last: its name, and the path of its file ('' if it is unknown).
+
+    An answer of ours has statistics, which tells it from one that was imported from another program.
+    """
+    for name in ("model", "model_path"):
+        db.execute(f"ALTER TABLE chats ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    db.execute(
+        """UPDATE chats SET model = coalesce((
+            SELECT model FROM messages WHERE chat_id = chats.id AND statistics <> '' ORDER BY number DESC LIMIT 1
+        ), '')"""
+    )
+
+
+def mark_models_being_loaded(db: sqlite3.Connection) -> None:
+    """Add the mark of a model that a start is loading; it stays when that start crashes."""
+    db.execute("ALTER TABLE recent_models ADD COLUMN loading INTEGER NOT NULL DEFAULT 0")
+
+
+def keep_unsent_options(db: sqlite3.Connection) -> None:
+    """Add the options that were chosen for the chat that is not stored yet, before its first message."""
+    db.execute("ALTER TABLE unsent ADD COLUMN options TEXT NOT NULL DEFAULT ''")
+
+
+def mark_unread_chats(db: sqlite3.Connection) -> None:
+    """Add when an answer ended while another chat was open; NULL once the chat was opened."""
+    db.execute("ALTER TABLE chats ADD COLUMN unread_at REAL")
+
+
+def mark_edited_answers(db: sqlite3.Connection) -> None:
+    """Add when the user wrote a version of an answer by hand; NULL for what a model wrote."""
+    db.execute("ALTER TABLE messages ADD COLUMN edited_at REAL")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -207,6 +241,11 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_attachment_index,
     keep_edits,
     keep_unsent_files_apart,
+    remember_models_of_chats,
+    mark_models_being_loaded,
+    keep_unsent_options,
+    mark_unread_chats,
+    mark_edited_answers,
 )
 
 

@@ -60,6 +60,7 @@ MORE = Action("more", "more", mark("More"), while_busy=True)
 PREVIOUS = Action("previous", "previous", mark("Previous version"))
 NEXT = Action("next", "next", mark("Next version"))
 RESTORE = Action("restore", "again", mark("Restore deleted messages below"), while_busy=True)
+WITH = Action("again_with", "chevron", mark("Try again with…"))
 DETAILS = Action("details", "chevron", mark("Details"), while_busy=True)
 
 
@@ -92,8 +93,10 @@ def _other_actions(message: ChatMessage, position: MessagePosition) -> list[Acti
     found = [Action("copy", "copy", mark("Copy message"), while_busy=True)] if message.content else []
     if message.role == "user":
         found.append(Action("edit", "edit", mark("Edit message")))
-    elif all(action.name != "again" for action in _main_actions(message, position)):
-        found.append(_again_action())
+    else:
+        if all(action.name != "again" for action in _main_actions(message, position)):
+            found.append(_again_action())
+        found.append(WITH)
     return [*found, Action("delete", "delete", mark("Delete message"))]
 
 
@@ -301,7 +304,12 @@ def _drop(button: Button) -> None:
 
 
 class MessageMenu(QMenu):
-    """A message's menu: its actions, its selected text, the link under the pointer, and facts. Deleted when closed."""
+    """A message's menu: its actions, its selected text, the link under the pointer, and facts. Deleted when closed.
+
+    `models_requested` carries the submenu of models, to be filled when it is about to be shown.
+    """
+
+    models_requested = Signal(object)
 
     def __init__(
         self,
@@ -316,7 +324,10 @@ class MessageMenu(QMenu):
         self._view, self._message_actions, self._message = view, message_actions, message
         self._add_pointed_at()
         for action in actions_of(message, position):
-            self._add(action)
+            if action is WITH:
+                self._add_models()
+            else:
+                self._add(action)
             if action.name == "copy":
                 self._add_code()
         if position.versions > 1:
@@ -333,6 +344,12 @@ class MessageMenu(QMenu):
 
     def _add(self, action: Action) -> None:
         self.addAction(self._message_actions.qaction(action))
+
+    def _add_models(self) -> None:
+        action = self._message_actions.qaction(WITH)
+        models = self.addMenu(action.icon(), action.text())
+        models.setEnabled(action.isEnabled())
+        models.aboutToShow.connect(lambda: self.models_requested.emit(models))
 
     def _add_code(self) -> None:
         blocks = code_of(self._message.content)

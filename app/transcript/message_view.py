@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QMenu, QPlainTextEdit, QTextEdit, QWidget
 
 from app.commands.commands import focus_action
 from app.composer.chips import SentFiles
@@ -56,8 +56,9 @@ NAME_LENGTH = 80
 class MessageView(Live, QWidget):
     """One message. `height_changed`: the height for the present width is another one.
 
-    `action_requested` carries an action's name and None; `remedy` and a Remedy (engine.protocol.Remedy); or `send`,
-    `note` or `leave` and the text in the editor, which is to be sent, is being typed, or is discarded.
+    `action_requested` carries an action's name and None; `remedy` and a Remedy (engine.protocol.Remedy); `models` and
+    the menu to fill with models; or `send`, `note` or `leave` and the text in the editor, which is to be sent, is being
+    typed, or is discarded.
     """
 
     height_changed = Signal()
@@ -307,6 +308,8 @@ class MessageView(Live, QWidget):
         if name == "more":
             button = self.row.buttons[name]
             self.open_menu(button.mapToGlobal(button.rect().bottomLeft()))
+        elif name == "again_with":
+            self._open_models(self.row.buttons[name])
         elif name == "copy":
             self.copy()
         elif name == "details":
@@ -319,7 +322,16 @@ class MessageView(Live, QWidget):
         self.menu().popup(point)
 
     def menu(self) -> MessageMenu:
-        return MessageMenu(self, self.message_actions, self.message, self.position, self.has_details)
+        menu = MessageMenu(self, self.message_actions, self.message, self.position, self.has_details)
+        menu.models_requested.connect(lambda models: self.action_requested.emit("models", models))
+        return menu
+
+    def _open_models(self, button: QWidget) -> None:
+        """Open the menu of models at the button."""
+        menu = QMenu(self)
+        menu.aboutToHide.connect(menu.deleteLater)
+        self.action_requested.emit("models", menu)
+        menu.popup(button.mapToGlobal(button.rect().bottomLeft()))
 
     def _editor_action(self, what: str, text: str) -> None:
         """Close the editor if it was left, and pass the request on."""

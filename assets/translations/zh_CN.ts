@@ -381,6 +381,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Beginning or end of the chat</source>
+    <translation>到对话开头或结尾</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Collapse folder</source>
     <translation>折叠文件夹</translation>
   </message>
@@ -446,18 +451,23 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Last prompt, in an empty message</source>
+    <translation>空消息中：找回上一条提问</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>New &amp;folder</source>
     <translation>新建文件夹(&amp;F)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>New &amp;temporary chat</source>
-    <translation>新建临时对话(&amp;T)</translation>
+    <source>New line in the message</source>
+    <translation>在消息中换行</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>New line in the message</source>
-    <translation>在消息中换行</translation>
+    <source>New tem&amp;porary chat</source>
+    <translation>新建临时对话(&amp;P)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -483,6 +493,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>On an attached file</source>
     <translation>在附件上</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Open &amp;log folder</source>
+    <translation>打开日志文件夹(&amp;L)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -536,8 +551,13 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Search &amp;all chats</source>
-    <translation>搜索所有对话(&amp;A)</translation>
+    <source>Scroll the chat</source>
+    <translation>滚动对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Search a&amp;ll chats</source>
+    <translation>搜索所有对话(&amp;L)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -640,22 +660,22 @@
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
     <source>Switch</source>
-    <translation type="unfinished"></translation>
+    <translation>切换</translation>
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
     <source>Switch to {model}</source>
-    <translation type="unfinished"></translation>
+    <translation>切换到 {model}</translation>
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
     <source>Was: {model}</source>
-    <translation type="unfinished"></translation>
+    <translation>之前使用：{model}</translation>
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
     <source>{was} (not on this computer)</source>
-    <translation type="unfinished"></translation>
+    <translation>{was}（不在这台电脑上）</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -1000,7 +1020,7 @@
   <message>
     <location filename="../../app/control/first_model.py"/>
     <source>Chickadee ended unexpectedly while loading {model} last time, so {other} is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>上次加载 {model} 时 Chickadee 意外退出，因此改用 {other}。</translation>
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
@@ -1017,22 +1037,22 @@
   <message>
     <location filename="../../app/control/first_model.py"/>
     <source>The engine stopped while loading {model}, so {other} is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎在加载 {model} 时停止，因此改用 {other}。</translation>
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
     <source>{model} could not be loaded, so {other} is used. {reason}</source>
-    <translation type="unfinished"></translation>
+    <translation>无法加载 {model}，因此改用 {other}。{reason}</translation>
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
     <source>{model} does not fit into memory now, so {other} is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>目前内存不足以加载 {model}，因此改用 {other}。</translation>
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
     <source>{model} is no longer in {folder}, so {other} is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>{model} 已不在 {folder} 中，因此改用 {other}。</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
@@ -1145,7 +1165,7 @@
   <message>
     <location filename="../../app/control/message_controller.py"/>
     <source>No other model on this computer</source>
-    <translation type="unfinished"></translation>
+    <translation>这台电脑上没有其他模型</translation>
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
@@ -1223,6 +1243,21 @@
     <location filename="../../app/control/model_files.py"/>
     <source>{model} was removed from the list. Its file is still there.</source>
     <translation>已从列表移除 {model}，其文件保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/notification_controller.py"/>
+    <source>An answer could not be completed</source>
+    <translation>有一个回答未能完成</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/notification_controller.py"/>
+    <source>Temporary chat</source>
+    <translation>临时对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/notification_controller.py"/>
+    <source>Your answer is ready</source>
+    <translation>回答已完成</translation>
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
@@ -3726,6 +3761,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>If an answer took 20 seconds or more and the window is in the background, the desktop shows a message.</source>
+    <translation>回答用时达到 20 秒且窗口在后台时，桌面会显示通知。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>In percent, from 80 to 200. Ctrl and + or - change it too; Ctrl+0 resets it.</source>
     <translation>百分比，80 到 200。也可用 Ctrl 加 + 或 - 调整，Ctrl+0 重置。</translation>
   </message>
@@ -3742,12 +3782,29 @@
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>Minutes without use after which the model leaves memory; the next message loads it again. 0: never. Automatic: 10 minutes where memory is short, otherwise never.</source>
-    <translation type="unfinished"></translation>
+    <translation>闲置多少分钟后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>Never</source>
     <translation>从不</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Notify when an answer ends</source>
+    <translation>回答完成时通知</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Off</source>
+    <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>On</source>
+    <translation>开启</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3772,7 +3829,7 @@
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>Unload when idle</source>
-    <translation type="unfinished"></translation>
+    <translation>闲置时卸载</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -4081,18 +4138,8 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>Off</source>
-    <translation>关闭</translation>
-  </message>
-  <message>
-    <location filename="../../engine/protocol/settings.py"/>
     <source>Off (exact)</source>
     <translation>关闭（精确）</translation>
-  </message>
-  <message>
-    <location filename="../../engine/protocol/settings.py"/>
-    <source>On</source>
-    <translation>开启</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -5329,7 +5376,7 @@
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Try again with…</source>
-    <translation type="unfinished"></translation>
+    <translation>换模型重试…</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>

@@ -143,8 +143,10 @@ def open_window(
         command: list[str] | None = scripted,
         max_tokens: int | None = None,
         preparation: Sequence[str] = (),
+        model_used_last: bool = False,
     ) -> Chickadee:
-        model = model or (tmp_path / "fake.gguf" if command else None)
+        if command and not model_used_last:
+            model = model or tmp_path / "fake.gguf"
         chickadee = Chickadee(folders, model, command, max_tokens, intervals, preparation)
         opened.append(chickadee)
         chickadee.window.resize(1000, 700)

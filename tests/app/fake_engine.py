@@ -18,9 +18,11 @@
 Words in a model's path:
 
 - missing: the model cannot be loaded
+- large: the model does not fit into memory until the file `room` exists beside it
 - slowload: the model is loaded once the file `go` exists beside it
 - crash: the process ends; with "once" only the first one
 - unheard: the model is loaded by a library that the window does not know
+- tight: the model leaves little memory
 - thinker: the model can think or not, and does by default
 - effortful: the model thinks with an effort, usually medium
 - hybrid: the model needs llama.cpp, which is there once the file `compiled` exists beside it
@@ -97,6 +99,10 @@ def load(request: p.Load) -> p.ModelInfo | None:
     if "missing" in request.path:
         say(p.Failed(request.id, Sentence.of("no_such_file.model", path=request.path), "details for the log"))
         return None
+    if "large" in request.path and not path_of(request.path).with_name("room").exists():
+        reasons = Sentence.plain("large needs 20 GB; 6 GB are free")
+        say(p.Failed(request.id, Sentence.of("out_of_memory.plan", reasons=reasons)))
+        return None
     if "hybrid" in request.path and not path_of(request.path).with_name("compiled").exists():
         say(p.Failed(request.id, Sentence.of("no_backend.for_model", reason="It is a hybrid.")))
         return None
@@ -119,7 +125,7 @@ def load(request: p.Load) -> p.ModelInfo | None:
         sys.stdout.buffer.flush()
         return None
     backend: p.BackendName = "ik" if "other" in path.name or outdone else "llama"
-    model = replace(info(request.path, request.n_ctx or 4096), backend=backend)
+    model = replace(info(request.path, request.n_ctx or 4096), backend=backend, tight="tight" in request.path)
     say(p.Loaded(request.id, model, 0.1))
     return model
 

@@ -87,7 +87,7 @@ def test_two_programs_one_killed_and_one_more(tmp_path: Path, start: Starter) ->
     wait(lambda: loaded(data) == [str(model), str(default_model())], first)
     first.kill()
     assert first.wait(timeout=SECONDS / 1000) == -signal.SIGKILL
-    third = start(data)
+    third = start(data, str(default_model()))
     wait(lambda: loaded(data) == [str(default_model()), str(model)], third)
     fourth = start(data)
     assert fourth.communicate(timeout=SECONDS / 1000) == (ALREADY, b"")

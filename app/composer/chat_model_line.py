@@ -1,0 +1,53 @@
+"""The quiet line above the composer that names the model of the open chat while another one is loaded."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from app.look.live import Live
+from app.look.theme import SIZES
+from app.words import tr
+
+
+class ChatModelLine(Live, QWidget):
+    """Line like “Was: Qwen3 4B · Switch”; hidden while the chat's own model is loaded.
+
+    `switch_requested` is emitted when the user wants the chat's model back. There is no button for a model whose file
+    is gone.
+    """
+
+    switch_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("chatModel")
+        self._model, self._here = "", False
+        self.text = QLabel(self)
+        self.text.setObjectName("progressText")
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.button = QPushButton(self)
+        self.button.setAutoDefault(True)  # Return presses it, as Space does
+        self.button.setProperty("kind", "quiet")
+        self.button.clicked.connect(self.switch_requested)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
+        row.setSpacing(0)
+        row.addWidget(self.text)
+        row.addWidget(self.button)
+        row.addStretch(1)
+        self.apply_look()
+        self.hide()
+
+    def show_model(self, model: str, here: bool) -> None:
+        """Name the chat's model; `here` is whether its file is on this computer. "" hides the line."""
+        self._model, self._here = model, here
+        self.retranslate()
+        self.setVisible(bool(model))
+
+    def retranslate(self) -> None:
+        was = tr("Was: {model}", model=self._model)
+        self.text.setText(f"{was} ·" if self._here else tr("{was} (not on this computer)", was=was))
+        self.button.setText(tr("Switch"))
+        self.button.setAccessibleName(tr("Switch to {model}", model=self._model))
+        self.button.setVisible(self._here)

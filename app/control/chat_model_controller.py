@@ -1,0 +1,89 @@
+"""The model of the open chat: says which one it was while another one is loaded, and switches back on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+
+from app.control.model_controller import ModelController
+from app.services.background import Background
+from app.state.conversation import Conversation
+from app.state.engine_queue import EngineQueue
+from app.state.engine_state import EngineState
+from app.state.open_chats import OpenChats
+from app.store.chat import Chat
+from app.window import Window
+from common.files import is_file
+from common.paths import path_of, path_text
+from models.titles import title_of
+
+
+class ChatModelController(QObject):
+    """Controller of the line above the composer. Opening a chat never loads a model; only the button does."""
+
+    def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, models: ModelController) -> None:
+        super().__init__(window)
+        self._open_chats, self._engine, self._models = open_chats, engine, models
+        self._line = window.chat_model
+        self._line.switch_requested.connect(self._switch)
+        self._background = Background(self)
+        self._shown: tuple[str, str] | None = None  # the name and path of the model that is shown or looked for
+        self._found: Path | None = None
+        open_chats.current_changed.connect(self._update)
+        for event in (open_chats.entry_changed, open_chats.phase_changed, open_chats.branch_changed):
+            event.connect(self._update_if_open)
+        engine.state.phase_changed.connect(lambda _state: self._update(open_chats.current))
+        models.on_disk.changed.connect(lambda: self._look_again(open_chats.current))
+
+    def close(self) -> None:
+        self._background.close()
+
+    def _update_if_open(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
+            self._update(conversation)
+
+    def _update(self, conversation: Conversation) -> None:
+        """Show the chat's model if it is another one than the loaded one, once it is known whether its file is here."""
+        chat = conversation.chat
+        if not conversation.messages or is_in_use(chat, self._engine.state):
+            self._shown = None
+            self._line.show_model("", here=False)
+        elif (chat.model, chat.model_path) != self._shown:
+            self._shown = chat.model, chat.model_path
+            self._look_again(conversation)
+
+    def _look_again(self, conversation: Conversation) -> None:
+        """Look for the file in a thread, because a disk may be slow."""
+        chat, known = conversation.chat, self._models.on_disk.paths
+        if self._shown == (chat.model, chat.model_path):
+            self._background.run(lambda: find_model(chat, known), lambda path: self._show(chat, path))
+
+    def _show(self, chat: Chat, path: Path | None) -> None:
+        if self._shown != (chat.model, chat.model_path):  # another chat was opened meanwhile
+            return
+        if path is None and not self._models.on_disk.scanned:
+            self._models.on_disk.scan()  # the file may have been moved; `changed` looks again
+            return
+        self._found = path
+        self._line.show_model(chat.model, here=path is not None)
+
+    def _switch(self) -> None:
+        if self._found is not None:
+            self._models.use_model(path_text(self._found))
+
+
+def is_in_use(chat: Chat, state: EngineState) -> bool:
+    """Return whether the chat's model is the one in use; also if the chat has no model or none is in use."""
+    if not chat.model or state.path is None:
+        return True
+    name = state.model.name if state.model else title_of(state.path)
+    return chat.model == name or chat.model_path == path_text(state.path)
+
+
+def find_model(chat: Chat, known: Iterable[Path]) -> Path | None:
+    """Return the file of the chat's model: where it was, or else the one of the same title among the `known` ones."""
+    if chat.model_path and is_file(path_of(chat.model_path)):
+        return path_of(chat.model_path)
+    return next((path for path in known if title_of(path) == chat.model and is_file(path)), None)

@@ -1,0 +1,59 @@
+"""The chat models on this computer: those used lately, and what the last scan has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.services.background import Background
+from common.files import is_file
+from models.added_paths import AddedPaths
+from models.collection import LocalModel, scan_models
+
+
+class ModelsOnDisk(QObject):
+    """List of the models that can answer. `changed` is emitted after a scan.
+
+    `added` has the places that the user added, `own_folder` the downloads. `recent` are the files used lately, the
+    latest first. `scanned` is whether a scan has been completed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject, added: AddedPaths, own_folder: Path) -> None:
+        super().__init__(parent)
+        self.recent: list[Path] = []
+        self.scanned = False
+        self._added, self._own_folder = added, own_folder
+        self._found: list[Path] = []
+        self._gone: set[Path] = set()  # recent files that the last scan did not find
+        self._background = Background(self)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, those used lately first."""
+        return [path for path in dict.fromkeys([*self.recent, *self._found]) if path not in self._gone]
+
+    def scan(self) -> None:
+        """Look for models in the background; a new file takes 0.1 s, a known one 20 µs."""
+        if self._background.running:
+            return
+        recent = list(self.recent)
+
+        def look() -> tuple[list[LocalModel], set[Path]]:
+            found = scan_models(self._added.read(), stop=lambda: self._background.closed, own=self._own_folder)
+            return list(found), {path for path in recent if not is_file(path)}
+
+        self._background.run(look, lambda found: self.use(*found))
+
+    def use(self, models: Iterable[LocalModel], gone: Iterable[Path] = ()) -> None:
+        """Use the result of a scan, also of one that was made for the models' dialog."""
+        self._gone = set(gone)
+        self._found = [model.path for model in models if model.usable]
+        self.scanned = True
+        self.changed.emit()
+
+    def close(self) -> None:
+        self._background.close()
