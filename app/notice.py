@@ -20,7 +20,10 @@ from common.failures import Failure
 log = logging.getLogger(__name__)
 UNDO_MS = 10_000
 UNSAVED = "unsaved"  # topic of problems with the user's texts that could not be stored
-MOST = 3  # rows shown at once: the latest one, then problems, then others; these come up when newer ones have ended
+NO_MODEL = "no model"  # topic of problems that are solved when a model is loaded
+# Rows shown at once: the latest one, a problem and an undo, then problems before undos. The others come up when newer
+# ones have ended.
+MOST = 3
 
 
 class NoticeArea(QWidget):
@@ -135,8 +138,10 @@ class NoticeArea(QWidget):
             if self._latest not in self.rows:
                 self._latest.deleteLater()
             self._latest = self.rows[-1]
-        ranked = sorted(self.rows[-2::-1], key=lambda each: not each.problem)  # after the latest, problems
-        shown = self.rows[-1:] + ranked[: MOST - 1]
+        older = self.rows[-2::-1]
+        problems, undos = [each for each in older if each.problem], [each for each in older if each.undo]
+        notes = [each for each in older if not each.problem and not each.undo]
+        shown = [*self.rows[-1:], *problems[:1], *undos[:1], *problems[1:], *undos[1:], *notes][:MOST]
         for each in self.rows:
             each.setVisible(each in shown)
         self.setVisible(bool(self.rows))

@@ -23,9 +23,10 @@ from app.control.idle_controller import IdleController
 from app.control.import_export_controller import ImportExportController
 from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
+from app.control.notification_controller import NotificationController
+from app.control.offer_controller import OfferController
 from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
-from app.control.offer_controller import OfferController
 from app.control.settings_controller import SettingsController
 from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
@@ -37,6 +38,7 @@ from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
 from app.look.theme import application_icon
 from app.markdown.grammar import import_in_background
+from app.notice import NO_MODEL
 from app.services.background import Background
 from app.services.engine_client import EngineClient
 from app.services.frames import Collector
@@ -67,6 +69,7 @@ class Intervals:
     save_window: int = 1_000  # dragging the window and scrolling change its state all the time
     upkeep: int = 3_000  # after the last change that may need the store's upkeep
     upkeep_retry: int = 60_000  # after a failure
+    notify_after: int = 20_000  # the user waits for a shorter answer
     save_retry: int = 5_000  # until texts that could not be stored are tried again; a failing write is quick
 
 
@@ -97,6 +100,7 @@ class Chats:
     thinking: ThinkingController
     engine_monitor: EngineMonitorController
     context_menu: ContextMenu
+    notifications: NotificationController
     unsaved: UnsavedController
     storage: StorageController
     window_state: WindowStateController
@@ -108,7 +112,7 @@ class Chats:
         """
         parts = (
             self.window_state, self.chat, self.model, self.list, self.find, self.import_export, self.palette,
-            self.drafts, self.storage,
+            self.drafts, self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -168,18 +172,22 @@ def compose_chats(
         drafts=drafts,
         model=ChatModelController(window, open_chats, engine, models.controller),
         list=chat_list,
+        find=FindController(window, open_chats),
         import_export=ImportExportController(window, open_chats, chat_list),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
-        find=FindController(window, open_chats),
         options=options,
         thinking=ThinkingController(window, open_chats, engine, settings.settings, options),
         engine_monitor=EngineMonitorController(window, engine, open_chats),
         context_menu=ContextMenu(window.status, open_chats, engine, window.notice),
+        notifications=NotificationController(
+            window, open_chats, chat, settings.settings, intervals.notify_after / 1000
+        ),
         unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.save_retry),
-        storage=StorageController(settings, chat_list, folders, cache_folder()),
+        storage=StorageController(settings, chat_list, folders, cache_folder(), window.notice),
         window_state=WindowStateController(window, open_chats, intervals.save_window),
     )
     window.commands.bind("storage", chats.storage.open)
+    window.commands.bind("logs", chats.storage.open_logs)
     settings.settled.connect(chat.read_ahead_soon)
     SpeechController(window, open_chats, intervals.speech)
     WelcomeController(window, open_chats, engine, chat, drafts).show()
@@ -217,13 +225,13 @@ class Chickadee(QObject):
         self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
         self.chats = compose_chats(self.window, self.models, self.store, self.settings_controller, folders, intervals)
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
+        self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self.window.closing.connect(self.stop)
         self._collector = Collector(self)
         self.lost: list[str] = []  # sentences that the program prints after the window has closed
 
     def start(self) -> None:
         """Start the engine with the first model; the window may be shown before or after."""
-        self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self._collector.start()
         self.settings_controller.report_problems()
         if self._recovery is not None:
@@ -231,15 +239,15 @@ class Chickadee(QObject):
         try:
             self.models.controller.start(self._first_model)
         except Failure as failure:
-            self.window.notice.post_failure(failure)
+            self.window.notice.post_failure(failure, NO_MODEL)
         self.preparation.start()
+        self.offers.start()
         import_in_background()  # while the engine starts; else the first answer would wait for this import
 
     def stop(self) -> None:
         """Store everything, end the engine, close the store."""
         self._collector.close()
         self.chats.close()
-        self.offers.start()
         self.models.status.close()
         self.models.idle.close()
         self.preparation.close()
@@ -254,7 +262,7 @@ class Chickadee(QObject):
         try:
             self.store.close()
         except Failure as failure:
-            log.warning("%s", failure)
+            log.warning("%s", failure.log_text)
 
     def raise_window(self, model: str) -> None:
         """Show the window and load `model`, because the program was started a second time."""

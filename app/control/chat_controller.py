@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.markdown.blocks import last_code
 from app.markdown.guard import ask_about_link
+from app.notice import UNSAVED
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
@@ -46,16 +47,23 @@ class ChatController(QObject):
 
     def new(self) -> None:
         """Open a new chat, unless the open chat is still empty."""
-        if len(self._open_chats.current.tree):
+        if len(self._open_chats.current.tree) or self._open_chats.current.temporary:
             self._open_chats.new()
+        self._ready_to_write()
+
+    def new_temporary(self) -> None:
+        """Open a new chat that is never stored."""
+        if len(self._open_chats.current.tree) or not self._open_chats.current.temporary:
+            self._open_chats.new_temporary()
         self._ready_to_write()
 
     def open(self, chat_id: str) -> None:
         try:
             self._open_chats.open(chat_id)
         except Failure as failure:
-            self._window.notice.post_failure(failure)
+            self._window.notice.post_failure(failure, "open")
             return
+        self._window.notice.solve("open")
         self._ready_to_write()
 
     def open_at(self, chat_id: str, message_id: str) -> None:
@@ -114,6 +122,7 @@ class ChatController(QObject):
     def _bind(self) -> None:
         bind = self._window.commands.bind
         bind("new_chat", self.new)
+        bind("new_temporary_chat", self.new_temporary)
         bind("next_chat", lambda: self.step(1))
         bind("previous_chat", lambda: self.step(-1))
         bind("copy_answer", self.copy_answer)
@@ -146,7 +155,8 @@ class ChatController(QObject):
     def _show_page(self, conversation: Conversation) -> None:
         if conversation is self._open_chats.current:
             self._window.show_page(not conversation.messages)
-            self._window.header.show_title(conversation.chat.title if conversation.messages else "")
+            title = conversation.chat.title if conversation.messages else ""
+            self._window.header.show_title(title, conversation.temporary)
 
     def _show_added(self, conversation: Conversation, _message: ChatMessage) -> None:
         self._show_page(conversation)
@@ -172,7 +182,7 @@ class ChatController(QObject):
             self.read_ahead_soon()
 
     def _report_not_saved(self, _conversation: Conversation, words: UiText) -> None:
-        self._window.notice.post(words, kind="problem")
+        self._window.notice.post(words, kind="problem", topic=UNSAVED)
 
     def _ready_to_write(self) -> None:
         self._window.close_overlay()

@@ -19,6 +19,7 @@ from app.services.timers import Throttle
 from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
 from app.sidebar.search_view import SearchRunner
+from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
@@ -82,7 +83,7 @@ class Upkeep(QObject):
         No notice is shown: only the deletion of all chats waits for the upkeep, and any other write reports the same
         cause.
         """
-        log.warning("the store's upkeep waits: %s (%s)", failure, failure.detail)
+        log.warning("the store's upkeep waits: %s", failure.log_text)
         self._pause.start(self._again_ms)
         self.ended.emit(failure)
 
@@ -98,6 +99,7 @@ class ChatListController(QObject):
         self._search_runner = SearchRunner(self.search, self)
         self._listing = Throttle(self.list_now, LIST_EVERY_MS, self)
         self._bin: BinDialog | None = None
+        self._busy: frozenset[str] = frozenset()  # the chats that the list marks as being answered
         self._connect()
 
     def close(self) -> None:
@@ -109,7 +111,9 @@ class ChatListController(QObject):
 
     def list_now(self) -> None:
         folders = self._open_chats.folders()
-        rows = rows_of(self._open_chats.chats(), folders, time.time())
+        chats = self._open_chats
+        self._busy = chats.busy_ids
+        rows = rows_of(chats.chats(), folders, time.time(), self._busy, chats.temporary_ids)
         heads = [Row("folder", folder.name, folder.id, folder.id) for folder in folders]
         self._window.sidebar.show_chats(rows, heads, self._open_chats.current.chat.id)
 
@@ -133,33 +137,39 @@ class ChatListController(QObject):
             self._engine.forget(chat.id)
 
         def undo() -> None:
-            self._do(lambda: self._open_chats.restore(deleted))
-            self._show_deleted()
-            if was_current in [chat.id for chat in deleted]:
+            restored = self._do(lambda: self._open_chats.restore(deleted)) or []
+            self._chats_came_or_went()
+            if was_current in [chat.id for chat in restored]:
                 self._chat.open(was_current)
 
-        self._show_deleted()
+        self._chats_came_or_went()
         self._window.notice.post(lambda: _deleted_text(deleted), lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
     def delete_all(self) -> None:
-        """Delete all chats permanently. Raises Failure."""
-        if self._engine.active is not None:
-            self._engine.stop(self._engine.active)
-        for chat_id in self._open_chats.delete_all():
+        """Delete all chats permanently, those included that wait for an answer or can be restored. Raises Failure."""
+        ids, was_open = self._open_chats.delete_all()
+        for conversation in was_open:
+            self._engine.stop(conversation)
+        for chat_id in ids:
             self._engine.forget(chat_id)
+        self._window.notice.dismiss_undos()
         self.upkeep.run_now()
-        self._show_deleted()
+        self._chats_came_or_went()
         self.list_now()
 
     def show_imported(self) -> None:
         """Refresh the list and the count of deleted chats, and schedule the upkeep, after an import."""
         self.upkeep.run_soon()
-        self._show_deleted()
+        self._chats_came_or_went()
         self.list_now()
 
     def rename_current(self) -> None:
-        """Let the user edit the open chat's title in the list."""
-        self._rename_in_place(self._open_chats.current.chat.id)
+        """Let the user edit the open chat's title in the list; show the chats of its folder if they are hidden."""
+        chat = self._open_chats.current.chat
+        folder = next((folder for folder in self._open_chats.folders() if folder.id == chat.folder_id), None)
+        if folder is not None and folder.folded:
+            self._do(lambda: self._open_chats.fold(folder.id, False))
+        self._rename_in_place(chat.id)
 
     def pin_current(self) -> None:
         """Pin the open chat, or unpin it."""
@@ -211,24 +221,24 @@ class ChatListController(QObject):
         self._bin.show()
         self._bin.raise_()
 
-    def _ask_of_bin(self, what: str, ids: list[str]) -> None:
-        if what == "restore":
-            self._restore(ids)
-        else:
-            self._delete_for_good(ids)
-
     def _bin_closed(self) -> None:
         self._bin = None
 
     def _restore(self, ids: list[str]) -> None:
         deleted = self._do(self._open_chats.store.deleted_chats) or []
         self._do(lambda: self._open_chats.restore([chat for chat, _ in deleted if chat.id in ids]))
-        self._show_deleted()
+        self._chats_came_or_went()
 
     def _delete_for_good(self, ids: list[str]) -> None:
         self._do(lambda: self._open_chats.store.delete_for_good(*ids))
         self.upkeep.run_now()
+        self._chats_came_or_went()
+
+    def _chats_came_or_went(self) -> None:
+        """Show the recently deleted chats as they are now, and search again if results are shown."""
         self._show_deleted()
+        if words := self._window.sidebar.field.text():
+            self._search_runner.search(words)
 
     def _show_deleted(self) -> None:
         deleted = self._do(self._open_chats.store.deleted_chats, listing=False) or []
@@ -244,9 +254,12 @@ class ChatListController(QObject):
         Afterwards refresh the list in any case if `listing`.
         """
         try:
-            return work()
+            result = work()
+            if listing:  # reading alone may work while writing does not
+                self._window.notice.solve("list")
+            return result
         except Failure as failure:
-            self._window.notice.post_failure(failure)
+            self._window.notice.post_failure(failure, "list")
             return None
         finally:
             if listing:
@@ -265,15 +278,22 @@ class ChatListController(QObject):
         sidebar.field.textChanged.connect(self._search_runner.search)
         sidebar.hits.opened.connect(lambda hit: self._chat.open_at(hit.chat_id, hit.message_id or ""))
         self._search_runner.found.connect(sidebar.show_hits)
-        self._search_runner.failed.connect(self._window.notice.post_failure)
+        self._search_runner.found.connect(lambda _hits: self._window.notice.solve("search"))
+        self._search_runner.failed.connect(lambda failure: self._window.notice.post_failure(failure, "search"))
         chats = self._open_chats
         chats.current_changed.connect(lambda _conversation: self.list_now())
         for event in (chats.entry_changed, chats.branch_changed):
             event.connect(lambda _conversation: self._listing.request())
+        chats.phase_changed.connect(self._phase_changed)
         for message_event in (chats.message_added, chats.answer_ended):
             message_event.connect(lambda _conversation, _message: self.upkeep.run_soon())
         self.upkeep.run_soon()
         self._show_deleted()
+
+    def _phase_changed(self, conversation: Conversation) -> None:
+        """List the chats again if a busy mark comes or goes."""
+        if conversation.busy != (conversation.chat.id in self._busy):
+            self._listing.request()
 
     def _rename_in_place(self, id: str) -> None:
         if self._window.sidebar.isHidden():

@@ -44,13 +44,16 @@ class ChatOptionsController(QObject):
 
     def show_options(self) -> None:
         """Show the open chat's options in the window's header and in the panel."""
-        options = self._options
-        self._window.header.show_persona(options.persona or ((lambda: tr("Changed")) if options.values else ""))
-        if self.panel is not None:
-            try:
-                self.panel.show_options(options, self._inherited, self._personas.all())
-            except Failure as failure:
+        options, name = self._options, ""
+        try:
+            name = self._personas.name_of(options.persona)
+            if self.panel is not None:
+                followed = self._personas.find(options.persona)
+                self.panel.show_options(options, self._inherited, self._personas.all(), followed)
+        except Failure as failure:
+            if self.panel is not None:
                 self.panel.show_problem(failure.sentence)
+        self._window.header.show_persona(name or ((lambda: tr("Changed")) if options.values else ""))
 
     def hide(self, names: Collection[str]) -> None:
         """Hide the options with these names in the panel, because the loaded model does not have them."""
@@ -82,12 +85,12 @@ class ChatOptionsController(QObject):
         """Set this option of the chat; None returns to the value in the settings."""
         self._use(self._options.changed(name, value))
 
-    def choose_persona(self, name: str) -> None:
-        """Let the chat follow the persona `name`; "" resets the chat's options."""
+    def choose_persona(self, id: str) -> None:
+        """Let the chat follow the persona `id`; "" resets the chat's options."""
 
         def choose() -> None:
-            persona = self._personas.find(name)
-            self._use(ChatOptions(name, persona.options.values) if persona else ChatOptions())
+            persona = self._personas.find(id)
+            self._use(ChatOptions(persona.id, persona.options.values) if persona else ChatOptions())
 
         self._do(choose)
 
@@ -96,15 +99,15 @@ class ChatOptionsController(QObject):
         options = self._options
         self._do(lambda: self._use(ChatOptions(self._personas.save(name, options), options.values)))
 
-    def rename_persona(self, old: str, new: str) -> None:
+    def rename_persona(self, id: str, name: str) -> None:
         """Rename a persona that the user made."""
-        self._do(lambda: self._use(ChatOptions(self._personas.rename(old, new), self._options.values)))
+        self._do(lambda: self._use(ChatOptions(self._personas.rename(id, name), self._options.values)))
 
-    def delete_persona(self, name: str) -> None:
+    def delete_persona(self, id: str) -> None:
         """Delete a persona that the user made; the chat keeps its values."""
 
         def delete() -> None:
-            self._personas.delete(name)
+            self._personas.delete(id)
             self._use(ChatOptions("", self._options.values))
 
         self._do(delete)

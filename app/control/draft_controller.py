@@ -20,7 +20,7 @@ from app.attachments.fitting import (
 )
 from app.attachments.reader import FileReader
 from app.control.chat_controller import ChatController
-from app.notice import NoticeArea
+from app.notice import UNSAVED, NoticeArea
 from app.services.background import Background
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
@@ -29,12 +29,13 @@ from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.window import Window
-from app.words import UiText, current_text, tr
+from app.words import UiText, current_text, mark, tr
 from common.failures import Failure
 from engine.protocol import Counted as CountedEvent
 from engine.protocol import ModelInfo
 
 MAX_FILES = 20  # files in one message
+FILES = "files"  # topic of problems with the files of a message
 
 
 class DraftKeeper:
@@ -56,6 +57,8 @@ class DraftKeeper:
         """Return the conversation's draft; load it from the store the first time."""
         if conversation.draft is None:
             conversation.draft = MessageDraft()
+            if conversation.temporary:
+                return conversation.draft
 
             def load() -> None:
                 conversation.draft = self._store.load(_key(conversation))
@@ -94,12 +97,18 @@ class DraftKeeper:
             self.store_draft(self._changed_in, files=False)
 
     def _save(self, conversation: Conversation, draft: MessageDraft, files: bool) -> None:
+        if conversation.discarded or conversation.temporary:
+            self._unstored.pop(conversation, None)
+            return
+
         def done(failure: Failure | None) -> None:
             before = self._unstored.pop(conversation, None)
+            if conversation.discarded:
+                return
             if failure is not None:
                 self._unstored[conversation] = files, failure
             if before is None:  # report it once
-                self._report(failure)
+                self._report(failure, UNSAVED)
 
         self._store.save(_key(conversation), draft, done, files)
 
@@ -109,9 +118,9 @@ class DraftKeeper:
         except Failure as failure:
             self._report(failure)
 
-    def _report(self, failure: Failure | None) -> None:
+    def _report(self, failure: Failure | None, topic: str = "") -> None:
         if failure is not None:
-            self._notice.post(failure.sentence, kind="problem", detail=failure.detail)
+            self._notice.post(failure.sentence, kind="problem", detail=failure.detail, topic=topic)
 
 
 class DraftController(QObject):
@@ -130,10 +139,12 @@ class DraftController(QObject):
         self._refused: list[UiText] = []
         composer = window.composer
         composer.sent.connect(self.send)
+        composer.recalled.connect(self.recall)
         composer.text.textChanged.connect(self._text_changed)
         composer.text.attached.connect(self.attach_content)
         composer.tray.chosen.connect(self.choose_fit)
         open_chats.current_changed.connect(self.show_draft)
+        open_chats.options_changed.connect(self._options_changed)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._recount(conversation))
         open_chats.branch_changed.connect(self._recount)
         engine.state.phase_changed.connect(self._recount_for_model)
@@ -148,7 +159,10 @@ class DraftController(QObject):
             self._drafts.store_draft(self._conversation, files=False)
         self._conversation = conversation
         self._send_when_counted = self._waits_for_choice = False
-        self._composer.set_text(self._drafts.draft_of(conversation).text)
+        draft = self._drafts.draft_of(conversation)
+        self._composer.set_text(draft.text)
+        if draft.options and not conversation.stored:  # chosen before the first message, in an earlier run
+            conversation.use_options(draft.options)
         self._count_files(conversation)
 
     def close(self) -> None:
@@ -162,6 +176,12 @@ class DraftController(QObject):
         return self._drafts.retry_unstored()
 
     # --- what the user does -------------------------------------------------------------------------------------------
+
+    def recall(self) -> None:
+        """Put the chat's last prompt into the empty composer, to be changed and sent again."""
+        prompts = [message.content for message in self._current().messages if message.role == "user"]
+        if prompts:
+            self._composer.set_text(prompts[-1])
 
     def attach_content(self, content: list[Path] | str | QImage) -> None:
         """Attach pasted, dropped or chosen content: files, or a text too long for a message; refuse an image."""
@@ -296,7 +316,8 @@ class DraftController(QObject):
 
         def failed(_failure: Failure) -> None:
             over()
-            self._notice.post(lambda: tr("The files could not be searched, so nothing was sent."), kind="problem")
+            sentence = mark("The files could not be searched, so nothing was sent.")
+            self._notice.post(lambda: tr(sentence), kind="problem", topic=FILES)
 
         self._background.run(
             lambda: best_matching(files, text, room) if best else from_the_beginning(files, room), found, failed
@@ -308,7 +329,8 @@ class DraftController(QObject):
             if conversation is self._conversation:
                 self._composer.set_text(text)  # no typed text is ever lost
             return
-        if is_new:
+        self._notice.solve(FILES)
+        if is_new and not conversation.temporary:
             self._drafts.forget_new_chat()
         draft = self._drafts.draft_of(conversation)
         draft.clear_sent(text)
@@ -335,7 +357,7 @@ class DraftController(QObject):
     def _report_refused(self, words: UiText) -> None:
         self._refused.append(words)
         refused = list(self._refused)
-        self._notice.post(lambda: "\n".join(map(current_text, refused)), kind="problem")
+        self._notice.post(lambda: "\n".join(map(current_text, refused)), kind="problem", topic=FILES)
 
     def _count_files(self, conversation: Conversation) -> None:
         """Count the files that have no count yet, by the engine, then decide whether they fit."""
@@ -380,6 +402,13 @@ class DraftController(QObject):
         if self._conversation is not None:
             self._drafts.draft_of(self._conversation).text = self._composer.text.toPlainText()
             self._drafts.store_soon(self._conversation)
+
+    def _options_changed(self, conversation: Conversation) -> None:
+        """Keep the options of a chat without messages with its draft; `Conversation` stores those of other chats."""
+        draft = self._drafts.draft_of(conversation)
+        if not conversation.stored and draft.options != conversation.chat.options:
+            draft.options = conversation.chat.options
+            self._drafts.store_draft(conversation, files=False)
 
     def _current(self) -> Conversation:
         assert self._conversation is not None, "a chat is shown from the start"

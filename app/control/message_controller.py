@@ -22,6 +22,7 @@ from app.transcript.message_actions import forgotten_line
 from app.window import Window
 from app.words import UiText, tr, tr_n
 from common.failures import Failure
+from common.reasoning import without_thoughts
 from engine.protocol import Remedy
 from models.titles import title_of
 
@@ -47,6 +48,7 @@ class MessageController(QObject):
             "again": lambda id, _: self.answer_again(id),
             "models": self._offer_models,
             "continue": lambda _id, _: self.continue_answer(),
+            "branch_off": lambda id, _: self.branch_off(id),
             "answer_now": lambda _id, _: self.answer_now(),
             "delete": lambda id, _: self.delete(id),
             "previous": lambda id, _: self.show_version(id, -1),
@@ -174,22 +176,40 @@ class MessageController(QObject):
     # --- changing ---------------------------------------------------------------------------------------------------
 
     def edit(self, id: str) -> None:
-        """Open the editor of the user's message, with the unsent text that was typed there before."""
+        """Open the editor of the message, with the unsent text that was typed there before."""
         message = self._conversation.tree[id]
         view = self._transcript.view_of(id)
-        if view is None or message.role != "user":
+        if view is None or (message.role == "assistant" and (self._conversation.busy or not message.content)):
             return
-        view.edit(self._conversation.edits.get(id, message.content))
+        text = message.content if message.role == "user" else without_thoughts(message.content)
+        view.edit(self._conversation.edits.get(id, text))
         if view.editor is not None:
             view.editor.setFocus()
 
+    def branch_off(self, id: str) -> None:
+        """Open a new chat with copies of the messages up to this one."""
+        self._open_chats.branch_off(id)
+        self._post(lambda: tr("This is a new chat with copies of the messages up to here."))
+
     def send_edited(self, id: str, text: str) -> None:
-        if self._conversation.edit(id, text):
+        """Send the new wording of a question, or keep that of an answer, as another version."""
+        if self._conversation.tree[id].role == "assistant":
+            self._keep_answer(id, text)
+        elif self._conversation.edit(id, text):
             self._edits_changed()
             view = self._transcript.view_of(id)
             if view is not None:  # the branch changes; this view keeps the old wording
                 view.close_editor()
             self._submit()
+        else:
+            self._report_busy()
+
+    def _keep_answer(self, id: str, text: str) -> None:
+        if self._conversation.edit_answer(id, text):
+            self._edits_changed()
+            view = self._transcript.view_of(id)
+            if view is not None:
+                view.close_editor()
         else:
             self._report_busy()
 
@@ -205,6 +225,9 @@ class MessageController(QObject):
         """Store the texts of the open editors; edits that cannot be stored are tried again with the next write."""
         self._pause.cancel()
         for conversation, before in tuple(self._unstored.items()):
+            if conversation.discarded or conversation.temporary:
+                del self._unstored[conversation]
+                continue
             if not conversation.stored:  # the edited message is not stored yet either
                 continue
             try:

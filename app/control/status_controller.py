@@ -8,7 +8,7 @@ from typing import Literal
 from PySide6.QtCore import QObject, QTimer
 
 from app.control.model_controller import ModelController
-from app.notice import NoticeRow
+from app.notice import NO_MODEL, NoticeRow
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState, Problem
 from app.window import Window
@@ -35,6 +35,7 @@ class StatusController(QObject):
         engine.state.phase_changed.connect(window.status.show_engine)
         engine.state.numbers_changed.connect(window.status.show_engine)
         engine.state.problem_changed.connect(self._show_problem)
+        engine.state.phase_changed.connect(self._model_may_be_ready)
 
     def close(self) -> None:
         self._tick.stop()
@@ -54,6 +55,10 @@ class StatusController(QObject):
         self._problem = self._post(problem) if problem is not None else None
         if before is not None:
             self._window.notice.dismiss(before)
+
+    def _model_may_be_ready(self, state: EngineState) -> None:
+        if state.phase == "ready":
+            self._window.notice.solve(NO_MODEL)
 
     def _post(self, problem: Problem) -> NoticeRow:
         work = self._models.choose_model if problem.step == "choose" else self._engine.start_engine

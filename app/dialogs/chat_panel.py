@@ -16,7 +16,7 @@ from app.state.persona import Persona
 from app.words import UiText, current_text, tr
 from engine.protocol.settings import Value
 
-NO_PERSONA = "\0"  # data of the entry "None"; no persona's name contains NUL
+NO_PERSONA = "\0"  # data of the entry "None"; no persona's id contains NUL
 
 
 class Controller(Protocol):
@@ -25,16 +25,16 @@ class Controller(Protocol):
     def change_option(self, name: str, value: Value | None) -> None:
         """Set this option of the chat; None returns to the value in the settings."""
 
-    def choose_persona(self, name: str) -> None:
-        """Let the chat follow the persona `name`; "" resets the chat's options."""
+    def choose_persona(self, id: str) -> None:
+        """Let the chat follow the persona `id`; "" resets the chat's options."""
 
     def save_persona(self, name: str) -> None:
         """Save the chat's options as a persona."""
 
-    def rename_persona(self, old: str, new: str) -> None:
+    def rename_persona(self, id: str, name: str) -> None:
         """Rename a persona that the user made."""
 
-    def delete_persona(self, name: str) -> None:
+    def delete_persona(self, id: str) -> None:
         """Delete a persona that the user made."""
 
 
@@ -42,7 +42,7 @@ class ChatPanel(Sheet):
     def __init__(self, controller: Controller, parent: QWidget) -> None:
         super().__init__(parent)
         self._controller = controller
-        self._own_names: set[str] = set()
+        self._own_ids: set[str] = set()
         self._name_purpose = ""  # "save" or "rename" while the field for a name is shown
         self.heading = QLabel(self)
         self.heading.setObjectName("settingTitle")
@@ -63,18 +63,27 @@ class ChatPanel(Sheet):
         self._ask_for_name("")
         self.apply_look()
 
-    def show_options(self, options: ChatOptions, settings: Mapping[str, Value], personas: Sequence[Persona]) -> None:
-        """Show the options of the open chat, with the settings as defaults, and the personas to choose from."""
-        self._own_names = {persona.name for persona in personas if persona.own}
+    def show_options(
+        self,
+        options: ChatOptions,
+        settings: Mapping[str, Value],
+        personas: Sequence[Persona],
+        followed: Persona | None,
+    ) -> None:
+        """Show the options of the open chat, with the settings as defaults, and the personas to choose from.
+
+        `followed` is the persona that the chat follows.
+        """
+        self._own_ids = {persona.id for persona in personas if persona.own}
         self.personas.clear()
         self.personas.addItem(tr("None"), NO_PERSONA)
         for persona in personas:
-            self.personas.addItem(persona.name, persona.name)
-        self.personas.setCurrentIndex(max(0, self.personas.findData(options.persona or NO_PERSONA)))
+            self.personas.addItem(persona.name, persona.id)
+        self.personas.setCurrentIndex(max(0, self.personas.findData(followed.id if followed else NO_PERSONA)))
         for name, row in self.rows.items():
             row.control.mark_settled()
             row.show_value(options.values.get(name, settings[name]), name in options.values)
-        own = options.persona in self._own_names
+        own = followed is not None and followed.own
         self.rename.setVisible(own and not self._name_purpose)
         self.remove.setVisible(own and not self._name_purpose)
         self.save.setEnabled(bool(options.values))
@@ -130,8 +139,8 @@ class ChatPanel(Sheet):
         self.close_button.clicked.connect(self.close)
 
     def _choose(self) -> None:
-        name = self._current()
-        self._controller.choose_persona("" if name == NO_PERSONA else name)
+        id = self._current()
+        self._controller.choose_persona("" if id == NO_PERSONA else id)
 
     def _current(self) -> str:
         return str(self.personas.currentData())
@@ -140,7 +149,7 @@ class ChatPanel(Sheet):
         """Show the field for a persona's name instead of the buttons; "" shows the buttons again."""
         had_focus = self.name.hasFocus() or self.accept_name.hasFocus() or self.cancel_name.hasFocus()
         self._name_purpose = purpose
-        own = self._current() in self._own_names
+        own = self._current() in self._own_ids
         self.show_problem("")
         for widget in (self.name, self.accept_name, self.cancel_name):
             widget.setVisible(bool(purpose))
@@ -148,7 +157,7 @@ class ChatPanel(Sheet):
         for widget in (self.rename, self.remove):
             widget.setVisible(own and not purpose)
         if purpose:
-            self.name.setText(self._current() if own else "")
+            self.name.setText(self.personas.currentText() if own else "")
             self.name.selectAll()
             self.name.setFocus()
         elif had_focus:

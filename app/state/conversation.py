@@ -17,12 +17,12 @@ from app.state.answer_facts import continued, sources_of, statistics_from_json, 
 from app.state.draft import MessageDraft
 from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
-from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
+from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, new_id, title_of
 from app.store.chat_store import ChatStore
 from app.store.tree import Tree, chosen_from
 from app.words import UiText, mark, tr, worded
 from common.failures import Failure
-from common.reasoning import PieceKind, open_sections
+from common.reasoning import PieceKind, open_sections, without_thoughts
 from common.sentences import Sentence, encode_sentence
 from engine.protocol import Message, Remedy, Statistics
 
@@ -119,8 +119,8 @@ class Conversation(ConversationEvents):
     is the answer as last checkpointed, and `answer_text` the whole of it. `edits` holds the unsent text of messages
     that the user is editing, by message id. `unfolded` holds the thoughts that the user has opened, as (message id,
     number of the thought). `draft` is the content of the composer; None until it was loaded. `clock` gives monotonic
-    seconds. `answer_resumed` is emitted when the last answer is continued, `thoughts_counted` with the number of
-    tokens of the answer's thoughts when one of them ends.
+    seconds. A `temporary` chat is never stored. `answer_resumed` is emitted when the last answer is continued,
+    `thoughts_counted` with the number of tokens of the answer's thoughts when one of them ends.
     """
 
     def __init__(
@@ -129,9 +129,10 @@ class Conversation(ConversationEvents):
         chat: Chat | None = None,
         messages: Iterable[ChatMessage] = (),
         clock: Callable[[], float] = time.monotonic,
+        temporary: bool = False,
     ) -> None:
         super().__init__()
-        self.store = store
+        self.store, self.temporary = store, temporary
         self.chat = chat or Chat()
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
         self.messages = self.tree.branch()
@@ -148,7 +149,7 @@ class Conversation(ConversationEvents):
         self._thought_timer = ThoughtTimer(clock)
         self._pieces: list[str] = []
         self._thinking_tokens = 0
-        self._saver = ChatSaver(store, chat is not None, self._cannot_store)
+        self._saver = ChatSaver(store, chat is not None and not temporary, self._cannot_store)
         self._continuing = False
         self._leaf_before: str | None = None  # leaf of the branch to show again if the answer never begins
         self._saved_at = 0.0
@@ -170,6 +171,16 @@ class Conversation(ConversationEvents):
         return self._saver.stored
 
     @property
+    def discarded(self) -> bool:
+        """Whether the chat was deleted permanently, so that neither its messages nor its draft may be stored."""
+        return self._saver.stopped
+
+    @property
+    def cache_id(self) -> str:
+        """Id under which the engine may keep what it has read of this chat on the disk; "" for a temporary chat."""
+        return "" if self.temporary else self.chat.id
+
+    @property
     def continuing(self) -> bool:
         """Whether the answer under way continues the last one, instead of being a new one."""
         return self._continuing
@@ -181,9 +192,9 @@ class Conversation(ConversationEvents):
         return not self.busy and last is not None and last.role == "assistant" and last.unfinished
 
     def send(self, text: str, attachments: tuple[Attachment, ...] = ()) -> bool:
-        """Append and store the user's message; return False if it is empty or an answer is under way."""
+        """Append and store the user's message; return False if it is empty, an answer is under way or the chat gone."""
         text = cleaned(text)
-        if self.busy or not (text or attachments):
+        if self.busy or self.discarded or not (text or attachments):
             return False
         message = ChatMessage(self.chat.id, self.tree.leaf, "user", text, stop_reason="end", attachments=attachments)
         if not self.messages and self.chat.title == UNTITLED:
@@ -206,6 +217,39 @@ class Conversation(ConversationEvents):
         self._put_below(message.parent_id, edited)
         self._set_phase("waiting")
         return True
+
+    def edit_answer(self, id: str, text: str) -> bool:
+        """Add the user's own wording of an answer as its sibling, without thoughts; nothing is answered."""
+        message, text = self.tree[id], cleaned(text)
+        if self.busy or not text or message.role != "assistant":
+            return False
+        self.edits.pop(id, None)
+        if text == without_thoughts(message.content).strip():
+            return True
+        edited = ChatMessage(
+            self.chat.id, message.parent_id, "assistant", text, stop_reason="end", model=message.model,
+            sources=message.sources, edited_at=time.time(),
+        )  # fmt: skip
+        self._put_below(message.parent_id, edited)
+        return True
+
+    def branch_off(self, id: str) -> Conversation:
+        """Return a new chat with copies of the shown messages up to `id`, with the same title, options and folder.
+
+        A copy of a temporary chat is temporary too.
+        """
+        title = tr("{title} (branch)", title=self.chat.title)
+        chat = replace(self.chat, title=title, id=new_id(), created_at=time.time(), updated_at=time.time())
+        ids = {message_id: new_id() for message_id in self.tree.path(id)}
+        copies = [
+            replace(self.tree[old], id=new, chat_id=chat.id, parent_id=ids.get(self.tree[old].parent_id or ""))
+            for old, new in ids.items()
+        ]
+        chat = replace(chat, leaf_id=ids[id], chosen="", pinned_at=None, unread_at=None)
+        copy = Conversation(self.store, chat, copies, self._clock, self.temporary)
+        copy._saver.stored = False  # not yet
+        copy._save(*copies)
+        return copy
 
     def answer_again(self, id: str | None = None) -> bool:
         """Prepare for another answer, as a sibling of the answer `id` or to the user's message `id`.
@@ -456,13 +500,14 @@ class Conversation(ConversationEvents):
         """Try once more to store what could not be stored; return why it still cannot, or None."""
         return self._saver.retry_unstored()
 
-    def stop_saving(self) -> None:
+    def discard(self) -> None:
         """Store nothing of this chat any more, even if an answer still arrives: the chat was deleted permanently."""
         self._saver.stop()
 
     def _save(self, *messages: ChatMessage) -> None:
         self._saved_at = self._clock()
-        self._saver.save(self.chat, messages)
+        if not self.temporary:
+            self._saver.save(self.chat, messages)
 
     def _cannot_store(self, failure: Failure) -> None:
         self.not_saved.emit(self, lambda: f"{worded(failure.sentence)} {tr(GOES_ON)}")

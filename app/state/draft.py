@@ -17,8 +17,8 @@ from engine.protocol import ModelInfo
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
 LEAST_ROOM = 400  # tokens: a part and its heading
 NEW = ""  # the id of the chat that is not stored yet
-PUT_TEXT = """INSERT INTO unsent (chat_id, text, attachments) VALUES (?, ?, '[]')
-    ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text"""
+PUT_TEXT = """INSERT INTO unsent (chat_id, text, options, attachments) VALUES (?, ?, ?, '[]')
+    ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text, options = excluded.options"""
 PUT_FILES = """INSERT INTO unsent_files (chat_id, attachments) VALUES (?, ?)
     ON CONFLICT (chat_id) DO UPDATE SET attachments = excluded.attachments"""
 NO_TEXT, NO_FILES = (f"DELETE FROM {table} WHERE chat_id = ?" for table in UNSENT)
@@ -38,7 +38,8 @@ class MessageDraft:
     """The unsent text and files of one chat.
 
     `fit` is whether the files fit into the context: `too_much` waits for the user's choice, `best` and `beginning` are
-    choices. `room` is how many tokens of files fit. `model` is the one that counted the tokens.
+    choices. `room` is how many tokens of files fit. `model` is the one that counted the tokens. `options` is JSON of
+    app.settings.resolve.ChatOptions, chosen for a chat that is not stored yet; other chats have them in their entry.
     """
 
     text: str = ""
@@ -46,6 +47,7 @@ class MessageDraft:
     fit: Fit = "unknown"
     room: int = 0
     model: ModelInfo | None = None
+    options: str = ""
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
@@ -58,7 +60,7 @@ class MessageDraft:
 
     @property
     def begun(self) -> bool:
-        return bool(self.text.strip() or self.items)
+        return bool(self.text.strip() or self.items or self.options)
 
     @property
     def reading(self) -> bool:
@@ -84,9 +86,9 @@ class MessageDraft:
         return [item for item in self.items if item.attachment and item.tokens is None]
 
     def clear_sent(self, text: str) -> None:
-        """Remove the sent text and files; text that was typed meanwhile stays."""
+        """Remove what was sent; text that was typed meanwhile stays."""
         self.text = "" if self.text == text else self.text
-        self.items, self.fit = [], "unknown"
+        self.items, self.fit, self.options = [], "unknown", ""
 
 
 class DraftStore:
@@ -99,7 +101,7 @@ class DraftStore:
     def load(self, chat_id: str) -> MessageDraft:
         text, packed = self._store.using(
             lambda db: (
-                db.execute("SELECT text FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
+                db.execute("SELECT text, options FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
                 db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
             )
         )
@@ -109,22 +111,21 @@ class DraftStore:
             attachments = msgspec.json.decode(packed[0], type=tuple[Attachment, ...]) if packed else ()
         except msgspec.DecodeError:  # of another version: keep at least the text
             attachments = ()
-        return MessageDraft(
-            text[0] if text else "", [DraftFile(attachment.name, attachment) for attachment in attachments]
-        )
+        files = [DraftFile(attachment.name, attachment) for attachment in attachments]
+        return MessageDraft(text[0], files, options=text[1]) if text else MessageDraft("", files)
 
     def save(self, chat_id: str, draft: MessageDraft, done: Done, files: bool = True) -> None:
         """Replace the stored draft and call `done` with the outcome.
 
         `files` False leaves the stored files as they are, because they may be long.
         """
-        text, attachments = draft.text, draft.attachments
+        text, options, attachments = draft.text, draft.options, draft.attachments
         files = files and bool(attachments or chat_id not in self._without_files)
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
-                if text:
-                    db.execute(PUT_TEXT, (chat_id, text))
+                if text or options:
+                    db.execute(PUT_TEXT, (chat_id, text, options))
                 else:
                     db.execute(NO_TEXT, (chat_id,))
                 if files and attachments:

@@ -206,7 +206,7 @@ class EngineQueue:
             options = self._options_for(conversation)
             messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
             self._read_ahead.id = self._send(
-                protocol.Prepare, messages=messages, chat=conversation.chat.id, thinking=thinking
+                protocol.Prepare, messages=messages, chat=conversation.cache_id, thinking=thinking
             )
             self.state.change(read_ahead=ReadAheadProgress(conversation.chat.id, 0, 0, 0))
 
@@ -427,7 +427,9 @@ class EngineQueue:
         return active
 
     def _options_for(self, conversation: Conversation) -> Options:
-        return self._settings.options(self.state.path, chat_options_from_json(conversation.chat.options).values)
+        model = self.state.model
+        thinks = model is not None and (model.thinking.default or bool(model.thinking.efforts))
+        return self._settings.options(self.state.path, chat_options_from_json(conversation.chat.options).values, thinks)
 
     def _continue_queue(self) -> None:
         self._send(protocol.Status)
@@ -475,7 +477,7 @@ class EngineQueue:
             replace(
                 options.generate,
                 messages=with_system(options.system_prompt, messages),
-                chat=conversation.chat.id,
+                chat=conversation.cache_id,
                 forget_turns=conversation.chat.forget_turns,
                 continue_last=continued,
             )

@@ -10,7 +10,7 @@ from typing import Any
 from app.events import Event
 from app.state.conversation import Conversation, ConversationEvents
 from app.state.saving import EditStore
-from app.store.chat import Chat, Folder
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from common.failures import Failure
 
@@ -30,6 +30,7 @@ class OpenChats(ConversationEvents):
         self._chats = {chat.id: chat for chat in store.chats()}
         self._folders = {folder.id: folder for folder in store.folders()}
         self._open: dict[str, Conversation] = {}
+        self._deleted_temporary: dict[str, Conversation] = {}  # until the program ends, for an undo
         self.current = self.new()
 
     def chats(self) -> list[Chat]:
@@ -37,9 +38,33 @@ class OpenChats(ConversationEvents):
         return sorted(self._chats.values(), key=lambda chat: chat.updated_at, reverse=True)
 
     def new(self) -> Conversation:
-        """Open an empty chat, or the unsent one with a draft; a chat is listed and stored with its first message."""
-        with_draft = (c for c in self._open.values() if not c.stored and not c.messages and c.draft and c.draft.begun)
+        """Open an empty chat, or the unsent one with a draft or options of its own.
+
+        A chat is listed and stored with its first message.
+        """
+        unsent = (c for c in self._open.values() if not (c.stored or c.temporary or c.messages))
+        with_draft = (c for c in unsent if c.draft and c.draft.begun)
         return self._make_current(next(with_draft, None) or self._adopt(Conversation(self.store)))
+
+    def new_temporary(self) -> Conversation:
+        """Open an empty chat that is never stored: neither its messages nor its draft."""
+        return self._make_current(self._adopt(Conversation(self.store, temporary=True)))
+
+    def branch_off(self, message_id: str) -> Conversation:
+        """Open a new chat with copies of the current chat's messages up to this one."""
+        conversation = self._adopt(self.current.branch_off(message_id))
+        self._take_over_entry(conversation)
+        return self._make_current(conversation)
+
+    @property
+    def busy_ids(self) -> frozenset[str]:
+        """Ids of the chats that are being answered or wait for their answer."""
+        return frozenset(chat_id for chat_id, conversation in self._open.items() if conversation.busy)
+
+    @property
+    def temporary_ids(self) -> frozenset[str]:
+        """Ids of the chats that are never stored."""
+        return frozenset(chat_id for chat_id, conversation in self._open.items() if conversation.temporary)
 
     def open(self, chat_id: str) -> Conversation:
         """Load the chat if needed and make it the current one."""
@@ -67,27 +92,38 @@ class OpenChats(ConversationEvents):
         ids = [chat_id for chat_id in chat_ids if chat_id in self._chats]
         self.store.delete(*ids)
         for chat_id in ids:
-            self._open.pop(chat_id, None)
+            conversation = self._open.pop(chat_id, None)
+            if conversation is not None and conversation.temporary:
+                self._deleted_temporary[chat_id] = conversation
         gone = [self._chats.pop(chat_id) for chat_id in ids]
         if self.current.chat.id in ids:
             self.new()
         return gone
 
-    def restore(self, chats: Iterable[Chat]) -> None:
-        chats = list(chats)
-        self.store.restore(*(chat.id for chat in chats))
-        self._chats |= {chat.id: chat for chat in chats}
+    def restore(self, chats: Iterable[Chat]) -> list[Chat]:
+        """Return deleted chats to the list; return those that were not deleted permanently in the meantime."""
+        by_id = {chat.id: chat for chat in chats}
+        temporary = [chat_id for chat_id in by_id if chat_id in self._deleted_temporary]
+        self._open |= {chat_id: self._deleted_temporary.pop(chat_id) for chat_id in temporary}
+        restored = {chat_id: by_id[chat_id] for chat_id in [*self.store.restore(*by_id), *temporary]}
+        self._chats |= restored
+        return list(restored.values())
 
-    def delete_all(self) -> list[str]:
-        """Delete all chats permanently, restorable ones included; return the ids of those that were listed."""
-        ids = list(self._chats)
+    def delete_all(self) -> tuple[list[str], list[Conversation]]:
+        """Delete all chats permanently, restorable ones included.
+
+        Return the ids of the chats that were listed or open, and the conversations that were open: an answer may be
+        under way in one, and others may wait for theirs.
+        """
+        ids, was_open = list(self._chats | self._open), list(self._open.values())
         self.store.delete_all()  # first, so that a failure changes nothing here
-        for conversation in self._open.values():
-            conversation.stop_saving()
+        for conversation in was_open:
+            conversation.discard()
         self._open.clear()
+        self._deleted_temporary.clear()
         self._chats.clear()
         self.new()
-        return ids
+        return ids, was_open
 
     def retry_unstored(self) -> list[tuple[str, Failure]]:
         """Try once more to store all open chats; return the titles of those that still fail, each with the reason."""
@@ -99,7 +135,8 @@ class OpenChats(ConversationEvents):
 
         A chat that is being answered, or has text that could not be stored, stays as it is; its next write wins.
         """
-        self._chats = {chat.id: chat for chat in self.store.chats()}
+        temporary = {chat_id: self._chats[chat_id] for chat_id in self.temporary_ids if chat_id in self._chats}
+        self._chats = {chat.id: chat for chat in self.store.chats()} | temporary
         self._folders = {folder.id: folder for folder in self.store.folders()}
         for chat_id in chat_ids:
             conversation = self._open.get(chat_id)
@@ -165,6 +202,8 @@ class OpenChats(ConversationEvents):
 
     def _make_current(self, conversation: Conversation) -> Conversation:
         self.current = conversation
+        if conversation.chat.unread_at is not None:
+            conversation.update_entry(unread_at=None)
         self.current_changed.emit(conversation)
         return conversation
 
@@ -181,9 +220,16 @@ class OpenChats(ConversationEvents):
         conversation.phase_changed.connect(self.phase_changed.emit)
         conversation.progress_changed.connect(self.progress_changed.emit)
         conversation.message_added.connect(self.message_added.emit)
+        conversation.answer_ended.connect(self._mark_unread)
         conversation.answer_ended.connect(self.answer_ended.emit)
         conversation.not_saved.connect(self.not_saved.emit)
         return conversation
+
+    def _mark_unread(self, conversation: Conversation, answer: ChatMessage) -> None:
+        """Mark the chat as unread if its answer ended while another chat was open, unless the user stopped it."""
+        is_listed = conversation.chat.id in self._open
+        if conversation is not self.current and is_listed and answer.stop_reason != "cancelled":
+            conversation.update_entry(unread_at=time.time())
 
     def _take_over_entry(self, conversation: Conversation) -> None:
         if len(conversation.tree) and conversation.chat.id in self._open:

@@ -18,7 +18,7 @@ class ChatSaver:
     """Writer of one chat; what cannot be stored is kept and written again with the next write.
 
     `failed` is called with the reason once, until a write succeeds again. `stored` is whether the chat is in the store
-    or about to be.
+    or about to be. `stopped` is whether nothing of it is written any more.
     """
 
     def __init__(self, store: ChatStore, stored: bool, failed: Callable[[Failure], None]) -> None:
@@ -28,17 +28,17 @@ class ChatSaver:
         self._unsaved: dict[str, ChatMessage] = {}
         self._next_entry: Chat | None = None  # to be written when the current write has ended
         self._entry: Chat | None = None
-        self._writing = self._reported = self._stopped = False
+        self._writing = self._reported = self.stopped = False
         self._failure: Failure | None = None
 
     def stop(self) -> None:
         """Write nothing of the chat any more, because it was deleted permanently."""
-        self._stopped, self._failure = True, None
+        self.stopped, self._failure = True, None
         self._unsaved.clear()
 
     def save(self, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
         """Store the chat's entry, these messages, and those that could not be stored before."""
-        if self._stopped:
+        if self.stopped:
             return
         self._unsaved.update((message.id, message) for message in messages)
         self._entry = chat
@@ -47,7 +47,9 @@ class ChatSaver:
             return
         written, was_stored = list(self._unsaved.values()), self.stored
         self._writing = self.stored = True
-        self._store.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
+        self._store.save_in_turn(
+            chat, written, lambda failure: self._done(written, was_stored, failure), new=not was_stored
+        )
 
     def retry_unstored(self) -> Failure | None:
         """Try once more to store what could not be stored; return why it still cannot, or None.
@@ -60,6 +62,8 @@ class ChatSaver:
 
     def _done(self, written: list[ChatMessage], was_stored: bool, failure: Failure | None) -> None:
         self._writing = False
+        if self.stopped:
+            return
         self._failure = failure
         if failure is not None:
             self.stored = was_stored
@@ -74,7 +78,7 @@ class ChatSaver:
             self.save(next_entry)
 
     def _report(self, failure: Failure) -> None:
-        log.warning("not stored: %s (%s)", failure, failure.detail)
+        log.warning("not stored: %s", failure.log_text)
         was_reported, self._reported = self._reported, True
         if not was_reported:
             self._failed(failure)

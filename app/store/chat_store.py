@@ -16,8 +16,9 @@ import msgspec
 
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder
-from app.store.database import Done, FileIdentity, Writer, failures, open_database, transaction
+from app.store.database import Done, FileIdentity, Writer, beside, failures, open_database, transaction
 from app.store.migrations import migrate, open_migrated
+from common.log_format import kind_of
 from common.paths import path_of, path_text
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,10 @@ MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
 ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent"
 DOOMED = 0  # `deleted_at` of permanently deleted chats, which app.store.upkeep removes from the file
+# `deleted_at` of chats that are being imported. No list shows them, and the next start removes those left by a kill.
+HIDDEN = -1.0
+DOOM_HIDDEN = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at < {DOOMED}"
+EXISTS = f"SELECT 1 FROM chats WHERE id = ? AND deleted_at IS NOT {DOOMED}"
 DOOM_OLD = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at > {DOOMED} AND deleted_at < ?"
 UNSENT = ("unsent", "unsent_files")
 FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
@@ -63,8 +68,8 @@ class ChatStore:
             self._db = open_database(path)
             try:
                 migrate(self._db)
-                # A negative time of deletion marks a chat of an import that was killed.
-                self._db.execute("DELETE FROM chats WHERE deleted_at < 0")
+                if not accepted_import(path).exists():  # else app.store.merging completes it
+                    self._db.execute(DOOM_HIDDEN)
                 self._db.execute(DOOM_OLD, (time.time() - KEEP_DELETED_SECONDS,))
                 self._forget_unsent()
             except BaseException:
@@ -84,12 +89,16 @@ class ChatStore:
         with transaction(self._db):
             write_chat(self._db, chat, messages)
 
-    def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done) -> None:
-        """Save like `save`, and call `done` with the outcome: at once, or later if these or earlier ones are long."""
+    def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done, new: bool = True) -> None:
+        """Save like `save`, and call `done` with the outcome: at once, or later if these or earlier ones are long.
+
+        A chat that is not `new` and is no longer in the store was deleted permanently: nothing of it is written.
+        """
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
-                write_chat(db, chat, messages)
+                if new or db.execute(EXISTS, (chat.id,)).fetchone():
+                    write_chat(db, chat, messages)
 
         self.writer.write(write, done, long=sum(map(_length, messages)) >= LONG)
 
@@ -108,10 +117,10 @@ class ChatStore:
         return [Chat(*row) for row in rows]
 
     @_guarded
-    def chat_row(self, chat_id: str) -> tuple[Chat, float | None]:
-        """Return an existing chat, deleted or not, and when it was deleted."""
+    def chat_row(self, chat_id: str) -> tuple[Chat, float | None] | None:
+        """Return a chat, deleted or not, and when it was deleted; None if it is not in the file."""
         row = self._db.execute(f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
-        return Chat(*row[1:]), row[0]
+        return (Chat(*row[1:]), row[0]) if row else None
 
     @_guarded
     def messages(self, chat: Chat) -> list[ChatMessage]:
@@ -128,8 +137,9 @@ class ChatStore:
         self._mark_deleted(time.time(), chat_ids)
 
     @_guarded
-    def restore(self, *chat_ids: str) -> None:
-        self._mark_deleted(None, chat_ids)
+    def restore(self, *chat_ids: str) -> list[str]:
+        """Undo `delete`; return the ids of those chats that are not deleted permanently."""
+        return self._mark_deleted(None, chat_ids)
 
     @_guarded
     def deleted_chats(self) -> list[tuple[Chat, float]]:
@@ -151,12 +161,12 @@ class ChatStore:
 
     @_guarded
     def delete_all(self) -> None:
-        """Delete all chats and drafts permanently; folders and personas stay.
+        """Delete all chats and drafts permanently; folders and personas stay, and chats that are being imported.
 
         This returns at once; the next upkeep removes the data from the file, which may take seconds.
         """
         with transaction(self._db):
-            self._db.execute(f"UPDATE chats SET deleted_at = {DOOMED}")
+            self._db.execute(f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at IS NULL OR deleted_at > 0")
             for table in UNSENT:
                 self._db.execute(f"DELETE FROM {table}")
 
@@ -215,17 +225,26 @@ class ChatStore:
         for table in UNSENT:
             self._db.execute(FORGET_UNSENT.format(table=table))
 
-    def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> None:
+    def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> list[str]:
+        """Set when these chats were deleted; return the ids of those that exist."""
+        mark = f"UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NOT {DOOMED}"
         with transaction(self._db):
-            self._db.executemany(
-                f"UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NOT {DOOMED}",
-                [(moment, chat_id) for chat_id in chat_ids],
-            )
+            return [chat_id for chat_id in chat_ids if self._db.execute(mark, (moment, chat_id)).rowcount]
+
+
+def accepted_import(path: Path) -> Path:
+    """Return the file beside the store with what an import still has to merge, once all of the import was read."""
+    return beside(path, ".import")
 
 
 def write_chat(db: sqlite3.Connection, chat: Chat, messages: Iterable[ChatMessage]) -> None:
     """Insert or replace the chat and messages; call this within a transaction."""
     db.execute(_upsert("chats", CHAT_FIELDS), _values(chat))
+    write_messages(db, messages)
+
+
+def write_messages(db: sqlite3.Connection, messages: Iterable[ChatMessage]) -> None:
+    """Insert or replace messages of chats that are stored already; call this within a transaction."""
     for message in messages:
         db.execute(_upsert("messages", MESSAGE_FIELDS), _values(message))
         if message.attachments:
@@ -292,6 +311,6 @@ def _attachment(row: Sequence[Any]) -> Attachment:
             raise msgspec.ValidationError("a part was sent that there is not")
         return attachment
     except (msgspec.DecodeError, TypeError) as error:  # a number or bytes instead of text
-        log.warning("an attachment cannot be read: %s", error)
+        log.warning("an attachment cannot be read: %s", kind_of(error))
         words = text.decode(errors="replace") if isinstance(text, bytes) else str(text or "")
         return Attachment(str(name), "text", len(words), words)

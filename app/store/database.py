@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Queue
-from threading import Thread
+from threading import RLock, Thread
 
 from app.bugs import BUG
 from common.failures import Failure
@@ -23,6 +23,7 @@ KNOWN = {
     "store_locked.file": ("SQLITE_BUSY", "SQLITE_LOCKED"),
     "store_readonly.file": ("SQLITE_READONLY",),
 }
+TURN = RLock()  # held by the thread whose write transaction is under way
 Work = Callable[[sqlite3.Connection], object]
 Done = Callable[[Failure | None], object]
 Dispatch = Callable[[Callable[[], object]], object]
@@ -92,15 +93,20 @@ def damage_mark(path: Path) -> Path:
 
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Commit all of the block's writes, or none of them if it raises."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # after some errors, such as a full disk, SQLite has rolled back already
-            db.execute("ROLLBACK")
-        raise
+    """Commit all of the block's writes, or none of them if it raises.
+
+    Threads take turns. With SQLite's lock alone, a thread that waits looks now and then whether the file is free, and
+    the window would hardly ever find it free beside an import, which writes one chat after the other.
+    """
+    with TURN:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield db
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:  # after some errors, such as a full disk, SQLite has rolled back already
+                db.execute("ROLLBACK")
+            raise
 
 
 @contextlib.contextmanager

@@ -1,24 +1,46 @@
-"""Merges imported chats into the store: first hidden, then all at once. Knows neither files nor their formats."""
+"""Merges imported chats into the store in short transactions, all or nothing. Knows neither files nor their formats.
+
+While the file is read, new chats are hidden in the store, and what concerns stored chats is staged in a file beside it.
+Renaming that file accepts the import. Only then are the stored chats merged, one after the other, so that the user can
+go on writing, and the new ones shown; what a kill interrupts, the next start completes.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
-import tempfile
+import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from app.store.chat import Chat, ChatMessage, Folder
-from app.store.chat_store import ChatStore, write_chat, write_folder
-from app.store.database import transaction
+from app.store.chat_store import (
+    DOOM_HIDDEN,
+    DOOMED,
+    HIDDEN,
+    LONG,
+    ChatStore,
+    accepted_import,
+    write_chat,
+    write_folder,
+    write_messages,
+)
+from app.store.database import beside, failures, transaction
 from app.store.formats import SPACE
+from app.store.upkeep import GAP_SECONDS, remove_deleted
+from common.failures import Failure
 
+log = logging.getLogger(__name__)
 PATIENCE_MS = 10_000  # the window writes too, but never for long
-# `deleted_at` of chats that are being imported. No list shows them, and the next start removes those left by a kill.
-HIDDEN = -1.0
+WORK_SECONDS = 0.003  # a window that writes meanwhile waits for a frame at most
+REMOVE_SECONDS = 2.0  # a user who closes the window does not notice
+MOST_AT_ONCE = 100  # messages, or places of chats, in one transaction, unless they are LONG before
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,89 +53,247 @@ class Imported:
     touched: tuple[str, ...] = ()
 
 
+class Step(msgspec.Struct):
+    """A line of the staged file: a chat to merge with its messages, or at the end the folders and who is in them.
+
+    `places` are pairs of folder id and chat id.
+    """
+
+    chat: Chat | None = None
+    messages: list[ChatMessage] = []
+    folders: list[Folder] = []
+    places: list[tuple[str, str]] = []
+
+
 class Merging:
     """A context manager for one import; without `finish` the store is as before at its end."""
 
     def __init__(self, store: ChatStore) -> None:
         self._store = store
+        self._path = beside(store.path, ".import-part")
         self._folders: list[Folder] = []
-        self._folder_of: list[tuple[str, str]] = []
-        self._to_merge = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self._places: list[tuple[str, str]] = []
         self._added: set[str] = set()
-        self._changed: list[str] = []
-        self._same = 0
+        self._accepted = False
 
     def __enter__(self) -> Merging:
         self._store.using(lambda db: db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}"))
+        complete_import(self._store)
+        with failures(self._store.path):
+            self._staged: BinaryIO = os.fdopen(os.open(self._path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb")
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._to_merge.close()
-        self._store.using(lambda db: db.execute("DELETE FROM chats WHERE deleted_at = ?", (HIDDEN,)))
+        with suppress(OSError):  # a full disk: what is not written is not needed any more
+            self._staged.close()
+        self._path.unlink(missing_ok=True)
+        if not self._accepted:
+            self._store.using(_remove_hidden)
 
     def add_folder(self, folder: Folder) -> None:
         self._folders.append(folder)
 
     def add(self, chat: Chat, messages: list[ChatMessage]) -> None:
-        """Add a chat from the file: hide it in the store if it is new, else keep it for `finish`."""
+        """Add a chat from the file: hide it in the store if it is new, else stage it."""
         if chat.folder_id is not None:
-            self._folder_of.append((chat.folder_id, chat.id))
+            self._places.append((chat.folder_id, chat.id))
         chat = replace(chat, folder_id=None)
         chat, messages = self._store.using(lambda db: _with_unique_ids(db, chat, messages))
-        if self._store.using(lambda db: _is_stored(db, chat.id)):
-            self._to_merge.write(msgspec.json.encode((chat, messages)) + b"\n")
-        else:
-            self._store.using(lambda db: _hide(db, chat, messages))
+        if _is_new(self._store, chat.id):
+            _hide(self._store, chat, messages)
             self._added.add(chat.id)
+        else:
+            self._stage(Step(chat, messages))
 
     def finish(self) -> Imported:
-        """Show the new chats and merge the others; return the numbers."""
-        self._store.using(self._finish)
-        return Imported(len(self._added), len(self._changed), self._same, tuple(self._changed))
+        """Accept the import, merge all of it, and return the numbers."""
+        self._stage(Step(folders=self._folders, places=self._places))
+        with failures(self._store.path):
+            self._staged.flush()
+            os.fsync(self._staged.fileno())
+            self._staged.close()
+            self._path.replace(accepted_import(self._store.path))
+        self._accepted = True
+        changed, same = _apply(self._store)
+        touched = tuple(chat_id for chat_id in changed if chat_id not in self._added)
+        return Imported(len(self._added), len(touched), same, touched)
 
-    def _finish(self, db: sqlite3.Connection) -> None:
-        self._to_merge.seek(0)
+    def _stage(self, step: Step) -> None:
+        with failures(self._store.path):
+            self._staged.write(msgspec.json.encode(step) + b"\n")
+
+
+def complete_import(store: ChatStore) -> None:
+    """Complete an import that was accepted and then interrupted, if there is one; if that fails, a later call tries."""
+    if not accepted_import(store.path).exists():
+        return
+    try:
+        _apply(store)
+    except Failure as failure:
+        if failure.code == "store_damaged":
+            raise
+        log.warning("an import waits: %s", failure.log_text)
+
+
+def _remove_hidden(db: sqlite3.Connection) -> None:
+    """Delete the hidden chats; those that are left after REMOVE_SECONDS are removed by the store's upkeep."""
+    db.execute(DOOM_HIDDEN)
+    deadline = time.monotonic() + REMOVE_SECONDS
+    for _ in remove_deleted(db):
+        pause()
+        if time.monotonic() > deadline:
+            break
+
+
+class Pace:
+    """Pauses between two transactions, in which others write; one after WORK_SECONDS of work at most."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+
+    def __call__(self) -> None:
+        if time.monotonic() - self._since > WORK_SECONDS:
+            time.sleep(GAP_SECONDS)
+            self._since = time.monotonic()
+
+
+pause = Pace()
+
+
+def _apply(store: ChatStore) -> tuple[list[str], int]:
+    """Do all steps of the accepted import, then show its new chats.
+
+    Each step may be done again. Return the ids of the changed chats and the number of unchanged ones.
+    """
+    path, changed, same = accepted_import(store.path), list[str](), 0
+    with failures(store.path), path.open("rb") as file:
+        for line in file:
+            try:
+                step = msgspec.json.decode(line, type=Step)
+            except msgspec.MsgspecError:  # its text may contain a piece of the chat
+                log.warning("a step of an import is damaged and left out")
+                continue
+            if step.chat is None:
+                _place(store, step)
+            elif _merge(store, step.chat, step.messages):
+                changed.append(step.chat.id)
+            else:
+                same += 1
+    store.using(lambda db: db.execute("UPDATE chats SET deleted_at = NULL WHERE deleted_at = ?", (HIDDEN,)))
+    with failures(store.path):
+        path.unlink()
+    return list(dict.fromkeys(changed)), same
+
+
+def _place(store: ChatStore, step: Step) -> None:
+    """Add the folders that are missing, and put the new chats into theirs."""
+
+    def add_folders(db: sqlite3.Connection) -> set[str]:
         with transaction(db):
             known = {folder_id for (folder_id,) in db.execute("SELECT id FROM folders")}
-            for folder in self._folders:
+            for folder in step.folders:
                 if folder.id not in known:
                     write_folder(db, folder)
-            for line in self._to_merge:
-                chat, messages = msgspec.json.decode(line, type=tuple[Chat, list[ChatMessage]])
-                self._merge(db, chat, messages)
+        return known | {folder.id for folder in step.folders}
+
+    def put(db: sqlite3.Connection, places: list[tuple[str, str]]) -> None:
+        with transaction(db):
             db.executemany(
                 "UPDATE chats SET folder_id = ? WHERE id = ? AND folder_id IS NULL AND deleted_at = ?",
-                [(*pair, HIDDEN) for pair in self._folder_of if pair[0] in known | {f.id for f in self._folders}],
+                [(*place, HIDDEN) for place in places],
             )
-            db.execute("UPDATE chats SET deleted_at = NULL WHERE deleted_at = ?", (HIDDEN,))
 
-    def _merge(self, db: sqlite3.Connection, chat: Chat, messages: list[ChatMessage]) -> None:
-        stored, deleted_at = self._store.chat_row(chat.id)
-        known = {message.id: message for message in self._store.messages(stored)}
-        is_newer = chat.updated_at > stored.updated_at
-        new = [message for message in messages if message.id not in known]
-        changed = [message for message in messages if message.id in known and message != known[message.id]]
-        changed = changed if is_newer else []
-        entry = replace(chat, folder_id=stored.folder_id) if is_newer else stored
-        is_deleted = deleted_at is not None and deleted_at != HIDDEN
-        if not (new or changed or is_deleted or entry != stored):
-            self._same += 1
-            return
-        write_chat(db, entry, new + changed)
-        if is_deleted:
-            db.execute("UPDATE chats SET deleted_at = NULL WHERE id = ?", (chat.id,))
-        if chat.id not in self._added:
-            self._changed.append(chat.id)
+    known = store.using(add_folders)
+    places = [place for place in step.places if place[0] in known]
+    for start in range(0, len(places), MOST_AT_ONCE):
+        store.using(lambda db, start=start: put(db, places[start : start + MOST_AT_ONCE]))  # type: ignore[misc]
+        pause()
 
 
-def _is_stored(db: sqlite3.Connection, chat_id: str) -> bool:
-    return db.execute("SELECT 1 FROM chats WHERE id = ?", (chat_id,)).fetchone() is not None
+def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> bool:
+    """Merge a chat into the stored one; return whether that changed it.
+
+    The entry is written last, from the stored one of that moment, because the user may have written in the chat.
+    """
+    row = store.chat_row(chat.id)
+    if row is None or row[1] == DOOMED:  # it was deleted permanently after the file was read
+        _hide(store, chat, messages)
+        return True
+    stored, deleted_at = row
+    known = {message.id: message for message in store.messages(stored)}
+    is_newer = chat.updated_at > stored.updated_at
+    changed = [
+        message
+        for message in messages
+        if message.id not in known or (is_newer and message != known[message.id])
+    ]  # fmt: skip
+    is_deleted = deleted_at is not None and deleted_at != HIDDEN
+    if not (changed or is_deleted or _merged_entry(chat, stored) != stored):
+        return False
+    _write_in_steps(store, changed)
+
+    def write_entry(db: sqlite3.Connection) -> None:
+        with transaction(db):
+            now = store.chat_row(chat.id)
+            if now is not None and now[1] != DOOMED:
+                write_chat(db, _merged_entry(chat, now[0]), ())
+            if is_deleted:
+                db.execute("UPDATE chats SET deleted_at = NULL WHERE id = ? AND deleted_at > ?", (chat.id, DOOMED))
+
+    store.using(write_entry)
+    pause()
+    return True
 
 
-def _hide(db: sqlite3.Connection, chat: Chat, messages: Iterable[ChatMessage]) -> None:
-    with transaction(db):
-        write_chat(db, chat, messages)
-        db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (HIDDEN, chat.id))
+def _merged_entry(chat: Chat, stored: Chat) -> Chat:
+    """Return the entry of the chat that changed last; the folder and the model's file are those of this store."""
+    if chat.updated_at <= stored.updated_at:
+        return stored
+    model_path = stored.model_path if chat.model == stored.model else ""
+    return replace(chat, folder_id=stored.folder_id, model_path=model_path)
+
+
+def _is_new(store: ChatStore, chat_id: str) -> bool:
+    row = store.chat_row(chat_id)
+    return row is None or row[1] == DOOMED
+
+
+def _hide(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> None:
+    """Write a new chat that no list shows; one of the same id that was deleted permanently leaves the file first."""
+
+    def write_entry(db: sqlite3.Connection) -> None:
+        for _ in remove_deleted(db) if store.chat_row(chat.id) else ():
+            pause()
+        with transaction(db):
+            write_chat(db, chat, ())
+            db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (HIDDEN, chat.id))
+
+    store.using(write_entry)
+    _write_in_steps(store, messages)
+
+
+def _write_in_steps(store: ChatStore, messages: Iterable[ChatMessage]) -> None:
+    def write(db: sqlite3.Connection, batch: list[ChatMessage]) -> None:
+        with transaction(db):
+            write_messages(db, batch)
+
+    for batch in _batches(messages):
+        store.using(lambda db, batch=batch: write(db, batch))  # type: ignore[misc]
+        pause()
+
+
+def _batches(messages: Iterable[ChatMessage]) -> Iterator[list[ChatMessage]]:
+    """Yield the messages in groups that SQLite writes and indexes in some milliseconds."""
+    batch: list[ChatMessage] = []
+    size = 0
+    for message in messages:
+        batch.append(message)
+        size += len(message.content) + sum(len(file.text) for file in message.attachments)
+        if size >= LONG or len(batch) >= MOST_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _with_unique_ids(db: sqlite3.Connection, chat: Chat, messages: list[ChatMessage]) -> tuple[Chat, list[ChatMessage]]:

@@ -23,10 +23,12 @@ from pathlib import Path
 from app.store.chat import UNTITLED, title_of
 from app.store.chat_store import ChatStore
 from app.store.database import beside, damage_mark, failures, open_for_reading, transaction
+from app.store.merging import complete_import
 from app.store.migrations import rebuild_indexes
 from app.store.pages import MAGIC, Pages, Row, Value, is_damaged_log, page_size
 from app.words import tr, tr_n
 from common.failures import Failure
+from common.log_format import kind_of
 
 log = logging.getLogger(__name__)
 # SQLite errors that do not mean damage.
@@ -86,7 +88,7 @@ def check(path: Path) -> bool:
     except UnicodeDecodeError:  # SQLite's message contains a piece of the damaged file
         return False
     except sqlite3.DatabaseError as error:
-        log.warning("the store could not be checked: %s", error)
+        log.warning("the store could not be checked: %s", kind_of(error))
         return (getattr(error, "sqlite_errorname", "") or "").startswith(UNRELATED_ERRORS)
 
 
@@ -97,6 +99,7 @@ def _opened(path: Path) -> ChatStore | None:
         store = ChatStore(path)
         store.chats()
         store.folders()
+        complete_import(store)
         if damage_mark(path).exists():  # the file itself is sound, so the damage was in the word index
             store.using(rebuild_indexes)
             damage_mark(path).unlink()
@@ -106,7 +109,7 @@ def _opened(path: Path) -> ChatStore | None:
             store.close()
         if failure.code != "store_damaged":
             raise
-        log.warning("%s (%s)", failure, failure.detail)
+        log.warning("%s", failure.log_text)
         return None
 
 
@@ -169,7 +172,7 @@ def _read_only(path: Path, how: str, question: str) -> set[str] | None:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if (getattr(error, "sqlite_errorname", "") or "").startswith(UNRELATED_ERRORS):
             raise
-        log.info("%s, %s: %s", path.name, how, error)
+        log.info("%s, %s: %s", path.name, how, kind_of(error))
         return None
 
 
@@ -289,7 +292,7 @@ class Table:
         try:
             return db.execute(f"INSERT OR IGNORE INTO {self.name} ({names}) VALUES ({marks})", whole).rowcount > 0
         except sqlite3.Error as error:
-            log.warning("a row of %s was left out: %s", self.name, error)
+            log.warning("a row of %s was left out: %s", self.name, kind_of(error))
             return False
 
 

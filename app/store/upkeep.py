@@ -29,7 +29,7 @@ INDEXES = ("message_index", "attachment_index")
 def run_upkeep(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
     """Do all pending upkeep of the store at `path` while `wanted` returns True. Raises Failure."""
     with failures(path), contextlib.closing(open_migrated(path)) as db:
-        for _ in chain(_remove(db), _forget_words(db), _index_files(db)):
+        for _ in chain(remove_deleted(db), _forget_words(db), _index_files(db)):
             if not wanted():
                 return
             time.sleep(GAP_SECONDS)
@@ -50,7 +50,7 @@ def _is_mostly_free(db: sqlite3.Connection) -> bool:
     return bool((pages - free) * size <= SMALL and free * size > SMALL)
 
 
-def _remove(db: sqlite3.Connection) -> Iterator[None]:
+def remove_deleted(db: sqlite3.Connection) -> Iterator[None]:
     """Remove chats that were deleted permanently or long ago, and messages deleted long ago, a few in each step."""
     for find, table in ((DOOMED_PIECES, "pieces"), (DOOMED_MESSAGES, "messages"), (OLD_MESSAGES, "messages")):
         while True:

@@ -98,8 +98,12 @@ def test_a_problem_stays_until_it_is_solved_or_closed(qtbot: QtBot) -> None:
     assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved."]
     for number in range(3):
         notice.post(f"{number} is gone.", "Undo", lambda: None, milliseconds=UNDO_MS)
-    assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved.", "2 is gone."]
+    assert sentences(notice) == ["The chats cannot be saved.", "1 is gone.", "2 is gone."]
+    notice.post("Copied.", milliseconds=60_000)
+    assert sentences(notice) == ["The chats cannot be saved.", "2 is gone.", "Copied."]
+    notice.dismiss()
     notice.dismiss_undos()
+    assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved."]
     qtbot.mouseClick(closed.close_button, Qt.MouseButton.LeftButton)
     assert sentences(notice) == ["The chats cannot be saved."]
     notice.post("The chats still cannot be saved.", kind="problem", topic="save")

@@ -80,7 +80,7 @@ def test_a_persona_is_chosen_for_one_chat(
 ) -> None:
     answer(chickadee, ask, qtbot, "hello", requests)
     shown = panel(chickadee)
-    shown.personas.setCurrentIndex(shown.personas.findData("Translator"))
+    shown.personas.setCurrentIndex(shown.personas.findData("built-in:translator"))
     shown.personas.commit()
     assert chickadee.window.header.options.text() == "Translator"
     qtbot.waitUntil(
@@ -132,3 +132,32 @@ def test_values_are_changed_saved_and_reset_in_the_panel(
     qtbot.mouseClick(shown.rows["answer.temperature"].reset_button, Qt.MouseButton.LeftButton)
     assert chickadee.window.header.options.text() == ""
     assert chickadee.open_chats.current.chat.options == ""
+
+
+def test_a_persona_chosen_before_the_first_message_is_kept(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests, open_window: Opener
+) -> None:
+    """Another chat, another language and a restart change nothing about it."""
+    answer(chickadee, ask, qtbot, "hello", requests)
+    first = chickadee.open_chats.current.chat.id
+    chickadee.chats.chat.new()
+    shown = panel(chickadee)
+    shown.personas.setCurrentIndex(shown.personas.findText("Translator"))
+    shown.personas.commit()
+    chickadee.chats.chat.open(first)
+    assert chickadee.window.header.options.text() == ""
+    chickadee.chats.chat.new()
+    assert chickadee.window.header.options.text() == "Translator"
+    chickadee.settings.change({"window.language": "zh_CN"})
+    assert chickadee.window.header.options.text() == "翻译"
+    assert shown.personas.currentText() == "翻译"
+    chickadee.settings.change({"window.language": "en"})
+    chickadee.window.close()
+    again = open_window()
+    qtbot.waitUntil(lambda: again.engine.state.phase == "ready")
+    assert again.window.header.options.text() == "Translator"
+    assert [chat.id for chat in again.open_chats.chats()] == [first]
+    sent = answer(again, ask, qtbot, "hallo", requests)
+    assert sent.messages[0] == Message("system", SHIPPED[0].prompt)
+    again.chats.chat.new()
+    assert again.window.header.options.text() == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from dataclasses import replace
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from app.folders import users_umask
+from app.store import merging
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import JsonExporter, Stopped, TransferProgress, import_chats
+from app.store.recovery import open_store
 from app.store.upkeep import run_upkeep
 from common.sentences import Sentence, encode_sentence
 from tests.app.store.moved_chats import counts, everything, exported, fill, load
@@ -96,12 +99,13 @@ def test_stopping_and_being_killed_leave_nothing(store: ChatStore, other: ChatSt
     progress.update = stop_in_the_middle  # type: ignore[method-assign]
     with pytest.raises(Stopped):
         import_chats(file, other.path, progress)
+    assert [path.name for path in other.path.parent.iterdir() if "import" in path.name] == []
     assert other._db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
     other.save(Chat("half", "half"))
     other._db.execute("UPDATE chats SET deleted_at = -1")
-    assert other.chats() == []
-    assert other.deleted_chats() == []
+    assert (other.chats(), other.deleted_chats()) == ([], [])
     ChatStore(other.path).close()
+    run_upkeep(other.path)
     assert other._db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
     with pytest.raises(Stopped):
         JsonExporter().export(store.path, None, tmp_path / "stopped.json", progress)
@@ -121,6 +125,109 @@ def test_the_window_may_write_while_chats_come_in(store: ChatStore, other: ChatS
     progress.update = write_too  # type: ignore[method-assign]
     import_chats(file, other.path, progress)
     assert len(other.chats()) == 60
+
+
+def changed_later(store: ChatStore, file: Path) -> Path:
+    """Change all chats of an exported file, as another computer may have done, and add one and a folder."""
+    content = json.loads(file.read_bytes())
+    for chat in content["chats"]:
+        chat |= {"title": chat["title"] + " of another computer", "updated_at": 99.0, "leaf_id": "late" + chat["id"]}
+        late = {"id": chat["leaf_id"], "parent_id": chat["messages"][-1]["id"], "role": "user", "content": "late"}
+        chat["messages"].append(late)
+    content["folders"].append({"id": "new folder", "name": "New", "created_at": 1.0})
+    turns = [{"id": "n1", "parent_id": None, "role": "user", "content": "new"}]
+    new = {"id": "new", "title": "new", "folder_id": "new folder", "created_at": 1.0, "updated_at": 1.0}
+    content["chats"].insert(2, new | {"messages": turns})
+    file.write_text(json.dumps(content))
+    return file
+
+
+def test_a_merge_leaves_room_for_the_window_between_any_two_chats(
+    store: ChatStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a user sends during the merge is stored, also in a chat that is being merged."""
+    fill(store, 20)
+    file = changed_later(store, exported(store, tmp_path / "chats.json"))
+    store._db.execute("PRAGMA busy_timeout = 0")  # a write that would have to wait fails
+    sent: list[str] = []
+
+    def send() -> None:
+        id = f"sent{len(sent)}"
+        chat, _ = store.chat_row("c7") or pytest.fail("the chat is gone")
+        store.save(replace(chat, leaf_id=id, updated_at=100.0), [ChatMessage("c7", "b7", "user", "sent", id)])
+        sent.append(id)
+
+    monkeypatch.setattr(merging, "pause", send)
+    assert counts(load(file, store)) == (1, 20, 0)
+    assert len(sent) > 20
+    monkeypatch.undo()
+    chat, messages = everything(store)["c7"]
+    assert (chat.title, chat.leaf_id) == ("chat 7", sent[-1])
+    assert {*sent, "latec7"} <= {message.id for message in messages}
+    assert everything(store)["c8"][0].leaf_id == "latec8"
+
+
+def test_many_messages_of_one_chat_are_written_in_short_transactions(
+    store: ChatStore, other: ChatStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = [ChatMessage("c", None, "user", "word " * 400, f"m{number}") for number in range(100)]
+    store.save(Chat("long", "c"), messages)
+    pauses: list[None] = []
+    monkeypatch.setattr(merging, "pause", lambda: pauses.append(None))
+    file = exported(store, tmp_path / "long.json")
+    assert counts(load(file, other)) == (1, 0, 0)
+    assert len(pauses) >= 10
+    other.using(lambda db: db.execute("DELETE FROM messages WHERE id <> 'm0'"))
+    pauses.clear()
+    assert counts(load(file, other)) == (0, 1, 0)
+    assert len(pauses) >= 9
+    assert len(everything(other)["c"][1]) == 100
+
+
+@pytest.mark.parametrize("interrupted_at", [0, 1, 5, 30])
+def test_a_merge_that_is_interrupted_is_completed_by_the_next_start(
+    store: ChatStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted_at: int
+) -> None:
+    fill(store, 10)
+    file = changed_later(store, exported(store, tmp_path / "chats.json"))
+    steps: list[None] = []
+    apply = merging._apply
+
+    def begin(target: ChatStore) -> tuple[list[str], int]:
+        def step() -> None:
+            steps.append(None)
+            if len(steps) > interrupted_at:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(merging, "pause", step)
+        return apply(target)
+
+    monkeypatch.setattr(merging, "_apply", begin)
+    with contextlib.suppress(KeyboardInterrupt):
+        load(file, store)
+    monkeypatch.undo()
+    again, recovery = open_store(store.path)
+    assert recovery is None
+    found = everything(again)
+    assert set(found) == {"new", *(f"c{number}" for number in range(10))}
+    assert all(chat.leaf_id == f"late{id}" for id, (chat, _) in found.items() if id != "new")
+    assert found["new"][0].folder_id == "new folder"
+    assert [path for path in tmp_path.iterdir() if "import" in path.name] == []
+    assert counts(load(file, again)) == (0, 0, 11)
+    again.close()
+
+
+def test_what_was_deleted_for_good_does_not_come_back_with_an_import(store: ChatStore, tmp_path: Path) -> None:
+    """The chat comes back as in the file; its later messages, whose text is still in the store, do not."""
+    fill(store, 2)
+    file = exported(store, tmp_path / "chats.json")
+    chat, _ = store.chat_row("c0") or pytest.fail("the chat is gone")
+    store.save(replace(chat, leaf_id="secret"), [ChatMessage("c0", "b0", "user", "secret", "secret")])
+    store.delete("c0")
+    store.delete_for_good("c0")
+    assert counts(load(file, store)) == (1, 0, 1)
+    run_upkeep(store.path)
+    assert [message.id for message in everything(store)["c0"][1]] == ["q0", "a0", "b0"]
 
 
 def test_sqlite_is_never_left_locked(store: ChatStore, tmp_path: Path) -> None:
