@@ -88,7 +88,6 @@ class WindowState:
     def set_chat(self, chat: str, place: str) -> None:
         self._set(chat=chat, place=place)
 
-    def set_introduced(self) -> None:
     @property
     def offers_dismissed(self) -> bool:
         """Whether the user wants to see no more offers of better models on the welcome page."""
@@ -97,6 +96,7 @@ class WindowState:
     def dismiss_offers(self) -> None:
         self._set(offers_dismissed="true")
 
+    def set_introduced(self) -> None:
         self._set(introduced="true")
 
     def pending_write(self) -> Callable[[], None] | None:
