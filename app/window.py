@@ -152,6 +152,9 @@ class Header(Live, QWidget):
         self.title = QLabel(self)
         self.title.setObjectName("chatTitle")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.temporary = QLabel(self)
+        self.temporary.setObjectName("temporary")
+        self.temporary.hide()
         self._full_title = ""
         self._persona: UiText = ""
         row = QHBoxLayout(self)
@@ -160,12 +163,15 @@ class Header(Live, QWidget):
             row.addWidget(widget)
         row.addSpacing(SIZES.gap)
         row.addWidget(self.title, 1)
+        row.addWidget(self.temporary)
         row.addWidget(self.options)
         row.addWidget(self.settings)
         self.apply_look()
 
-    def show_title(self, title: str) -> None:
+    def show_title(self, title: str, temporary: bool = False) -> None:
+        """Show the chat's title, and whether the chat is temporary."""
         self._full_title = title
+        self.temporary.setVisible(temporary)
         self._elide()
 
     def show_persona(self, name: UiText) -> None:
@@ -184,6 +190,8 @@ class Header(Live, QWidget):
         name = tr("Instructions and persona for this chat")
         self.options.setAccessibleName(name)
         self.options.setToolTip(with_keys(name, "chat_options"))
+        self.temporary.setText(tr("Temporary · not stored"))
+        self.temporary.setToolTip(tr("Nothing of this chat is written to the disk. It is gone when you quit."))
         self._show_persona_name()
 
     def resizeEvent(self, _event: object) -> None:
@@ -198,7 +206,10 @@ class Header(Live, QWidget):
         self._elide()
 
     def _elide(self) -> None:
-        room = self.width() - 4 * SIZES.control - SIZES.gap_xl - self.options.sizeHint().width()
+        right = self.options.sizeHint().width() + (
+            0 if self.temporary.isHidden() else self.temporary.sizeHint().width()
+        )
+        room = self.width() - 4 * SIZES.control - SIZES.gap_xl - right
         self.title.setText(self.title.fontMetrics().elidedText(self._full_title, Qt.TextElideMode.ElideRight, room))
         self.title.setMinimumWidth(1)
 

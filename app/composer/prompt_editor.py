@@ -13,15 +13,16 @@ from app.look.theme import body_font
 class PromptEditor(Live, QPlainTextEdit):
     """Plain text editor that grows with its text up to `most_lines`.
 
-    Signals: `submitted` on Enter; `escaped` on Esc, if `can_escape`.
+    Signals: `pressed_beyond` carries the name of a key (a value of BEYOND) that cannot move the cursor any further;
+    `submitted` on Enter (on Ctrl+Enter alone without `enter_submits`); `escaped` on Esc, if `can_escape`.
     """
 
     submitted = Signal()
     escaped = Signal()
 
-    def __init__(self, parent: QWidget, most_lines: int, can_escape: bool = False) -> None:
+    def __init__(self, parent: QWidget, most_lines: int, can_escape: bool = False, enter_submits: bool = True) -> None:
         super().__init__(parent)
-        self._most_lines, self._can_escape = most_lines, can_escape
+        self._most_lines, self._can_escape, self._enter_submits = most_lines, can_escape, enter_submits
         self.setTabChangesFocus(True)
         self.viewport().setAutoFillBackground(False)
         self.setFont(body_font())
@@ -53,10 +54,16 @@ class PromptEditor(Live, QPlainTextEdit):
         return self._can_escape or self.composing
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier and not self.composing:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._submits(event.modifiers()):
             self.submitted.emit()
         elif event.key() == Qt.Key.Key_Escape and self._can_escape and not self.composing:
             self.escaped.emit()
         else:
             super().keyPressEvent(event)
+    def _submits(self, held: Qt.KeyboardModifier) -> bool:
+        """Return whether Enter with the keys `held` submits the text instead of breaking the line."""
+        wanted = not held & Qt.KeyboardModifier.ShiftModifier
+        if not self._enter_submits:
+            wanted = bool(held & Qt.KeyboardModifier.ControlModifier)
+        return wanted and not self.composing
+

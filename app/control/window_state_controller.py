@@ -64,4 +64,5 @@ class WindowStateController(QObject):
 
     def _note_chat(self) -> None:
         chat = self._open_chats.current
-        self._state.set_chat(chat.chat.id if chat.messages else "", self._window.transcript.top_message_id)
+        is_stored = chat.messages and not chat.temporary
+        self._state.set_chat(*((chat.chat.id, self._window.transcript.top_message_id) if is_stored else ("", "")))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from PySide6.QtCore import QItemSelection, QItemSelectionRange, QModelIndex, QPoint, Qt
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QMouseEvent, QPainter
+from PySide6.QtCore import QItemSelection, QItemSelectionRange, QModelIndex, QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
     QAbstractItemView,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QListView,
     QMenu,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -22,8 +23,8 @@ from PySide6.QtWidgets import (
 
 from app.commands.commands import focus_action, keys_in
 from app.look.live import Live
-from app.look.theme import SIZES
-from app.sidebar.chat_rows import INDENT, ChatModel, Index, Row
+from app.look.theme import SIZES, theme
+from app.sidebar.chat_rows import INDENT, MARK, ChatModel, Index, Row
 from app.words import tr, tr_n
 
 
@@ -84,10 +85,20 @@ def folder_menu(parent: QWidget, row: Row) -> QMenu:
 
 
 class RowDelegate(QStyledItemDelegate):
-    """Painter of a row with its indent; also names the field for a new name, for screen readers."""
+    """Painter of a row with its indent and its mark; also names the field for a new name, for screen readers."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        super().paint(painter, self._moved(option, index), index)
+        moved, mark = self._moved(option, index), index.data(MARK)
+        if not mark:
+            super().paint(painter, moved, index)
+            return
+        drawn = QStyleOptionViewItem(moved)
+        self.initStyleOption(drawn, index)
+        room = drawn.rect.width() - 2 * SIZES.gap_l - SIZES.icon * (2 if not drawn.icon.isNull() else 1)
+        drawn.text = drawn.fontMetrics.elidedText(drawn.text, Qt.TextElideMode.ElideRight, room)
+        widget = option.widget
+        widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, drawn, painter, widget)
+        _draw_mark(painter, QRectF(moved.rect), mark)
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = super().createEditor(parent, option, index)
@@ -101,6 +112,20 @@ class RowDelegate(QStyledItemDelegate):
         moved = QStyleOptionViewItem(option)
         moved.rect.setLeft(moved.rect.left() + (index.data(INDENT) or 0) * SIZES.gap_l)
         return moved
+
+
+def _draw_mark(painter: QPainter, row: QRectF, mark: str) -> None:
+    """Draw three dots at the row's right end for an answer that is being written, one for an answer not seen yet."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme().accent))
+    centre, size = QPointF(row.right() - SIZES.gap_l, row.center().y()), SIZES.caret / 2
+    for by in (-1, 0, 1) if mark == "busy" else ():
+        painter.drawEllipse(centre + QPointF(by * 1.5 * size, 0), size / 2, size / 2)
+    if mark == "unread":
+        painter.drawEllipse(centre, size, size)
+    painter.restore()
 
 
 class ChatList(Live, QListView):

@@ -12,20 +12,24 @@ from PySide6.QtWidgets import QApplication
 
 from app.look.theme import SIZES, icon, theme
 from app.store.chat import Chat, Folder, days_of, group_of
-from app.words import mark, tr, tr_n
+from app.words import as_written, mark, tr, tr_n
 
 MIME = "application/x-chickadee-chats"
-INDENT = Qt.ItemDataRole.UserRole + 1
+INDENT, MARK = Qt.ItemDataRole.UserRole + 1, Qt.ItemDataRole.UserRole + 2
 Index = QModelIndex | QPersistentModelIndex
 Flag = Qt.ItemFlag
 PINNED = mark("Pinned")
+TEMPORARY = mark("Temporary")
+NOTHING: frozenset[str] = frozenset()
 
 
 class Row(NamedTuple):  # each change creates thousands; a dataclass takes three times as long
     """Row of the chat list: a heading, a folder or a chat.
 
     `id` is the chat's or the folder's; `folder_id` is the folder that receives a chat dropped on the row, None for no
-    folder. `chats` is the number of chats in a folder; `indent` the number of levels that the row is indented.
+    folder. `chats` is the number of chats in a folder; `indent` the number of levels that the row is indented. `busy`
+    says that an answer is being written or waited for, `unread` that one ended unseen; a collapsed folder has the marks
+    of its chats.
     """
 
     kind: Literal["heading", "folder", "chat"]
@@ -36,11 +40,23 @@ class Row(NamedTuple):  # each change creates thousands; a dataclass takes three
     folded: bool = False
     chats: int = 0
     pinned: bool = False
+    busy: bool = False
+    unread: bool = False
 
 
-def rows_of(chats: Iterable[Chat], folders: Sequence[Folder], now: float) -> list[Row]:
-    """Return the rows for `chats`, which come the latest first; a chat in a collapsed folder has none."""
-    chats = list(chats)
+def rows_of(
+    chats: Iterable[Chat],
+    folders: Sequence[Folder],
+    now: float,
+    busy: frozenset[str] = NOTHING,
+    temporary: frozenset[str] = NOTHING,
+) -> list[Row]:
+    """Return the rows for `chats`, which come the latest first; a chat in a collapsed folder has none.
+
+    `busy` and `temporary` are the ids of chats that are being answered, and of those that are never stored.
+    """
+    fleeting = [_row(chat, busy) for chat in chats if chat.id in temporary]
+    chats = [chat for chat in chats if chat.id not in temporary]
     pinned = sorted((chat for chat in chats if chat.pinned_at), key=lambda chat: -(chat.pinned_at or 0))
     known = {folder.id for folder in folders}
     inside: dict[str, list[Chat]] = {folder.id: [] for folder in folders}
@@ -52,24 +68,29 @@ def rows_of(chats: Iterable[Chat], folders: Sequence[Folder], now: float) -> lis
             inside[chat.folder_id or ""].append(chat)
         else:
             loose.append(chat)
-    rows = [Row("heading", tr(PINNED))] if pinned else []
-    rows += [_row(chat, pinned=True) for chat in pinned]
+    rows = [Row("heading", tr(TEMPORARY)), *fleeting] if fleeting else []
+    rows += [Row("heading", tr(PINNED))] if pinned else []
+    rows += [_row(chat, busy, pinned=True) for chat in pinned]
     for folder in folders:
-        rows += _folder_rows(folder, inside[folder.id])
+        rows += _folder_rows(folder, inside[folder.id], busy)
     days_ago = days_of(now)
     for group, days in groupby(loose, key=lambda chat: group_of(chat.updated_at, days_ago)):
         rows.append(Row("heading", tr(group)))
-        rows += [_row(chat) for chat in days]
+        rows += [_row(chat, busy) for chat in days]
     return rows
 
 
-def _folder_rows(folder: Folder, chats: Sequence[Chat]) -> list[Row]:
+def _folder_rows(folder: Folder, chats: Sequence[Chat], busy: frozenset[str]) -> list[Row]:
+    rows = [_row(chat, busy, folder.id) for chat in chats]
     head = Row("folder", folder.name, folder.id, folder.id, folded=folder.folded, chats=len(chats))
-    return [head] if folder.folded else [head, *(_row(chat, folder.id) for chat in chats)]
+    if not folder.folded:
+        return [head, *rows]
+    return [head._replace(busy=any(row.busy for row in rows), unread=any(row.unread for row in rows))]
 
 
-def _row(chat: Chat, folder_id: str | None = None, pinned: bool = False) -> Row:
-    return Row("chat", chat.title, chat.id, folder_id, indent=int(folder_id is not None), pinned=pinned)
+def _row(chat: Chat, busy: frozenset[str], folder_id: str | None = None, pinned: bool = False) -> Row:
+    unread, indent = chat.unread_at is not None, int(folder_id is not None)
+    return Row("chat", chat.title, chat.id, folder_id, indent, pinned=pinned, busy=chat.id in busy, unread=unread)
 
 
 class ChatModel(QAbstractListModel):
@@ -111,10 +132,12 @@ class ChatModel(QAbstractListModel):
         row = self.rows[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
             return tr(row.text) if row.kind == "heading" else row.text
-        if role == Qt.ItemDataRole.ToolTipRole and row.kind == "chat":
-            return row.text.replace("&", "&amp;").replace("<", "&lt;")
-        if role == Qt.ItemDataRole.AccessibleTextRole and row.kind == "folder":
-            return _folder_text(row)
+        if role == Qt.ItemDataRole.ToolTipRole and row.kind != "heading":
+            return as_written(_with_marks(row.text, row))
+        if role == Qt.ItemDataRole.AccessibleTextRole and row.kind != "heading":
+            return _with_marks(_folder_text(row) if row.kind == "folder" else row.text, row)
+        if role == MARK:
+            return "busy" if row.busy else "unread" if row.unread else ""
         if role == Qt.ItemDataRole.DecorationRole and row.kind == "folder":
             return icon("right" if row.folded else "chevron", theme().soft)
         if role == Qt.ItemDataRole.FontRole:
@@ -162,9 +185,20 @@ def _folder_text(row: Row) -> str:
     return tr("Folder {name}, {chats}", name=row.text, chats=chats)
 
 
+def _with_marks(text: str, row: Row) -> str:
+    if row.busy:
+        return tr("{name}: an answer is being written", name=text)
+    return tr("{name}: a new answer", name=text) if row.unread else text
+
+
 def _font(row: Row) -> QFont | None:
-    if row.kind != "heading":
-        return None
-    font = QFont(QApplication.font())
-    font.setPixelSize(SIZES.small)
-    return font
+    if row.kind == "heading":
+        font = QFont(QApplication.font())
+        font.setPixelSize(SIZES.small)
+        return font
+    if row.unread:
+        font = QFont(QApplication.font())
+        font.setPixelSize(SIZES.label)
+        font.setWeight(QFont.Weight.DemiBold)
+        return font
+    return None

@@ -46,7 +46,8 @@ class Action:
     """One thing that can be done with a message.
 
     `icon` names a file of assets/icons; `label` is marked for translation. A `main` action is always visible, with its
-    label. An action that does not work `while_busy` waits until the chat's answer has ended.
+    label. An action that does not work `while_busy` waits until the chat's answer has ended. One that is not `in_row`
+    is in the menu alone.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Action:
     label: str
     main: bool = False
     while_busy: bool = False
+    in_row: bool = True
 
 
 MORE = Action("more", "more", mark("More"), while_busy=True)
@@ -61,6 +63,7 @@ PREVIOUS = Action("previous", "previous", mark("Previous version"))
 NEXT = Action("next", "next", mark("Next version"))
 RESTORE = Action("restore", "again", mark("Restore deleted messages below"), while_busy=True)
 WITH = Action("again_with", "chevron", mark("Try again with…"))
+BRANCH_OFF = Action("branch_off", "branch", mark("Branch into a new chat"), while_busy=True, in_row=False)
 DETAILS = Action("details", "chevron", mark("Details"), while_busy=True)
 
 
@@ -94,10 +97,12 @@ def _other_actions(message: ChatMessage, position: MessagePosition) -> list[Acti
     if message.role == "user":
         found.append(Action("edit", "edit", mark("Edit message")))
     else:
+        if message.content:
+            found.append(Action("edit", "edit", mark("Edit answer")))
         if all(action.name != "again" for action in _main_actions(message, position)):
             found.append(_again_action())
         found.append(WITH)
-    return [*found, Action("delete", "delete", mark("Delete message"))]
+    return [*found, BRANCH_OFF, Action("delete", "delete", mark("Delete message"))]
 
 
 def _again_action(main: bool = False) -> Action:
@@ -246,7 +251,8 @@ class ActionRow(Live, QWidget):
 
     def _arrange(self) -> None:
         """Put the wanted buttons into the row; a button that stays keeps the focus."""
-        wanted = [action for action in self._actions.offered if action.main or self._open]
+        offered = self._actions.offered
+        wanted = [action for action in offered if action.main or (self._open and action.in_row)]
         if self._open and self._actions.offered:
             wanted.append(MORE)
         names = {action.name for action in (*self._actions.versions(), *wanted)}

@@ -1,4 +1,4 @@
-"""An editor in place of a user's message: Enter sends the new wording, Esc leaves the message as it is."""
+"""An editor in place of a message: it sends a question's new wording, or keeps an answer's; Esc leaves it as it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LINES = 16
 
 
 class MessageEditor(Live, QFrame):
-    """The editor of one user message.
+    """The editor of one message: of the user's, whose new wording is sent, or of an answer (`is_answer`).
 
     `action_requested` carries the editor's text with `send`, `leave` or, at each keystroke, `note`. `height_changed`:
     the editor needs another height.
@@ -24,10 +24,11 @@ class MessageEditor(Live, QFrame):
     action_requested = Signal(str, object)
     height_changed = Signal()
 
-    def __init__(self, text: str, parent: QWidget) -> None:
+    def __init__(self, text: str, parent: QWidget, is_answer: bool = False) -> None:
         super().__init__(parent)
         self.setObjectName("editor")
-        self.text = PromptEditor(self, MAX_LINES, can_escape=True)
+        self._is_answer = is_answer
+        self.text = PromptEditor(self, MAX_LINES, can_escape=True, enter_submits=not is_answer)
         self.text.setPlainText(text)
         self.cancel = QPushButton(self)
         self.send = QPushButton(self)
@@ -53,11 +54,12 @@ class MessageEditor(Live, QFrame):
         self.apply_look()
 
     def retranslate(self) -> None:
-        self.text.setAccessibleName(tr("Edit message"))
+        self.text.setAccessibleName(tr("Edit answer") if self._is_answer else tr("Edit message"))
         self.cancel.setText(tr("Cancel"))
         self.cancel.setToolTip(tr("Discard the edit (Esc)"))
-        self.send.setText(tr("Send"))
-        self.send.setToolTip(tr("Send as a new version; the old one is kept (Enter)"))
+        self.send.setText(tr("Save") if self._is_answer else tr("Send"))
+        tip = tr("Save as a new version; the old one is kept (Ctrl+Enter)")
+        self.send.setToolTip(tip if self._is_answer else tr("Send as a new version; the old one is kept (Enter)"))
 
     def height_for(self, width: int) -> int:
         """Return the editor's height at a width of `width` pixels."""

@@ -50,6 +50,7 @@ ENDINGS = {
     "context": mark("The context is full, so the answer ends here."),
     None: mark("This answer was interrupted when the window closed."),
 }
+EDITED = mark("Edited by you")
 NAME_LENGTH = 80
 
 
@@ -143,9 +144,9 @@ class MessageView(Live, QWidget):
         QGuiApplication.clipboard().setText(text or self.text)
 
     def edit(self, text: str) -> None:
-        """Open the editor with `text` in place of the bubble."""
-        if self.editor is None and self.message.role == "user":
-            editor = self.editor = MessageEditor(text, self)
+        """Open the editor with `text` in place of the message."""
+        if self.editor is None:
+            editor = self.editor = MessageEditor(text, self, is_answer=self.message.role == "assistant")
             editor.action_requested.connect(self._editor_action)
             editor.height_changed.connect(self.height_changed)
             editor.show()
@@ -219,13 +220,13 @@ class MessageView(Live, QWidget):
 
     def _place_body(self, left: int, top: int, width: int) -> int:
         height = self._body_height(width)
-        if self._bubble is None:
-            self.body.setGeometry(left, top, width, height)
-            self.body.setVisible(height > 0)
-            return height
-        self._bubble.setVisible(self.editor is None and bool(self.text))
+        shown = self._bubble or self.body
+        shown.setVisible(self.editor is None and height > 0)
         if self.editor is not None:
             self.editor.setGeometry(left, top, width, height)
+            return height
+        if self._bubble is None:
+            self.body.setGeometry(left, top, width, height)
             return height
         bubble = self._bubble_width(width)
         self._bubble.setGeometry(left + width - bubble, top, bubble, height)
@@ -274,6 +275,7 @@ class MessageView(Live, QWidget):
         message = self.message
         answer = message.role == "assistant" and not self._streaming
         ending = ENDINGS.get(message.stop_reason, "") if answer else ""
+        ending = EDITED if message.edited_at else ending
         problem = worded(decode_sentence(message.problem)) if message.problem else ""
         lines = [problem, message.detail] if message.stop_reason == "engine" else [message.detail]
         details = "\n".join(filter(None, lines))[-2000:] if answer else ""

@@ -3919,6 +3919,11 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>4 bits (q4_0)</source>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Downloads go into this folder. Models in the folder before stay there and are still found.</source>
+    <translation>下载的模型保存到此文件夹。原文件夹中的模型留在原处，仍可找到。</translation>
+  </message>
     <translation>4 位 (q4_0)</translation>
   </message>
   <message>

@@ -235,7 +235,8 @@ def test_the_menu_has_every_action_and_the_numbers(chickadee: Chickadee, ask: As
     QApplication.sendEvent(view.texts()[0], event)  # sent to the text, which leaves the menu to the message
     menu = menu_of(chickadee)
     found = entries(menu)
-    assert list(found)[:4] == ["Copy message", "Copy code", "Regenerate", "Try again with…"]
+    actions = ["Edit answer", "Regenerate", "Try again with…", "Branch into a new chat", "Delete message"]
+    assert list(found)[:7] == ["Copy message", "Copy code", *actions]
     assert "10 tokens in 0.5 s, 20 tok/s" in found
     assert not found["10 tokens in 0.5 s, 20 tok/s"].isEnabled()
     found["Copy code"].trigger()
@@ -275,15 +276,35 @@ def message(role: str, content: str, reason: str | None = "end", **more: str) ->
 @pytest.mark.parametrize(
     ("about", "position", "names"),
     [
-        (message("user", "q"), MessagePosition(), "copy edit delete"),
-        (message("user", "q"), MessagePosition(is_last=True), "again! copy edit delete"),
-        (message("assistant", "a"), MessagePosition(is_last=True), "copy again again_with delete"),
-        (message("assistant", "a", "length"), MessagePosition(is_last=True), "continue! copy again again_with delete"),
-        (message("assistant", "a", None), MessagePosition(is_last=True), "continue! copy again again_with delete"),
-        (message("assistant", "a", "length"), MessagePosition(), "copy again again_with delete"),
-        (message("assistant", "a", "context"), MessagePosition(is_last=True, has_remedies=True), "copy again again_with delete"),
-        (message("assistant", "", "failed", detail="d"), MessagePosition(is_last=True), "again! details! again_with delete"),
-        (message("assistant", "a", "engine"), MessagePosition(is_last=True), "continue! again! details! copy again_with delete"),
+        (message("user", "q"), MessagePosition(), "copy edit branch_off delete"),
+        (message("user", "q"), MessagePosition(is_last=True), "again! copy edit branch_off delete"),
+        (message("assistant", "a"), MessagePosition(is_last=True), "copy edit again again_with branch_off delete"),
+        (
+            message("assistant", "a", "length"),
+            MessagePosition(is_last=True),
+            "continue! copy edit again again_with branch_off delete",
+        ),
+        (
+            message("assistant", "a", None),
+            MessagePosition(is_last=True),
+            "continue! copy edit again again_with branch_off delete",
+        ),
+        (message("assistant", "a", "length"), MessagePosition(), "copy edit again again_with branch_off delete"),
+        (
+            message("assistant", "a", "context"),
+            MessagePosition(is_last=True, has_remedies=True),
+            "copy edit again again_with branch_off delete",
+        ),
+        (
+            message("assistant", "", "failed", detail="d"),
+            MessagePosition(is_last=True),
+            "again! details! again_with branch_off delete",
+        ),
+        (
+            message("assistant", "a", "engine"),
+            MessagePosition(is_last=True),
+            "continue! again! details! copy edit again_with branch_off delete",
+        ),
         (message("assistant", "a", None), MessagePosition(is_last=True, busy=True), ""),
     ],
 )
