@@ -10,7 +10,7 @@ from app.dialogs.dialog import Page, PlanLine, Sheet, button, heading, inset, la
 from app.dialogs.model_list import local_title
 from app.dialogs.setting_row import SettingRow
 from app.look.theme import SIZES
-from app.settings.schema import ADVANCED, GROUPS, for_model
+from app.settings.schema import ADVANCED, GROUPS, for_model, offered
 from app.settings.settings import Settings
 from app.words import tr, worded
 from common.failures import Failure
@@ -27,7 +27,7 @@ class ModelOptions(Sheet):
         super().__init__(parent)
         self.model, self._settings = model, settings
         files = [(path_text(drafter.path), local_title(drafter)) for drafter in drafters]
-        self.rows = {setting.key: SettingRow(setting, self) for setting in for_model(files)}
+        self.rows = {setting.key: SettingRow(setting, self) for setting in offered(for_model(files))}
         for row in self.rows.values():
             row.changed.connect(self._change)
         self.advanced = heading(self)

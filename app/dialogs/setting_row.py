@@ -78,6 +78,8 @@ class ChoiceControl(Live, QComboBox):
         self.setFixedWidth(SIZES.input)
         self.update()
 
+        if self.findData(text) < 0 and text:  # a value from settings.toml that is not offered here
+            self.addItem(text, text)
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         # The arrow is painted here, because a style sheet cannot tint an image.

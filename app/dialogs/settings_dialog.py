@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidg
 from app.dialogs.dialog import Page, PlanLine, Section, Sheet, button, heading, inset, label
 from app.dialogs.setting_row import SettingRow
 from app.look.theme import SIZES
-from app.settings.schema import GROUPS, for_all, group_of
+from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.settings.settings import Settings
 from app.words import UiText, as_written, current_text, mark, tr
 from common.failures import Failure
@@ -31,7 +31,7 @@ class SettingsDialog(Sheet):
         self.problem, self.note = label("problem", self), label("settingHelp", self)
         self._note: UiText = ""
         self.nothing = label("nothingFound", self)
-        self.rows = {setting.name: SettingRow(setting, self) for setting in for_all()}
+        self.rows = {setting.name: SettingRow(setting, self) for setting in offered(for_all())}
         self.titles = dict(GROUPS)
         self.headings = {group: heading(self) for group in GROUPS}
         self.section_buttons: dict[str, QPushButton] = {}

@@ -84,6 +84,11 @@ def choice_words(key: str, value: str) -> str:
     """Return the words for a choice of an engine setting; one that only a newer engine knows is returned as it is."""
     words = dict(SETTINGS[f"engine.{key}"].choices).get(value)
     return value if words is None else tr(words)
+def offered(settings: Iterable[Setting]) -> list[Setting]:
+    """Return the settings that a dialog offers: without published methods, which are baselines for comparison."""
+    return [_without_baselines(setting) for setting in settings if not setting.baseline]
+
+
 
 
 def _own(setting: Setting) -> Setting:
@@ -95,6 +100,11 @@ def _of_model(setting: Setting, files: tuple[tuple[str, str], ...]) -> Setting:
     if setting.kind == "file":
         return replace(setting, choices=(*setting.choices, *files))
     if setting.kind == "choice":
+def _without_baselines(setting: Setting) -> Setting:
+    choices = tuple((value, words) for value, words in setting.choices if value not in setting.baselines)
+    return replace(setting, choices=choices)
+
+
         return replace(setting, default=SAME, choices=((SAME, SAME_SHOWN), *setting.choices))
     if setting.kind == "text":
         return replace(setting, default="")

@@ -50,6 +50,8 @@ class Setting:
     that can have a value of its own. `per_model`: one model can have one too, although a chat can. `shared`: False if
     there is no value for all models. `own_help`: help text for one model or chat, if it differs. `fills`: the request
     and its field that the value goes to; AUTO leaves the request's default. `flag`: option of the engine's commands.
+    `baselines`: choices that are published methods, for comparison, which dialogs leave out; `baseline`: the whole
+    setting is about such a method.
     """
 
     section: str
@@ -65,6 +67,8 @@ class Setting:
     advanced: bool = False
     scope: Scope = "global"
     per_model: bool = False
+    baselines: tuple[str, ...] = ()
+    baseline: bool = False
     shared: bool = True
     own_help: str = ""
     fills: str = ""
@@ -225,7 +229,7 @@ ENGINE = (
             ("exact", mark("Off (exact)")), ("merged", mark("Merged tokens (lossy)")),
             ("window", mark("Sliding window (lossy)")), ("published", mark("Published method (lossy)")),
         ),
-        advanced=True, scope="model", fills="load.kv_mode",
+        advanced=True, scope="model", baselines=("published",), fills="load.kv_mode",
         flag=Flag("--kv", "keep the whole KV cache (exact), or compress a share of the heads (lossy; default: exact)"),
     ),
     Setting(
@@ -244,7 +248,7 @@ ENGINE = (
         choices=(
             ("measured", mark("Measured")), ("always", mark("Keep all")), ("published", mark("Published rule")),
         ),
-        advanced=True, scope="model", fills="generate.kv_policy",
+        advanced=True, scope="model", baselines=("published",), fills="generate.kv_policy",
         flag=Flag("--kv-policy", "which tokens stay in the KV cache (default: measured)"),
     ),
     Setting(
@@ -262,7 +266,8 @@ ENGINE = (
             ("midlayer", mark("Early layers, when faster")),
             ("midlayer-published", mark("Early layers (published)")),
         ),
-        advanced=True, scope="model", fills="generate.draft",
+        advanced=True, scope="model", baselines=("history-published", "model-published", "midlayer-published"),
+        fills="generate.draft",
         flag=Flag("--draft", "speculative decoding: drafts from the chat's own text (history), from common phrases "
                              "(phrases), by a draft model (model), by the model's early layers (midlayer), or by "
                              "whichever is faster (default: auto)"),
@@ -278,27 +283,27 @@ ENGINE = (
     Setting(
         "engine", "lookup_match", "whole", LOOKUP.match, mark("Prompt lookup: match length"),
         mark("Prompt lookup (published): how many of the last tokens must match earlier text."),
-        low=1, high=16, advanced=True, fills="generate.lookup.match",
+        low=1, high=16, advanced=True, baseline=True, fills="generate.lookup.match",
         flag=Flag("--match", "how many of the last tokens must match (default: 1)", "N", PUBLISHED),
     ),
     Setting(
         "engine", "lookup_m", "whole", LOOKUP.m, mark("Prompt lookup: matches (m)"),
         mark("Prompt lookup (published): how many earlier matches are tried at once. Together with the tokens of "
              "each match, at most 64 tokens in all."),
-        low=1, high=MOST_SEQUENCES, advanced=True, fills="generate.lookup.m",
+        low=1, high=MOST_SEQUENCES, advanced=True, baseline=True, fills="generate.lookup.m",
         flag=Flag("--m", "matches tried at once (default: 1)", "M", PUBLISHED),
     ),
     Setting(
         "engine", "lookup_n", "whole", LOOKUP.n, mark("Prompt lookup: tokens per match (n)"),
         mark("Prompt lookup (published): how many tokens are drafted from each match."),
-        low=2, high=MOST_LOOKUP, advanced=True, fills="generate.lookup.n",
+        low=2, high=MOST_LOOKUP, advanced=True, baseline=True, fills="generate.lookup.n",
         flag=Flag("--n", "tokens per match (default: 4)", "N", PUBLISHED),
     ),
     Setting(
         "engine", "lookup_select", "choice", LOOKUP.select, mark("Prompt lookup: which matches"),
         mark("Prompt lookup (published): which earlier matches are tried."),
         choices=(("recent", mark("Most recent")), ("random", mark("Any"))),
-        advanced=True, fills="generate.lookup.select",
+        advanced=True, baseline=True, fills="generate.lookup.select",
         flag=Flag("--select", "which matches (default: recent)", None, PUBLISHED),
     ),
 )  # fmt: skip

@@ -237,7 +237,7 @@ def test_the_search_filters_rows_and_sections(dialog: SettingsDialog, qtbot: QtB
 
 def test_what_few_people_change_stands_at_the_end(dialog: SettingsDialog, qtbot: QtBot) -> None:
     advanced = [name for name, row in dialog.rows.items() if row.setting.advanced]
-    assert {"engine.draft", "engine.kv_mode", "engine.lookup_m", "engine.threads"} <= set(advanced)
+    assert {"engine.draft", "engine.kv_mode", "engine.kv_policy", "engine.threads"} <= set(advanced)
     assert dialog.headings["advanced"].y() > max(
         row.y() for row in dialog.rows.values() if not row.setting.advanced
     )  # fmt: skip
@@ -396,3 +396,13 @@ def test_a_dialog_is_as_large_as_the_text_asks_for(chickadee: Chickadee, qtbot: 
         chickadee.settings.change({"window.text_size": percent})
         qtbot.waitUntil(lambda percent=percent: (dialog.size() == before) == (percent == 100))  # type: ignore[misc]
     dialog.close()
+
+
+def test_published_methods_are_left_to_the_file_and_the_command_line(dialog: SettingsDialog) -> None:
+    assert not [name for name in dialog.rows if name.startswith("engine.lookup")]
+    draft = dialog.rows["engine.draft"].control
+    assert isinstance(draft, ChoiceControl)
+    assert not [value for value in map(draft.itemData, range(draft.count())) if "published" in value]
+    dialog.settings.change({"engine.draft": "history-published", "engine.lookup_m": 3})  # still understood
+    assert draft.currentData() == "history-published"
+    assert dialog.settings.options().generate.lookup.m == 3
