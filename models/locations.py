@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +47,24 @@ class ModelLocation:
         return self.kind == "own"
 
 
-def own_folder() -> Path:
-    """Return the folder for downloads, which may not exist yet."""
-    return data_folder() / "models"
+def own_folder(settings: Path | None = None) -> Path:
+    """Return the folder for downloads, which may not exist yet: the one named in the settings file, or the usual one.
+
+    `settings` replaces the usual path of that file. What is no absolute path there does not count.
+    """
+    settings = settings or data_folder() / "settings.toml"
+    try:
+        section = tomllib.loads(read_small(settings, 1 << 20).decode("utf-8-sig")).get("models")
+    except (OSError, ValueError, RecursionError):  # the window reports what is wrong with the file
+        section = None
+    chosen = section.get("folder") if isinstance(section, dict) else None
+    named = Path(chosen) if isinstance(chosen, str) and "\0" not in chosen else Path()
+    return named if named.is_absolute() else usual_folder(settings)
+
+
+def usual_folder(settings: Path | None = None) -> Path:
+    """Return the folder for downloads while the user has chosen no other one; models that are in it stay there."""
+    return (settings.parent if settings else data_folder()) / "models"
 
 
 def model_locations(added: Iterable[Path] = (), own: Path | None = None) -> tuple[ModelLocation, ...]:
@@ -65,6 +81,7 @@ def model_locations(added: Iterable[Path] = (), own: Path | None = None) -> tupl
 
 def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[LocationKind, Path]]:
     yield "own", own
+    yield "own", usual_folder()
     for path in added:
         yield "added", path
     for path in _lm_studio():

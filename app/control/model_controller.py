@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -27,13 +28,13 @@ from app.store.chat_store import ChatStore
 from app.window import Window
 from app.words import UiText, tr, tr_n
 from common.failures import Failure
-from common.paths import path_of
+from common.paths import path_of, path_text
 from common.planning import Ask, Verdict
 from models.added_paths import AddedPaths
 from models.catalogue import catalogue
 from models.catalogue_update import CatalogueUpdate
 from models.collection import LocalModel, scan_models
-from models.locations import own_folder
+from models.locations import own_folder, usual_folder
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100
@@ -61,7 +62,8 @@ class ModelController(QObject):
         self.first = FirstModel(engine, store, window.notice, self.open)
         self._freed_bytes = 0
         self._remembered: Path | None = None  # the model that was stored last as a recent one
-        self._own_folder = settings.path.parent / own_folder().name
+        self._own_folder = partial(own_folder, settings.path)
+        self._folder_before = self._own_folder()
         self._added = AddedPaths(settings.path.with_name(AddedPaths().path.name))
         self.local = LocalModels(self, self._added, self._own_folder)
         self.on_disk = ModelsOnDisk(self, self._added, self._own_folder)
@@ -180,8 +182,18 @@ class ModelController(QObject):
 
     def _settings_changed(self) -> None:
         self.downloads.settings_changed()
+        self._follow_folder()
         if self.options is not None:
             self._plan_options(self.options.model.path)
+
+    def _follow_folder(self) -> None:
+        """Look for models in the folder that the user has chosen, and still in the one that was chosen before."""
+        before, self._folder_before = self._folder_before, self._own_folder()
+        if before == self._folder_before:
+            return
+        if before.is_dir() and before != usual_folder(self._settings.path):
+            self.local.add(path_text(before))
+        self.scan()
 
     def _dialog_closed(self) -> None:
         self._options.close()  # its parent is the models' dialog
@@ -210,7 +222,7 @@ class ModelController(QObject):
         added, self._scan_number = self._added.read(), self._scan_number + 1
         number = self._scan_number
         self._background.run(
-            lambda: list(scan_models(added, stop=lambda: self._background.closed, own=self._own_folder)),
+            lambda: list(scan_models(added, stop=lambda: self._background.closed, own=self._own_folder())),
             lambda models: self._scanned(number, models),
             self._show_failure,
         )

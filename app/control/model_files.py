@@ -20,7 +20,7 @@ from models.collection import LocalModel
 from models.copying import copy_model, on_other_drive
 from models.download_queue import DownloadJob, DownloadQueue, ModelDownload, plan_download, unfinished_downloads
 from models.hub import Hub, RemoteModel, RepoResult
-from models.locations import ModelLocation
+from models.locations import ModelLocation, usual_folder
 from models.network import Network, offline_reason
 from models.removal import Removal, purge, remove
 
@@ -42,8 +42,11 @@ class ModelDownloads(QObject):
     unfinished = Signal(object)
     updated = Signal(object)
 
-    def __init__(self, parent: QObject, models: ModelList, settings: Path, own_folder: Path) -> None:
-        """Prepare the downloads into `own_folder`; `settings` is the file whose switch forbids connections."""
+    def __init__(self, parent: QObject, models: ModelList, settings: Path, own_folder: Callable[[], Path]) -> None:
+        """Prepare the downloads into the folder that `own_folder` gives.
+
+        `settings` is the file whose switch forbids connections.
+        """
         super().__init__(parent)
         self._models, self._settings, self._own_folder = models, settings, own_folder
         self.hub = Hub(Network(settings))
@@ -58,8 +61,10 @@ class ModelDownloads(QObject):
         self._downloads.listeners.append(lambda _job: self._background.call_in_window(self._jobs_changed))
 
         def find() -> list[ModelDownload]:
-            purge(ModelLocation("own", self._own_folder))
-            return list(unfinished_downloads(self._own_folder))
+            folders = dict.fromkeys((self._own_folder(), usual_folder(self._settings)))
+            for folder in folders:
+                purge(ModelLocation("own", folder))
+            return [model for folder in folders for model in unfinished_downloads(folder)]
 
         self._background.run(find, self._list_paused, self.failed.emit)
 
@@ -91,7 +96,7 @@ class ModelDownloads(QObject):
     def download_entry(self, id: str) -> None:
         """Download the catalogue's entry `id`."""
         entry = next(entry for entry in self._models.entries if entry.id == id)
-        self._fetch(lambda: plan_download(self.hub.model(entry.repo, entry.file), self.hub, self._own_folder))
+        self._fetch(lambda: plan_download(self.hub.model(entry.repo, entry.file), self.hub, self._own_folder()))
 
     def check_catalogue(self) -> None:
         """Fetch a newer catalogue if the hub has one; the user agreed to connect by pressing the button."""
@@ -106,7 +111,7 @@ class ModelDownloads(QObject):
     def download_file(self, path: str) -> None:
         """Download the model whose first file the hub has listed as `path`."""
         model = next(one for one in self._models.files if one.files[0].path == path)
-        self._fetch(lambda: plan_download(model, self.hub, self._own_folder))
+        self._fetch(lambda: plan_download(model, self.hub, self._own_folder()))
 
     def do_action(self, job: DownloadJob, action: str) -> None:
         assert self._downloads
@@ -157,7 +162,7 @@ class LocalModels(QObject):
     copied = Signal(object)
     failed = Signal(object)
 
-    def __init__(self, parent: QObject, added: AddedPaths, own_folder: Path) -> None:
+    def __init__(self, parent: QObject, added: AddedPaths, own_folder: Callable[[], Path]) -> None:
         super().__init__(parent)
         self._added, self._own_folder = added, own_folder
         self._background = Background(self)
@@ -177,7 +182,7 @@ class LocalModels(QObject):
 
     def on_other_drive(self, path: Path) -> bool:
         """Return whether a file may be pulled out with the drive that it lies on."""
-        return on_other_drive(path, self._own_folder)
+        return on_other_drive(path, self._own_folder())
 
     def copy_here(self, path: Path) -> None:
         """Copy a model into our own folder, in the background; the copy takes the place of the added file."""
@@ -187,7 +192,7 @@ class LocalModels(QObject):
                 self._run(lambda: self._added.drop(path))
                 self.copied.emit(copy)
 
-        folder, stop = self._own_folder / COPIES, lambda: self._background.closed
+        folder, stop = self._own_folder() / COPIES, lambda: self._background.closed
         self._background.run(lambda: copy_model(path, folder, stop), copied, self.failed.emit)
 
     def close(self) -> None:

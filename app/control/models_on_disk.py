@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -16,13 +16,13 @@ from models.collection import LocalModel, scan_models
 class ModelsOnDisk(QObject):
     """List of the models that can answer. `changed` is emitted after a scan.
 
-    `added` has the places that the user added, `own_folder` the downloads. `recent` are the files used lately, the
-    latest first. `scanned` is whether a scan has been completed.
+    `added` has the places that the user added, `own_folder` gives that of the downloads. `recent` are the files used
+    lately, the latest first. `scanned` is whether a scan has been completed.
     """
 
     changed = Signal()
 
-    def __init__(self, parent: QObject, added: AddedPaths, own_folder: Path) -> None:
+    def __init__(self, parent: QObject, added: AddedPaths, own_folder: Callable[[], Path]) -> None:
         super().__init__(parent)
         self.recent: list[Path] = []
         self.scanned = False
@@ -43,7 +43,7 @@ class ModelsOnDisk(QObject):
         recent = list(self.recent)
 
         def look() -> tuple[list[LocalModel], set[Path]]:
-            found = scan_models(self._added.read(), stop=lambda: self._background.closed, own=self._own_folder)
+            found = scan_models(self._added.read(), stop=lambda: self._background.closed, own=self._own_folder())
             return list(found), {path for path in recent if not is_file(path)}
 
         self._background.run(look, lambda found: self.use(*found))

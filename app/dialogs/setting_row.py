@@ -6,13 +6,23 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QGridLayout, QLineEdit, QPlainTextEdit, QPushButton, QStyle, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QFrame,
+    QGridLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QStyle,
+    QWidget,
+)
 
 from app.dialogs.dialog import label
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
-from app.words import mark, tr
+from app.words import as_written, mark, tr
 from engine.protocol.settings import Setting, Value
 
 PAUSE_MS = 500  # pause in typing after which a text is applied
@@ -68,6 +78,8 @@ class ChoiceControl(Live, QComboBox):
         """Do nothing: a choice is applied at once."""
 
     def show_text(self, text: str) -> None:
+        if self.findData(text) < 0 and text:  # a value from settings.toml that is not offered here
+            self.addItem(text, text)
         self.setCurrentIndex(self.findData(text))
 
     def retranslate(self) -> None:
@@ -78,8 +90,6 @@ class ChoiceControl(Live, QComboBox):
         self.setFixedWidth(SIZES.input)
         self.update()
 
-        if self.findData(text) < 0 and text:  # a value from settings.toml that is not offered here
-            self.addItem(text, text)
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         # The arrow is painted here, because a style sheet cannot tint an image.
@@ -141,7 +151,58 @@ class TextControl(Live, QPlainTextEdit):
             event.ignore()
 
 
-Control = LineControl | ChoiceControl | TextControl
+class FolderControl(Live, QPushButton):
+    """Button with a folder's path, which opens the system's dialog for folders; "" stands for the default folder."""
+
+    complete = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "step")
+        self.setAutoDefault(False)
+        self._folder = ""
+        self._chosen: str | None = None
+        self.clicked.connect(self.choose)
+        self.apply_look()
+
+    def choose(self) -> None:
+        dialog = QFileDialog(self.window(), tr("Choose a folder"), self._folder)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.use)
+        dialog.open()
+
+    def use(self, folder: str) -> None:
+        """Take the chosen folder."""
+        self._chosen = folder
+        self.complete.emit()
+
+    def commit(self) -> None:
+        """Do nothing: a choice is applied at once."""
+
+    def pending_text(self) -> str | None:
+        """Return the chosen folder that was not applied yet; None if there is none."""
+        return self._chosen
+
+    def mark_settled(self) -> None:
+        self._chosen = None
+
+    def show_text(self, text: str) -> None:
+        self._folder = text
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        words = self._folder or tr("Choose…")
+        shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, SIZES.input - 2 * SIZES.gap_l)
+        self.setText(shown.replace("&", "&&"))
+        self.setToolTip(as_written(self._folder) if self._folder else "")
+
+    def restyle(self) -> None:
+        self.setFixedWidth(SIZES.input)
+        self.retranslate()
+
+
+Control = LineControl | ChoiceControl | TextControl | FolderControl
 
 
 class SettingRow(Live, QFrame):
@@ -288,7 +349,9 @@ class SettingRow(Live, QFrame):
 
 def control_for(setting: Setting, parent: QWidget) -> Control:
     made: Control
-    if setting.kind in ("choice", "file"):
+    if setting.kind == "folder":
+        made = FolderControl(parent)
+    elif setting.kind in ("choice", "file"):
         made = ChoiceControl(setting.choices, parent)
     else:
         made = TextControl(parent) if setting.kind == "text" else LineControl(parent)

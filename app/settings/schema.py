@@ -39,6 +39,15 @@ WINDOW = (
         low=80, high=200,
     ),
     Setting(
+        "window", "notify", "choice", "on", mark("Notify when an answer ends"),
+        mark("If an answer took 20 seconds or more and the window is in the background, the desktop shows a message."),
+        choices=(("on", mark("On")), ("off", mark("Off"))),
+    ),
+    Setting(
+        "models", "folder", "folder", "", mark("Models folder"),
+        mark("Downloads go into this folder. Models in the folder before stay there and are still found."),
+    ),
+    Setting(
         "models", "network", "choice", ALLOWED, mark("Connections"),
         mark("Chickadee connects only when you search for or download models. “Never” blocks that too."),
         choices=((ALLOWED, mark("When I ask for it")), ("forbidden", mark("Never"))),
@@ -75,6 +84,11 @@ def for_model(files: Iterable[tuple[str, str]] = ()) -> list[Setting]:
     return [_of_model(setting, tuple(files)) for setting in (*for_models, *for_both)]
 
 
+def offered(settings: Iterable[Setting]) -> list[Setting]:
+    """Return the settings that a dialog offers: without published methods, which are baselines for comparison."""
+    return [_without_baselines(setting) for setting in settings if not setting.baseline]
+
+
 def group_of(setting: Setting) -> str:
     """Return the key of the heading under which the window shows the setting."""
     return ADVANCED if setting.advanced else setting.section
@@ -84,11 +98,11 @@ def choice_words(key: str, value: str) -> str:
     """Return the words for a choice of an engine setting; one that only a newer engine knows is returned as it is."""
     words = dict(SETTINGS[f"engine.{key}"].choices).get(value)
     return value if words is None else tr(words)
-def offered(settings: Iterable[Setting]) -> list[Setting]:
-    """Return the settings that a dialog offers: without published methods, which are baselines for comparison."""
-    return [_without_baselines(setting) for setting in settings if not setting.baseline]
 
 
+def _without_baselines(setting: Setting) -> Setting:
+    choices = tuple((value, words) for value, words in setting.choices if value not in setting.baselines)
+    return replace(setting, choices=choices)
 
 
 def _own(setting: Setting) -> Setting:
@@ -100,11 +114,6 @@ def _of_model(setting: Setting, files: tuple[tuple[str, str], ...]) -> Setting:
     if setting.kind == "file":
         return replace(setting, choices=(*setting.choices, *files))
     if setting.kind == "choice":
-def _without_baselines(setting: Setting) -> Setting:
-    choices = tuple((value, words) for value, words in setting.choices if value not in setting.baselines)
-    return replace(setting, choices=choices)
-
-
         return replace(setting, default=SAME, choices=((SAME, SAME_SHOWN), *setting.choices))
     if setting.kind == "text":
         return replace(setting, default="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.words import mark, tr
 from common.byte_sizes import exact_bytes, parse_bytes
@@ -59,6 +60,8 @@ def allowed(setting: Setting) -> str:
     if setting.kind == "choice":
         *first, last = [value for value, _ in setting.choices]
         return tr("{several} or {last}", several=", ".join(first), last=last)
+    if setting.kind == "folder":
+        return tr("the full path of a folder")
     if setting.kind in ("text", "file"):
         return tr("a text of at most {n:,.0f} characters", n=setting.high)
     if setting.kind == "size":
@@ -86,7 +89,7 @@ def parse(setting: Setting, text: str) -> Value:
 
     An empty text stands for AUTO if the setting has it.
     """
-    if setting.kind in ("choice", "text", "file"):
+    if setting.kind in ("choice", "text", "file", "folder"):
         # A lone surrogate, half of a pasted emoji, cannot be stored.
         return check(setting, text.encode("utf-8", "replace").decode())
     text = text.strip()
@@ -119,6 +122,8 @@ def _value(setting: Setting, raw: object) -> Value | None:
         return None
     if setting.kind == "choice":
         return raw if isinstance(raw, str) and raw in dict(setting.choices) else None
+    if setting.kind == "folder":
+        return raw if isinstance(raw, str) and (not raw or Path(raw).is_absolute()) and "\0" not in raw else None
     if setting.kind in ("text", "file"):
         return raw if isinstance(raw, str) and len(raw) <= setting.high else None
     number = _bytes(raw) if setting.kind == "size" else raw

@@ -1977,6 +1977,16 @@
     <translation>此链接未打开，因为它是程序而非网页：{address}</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Choose a folder</source>
+    <translation>选择文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Choose…</source>
+    <translation>选择…</translation>
+  </message>
+  <message>
     <location filename="../../app/markdown/guard.py"/>
     <source>This link was not opened because it leads to a file on a computer, not a web page: {address}</source>
     <translation>此链接未打开，因为它指向电脑上的文件而非网页：{address}</translation>
@@ -3909,6 +3919,11 @@
   <message>
     <location filename="../../app/settings/values.py"/>
     <source>“{text}”</source>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Downloads go into this folder. Models in the folder before stay there and are still found.</source>
+    <translation>下载的模型保存到此文件夹。原文件夹中的模型留在原处，仍可找到。</translation>
+  </message>
     <translation>“{text}”</translation>
   </message>
   <message>
@@ -3919,11 +3934,6 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>4 bits (q4_0)</source>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Downloads go into this folder. Models in the folder before stay there and are still found.</source>
-    <translation>下载的模型保存到此文件夹。原文件夹中的模型留在原处，仍可找到。</translation>
-  </message>
     <translation>4 位 (q4_0)</translation>
   </message>
   <message>
@@ -3944,6 +3954,11 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Models folder</source>
+    <translation>模型文件夹</translation>
+  </message>
     <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
   </message>
   <message>
@@ -4055,6 +4070,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>How many tokens of a chat the model can see at once. Automatic: as many as fit into memory.</source>
     <translation>模型一次能看到的对话词元数。自动：取内存能容纳的最大值。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>the full path of a folder</source>
+    <translation>一个文件夹的完整路径</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>

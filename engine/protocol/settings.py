@@ -21,7 +21,7 @@ SUGGESTED = Generate(0, ())  # source of the requests' defaults
 SAMPLING, LOOKUP, THINKING = SUGGESTED.sampling, SUGGESTED.lookup, SUGGESTED.thinking
 Value = int | float | str
 T = TypeVar("T")
-Kind = Literal["whole", "number", "size", "choice", "text", "file"]
+Kind = Literal["whole", "number", "size", "choice", "text", "file", "folder"]
 Scope = Literal["global", "model", "chat"]
 
 

@@ -10,6 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.models_dialog import ModelsDialog
+from app.wiring import Chickadee
 from models import part_file
 from models.locations import own_folder
 from tests.app.conftest import SECONDS
@@ -140,3 +141,19 @@ def test_a_disk_that_runs_full_is_told_and_the_rest_comes_later(
     part.unlink()
     press(qtbot, open_models, JOB, "resume")
     arrives(open_models, qtbot, content)
+
+
+def test_downloads_go_into_the_chosen_folder_and_old_models_are_still_found(
+    open_models: ModelsDialog, qtbot: QtBot, content: bytes, tmp_path: Path, chickadee: Chickadee
+) -> None:
+    old = make_gguf(own_folder() / "old.gguf")
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    make_gguf(first / "wren.gguf")
+    for folder in (first, second):
+        chickadee.settings.change({"models.folder": str(folder)})
+    download(open_models, qtbot)
+    path = second / "a/b" / NAME
+    for expected in (path, old, first / "wren.gguf"):
+        qtbot.waitUntil(lambda expected=expected: ("here", expected) in open_models.rows)  # type: ignore[misc]
+    assert path.read_bytes() == content

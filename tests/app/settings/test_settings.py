@@ -51,6 +51,8 @@ def valid(setting: Setting) -> st.SearchStrategy[Value]:
         return st.sampled_from([value for value, _ in setting.choices])
     if setting.kind == "text":
         return st.text(max_size=200)
+    if setting.kind == "folder":
+        return st.sampled_from(["", str(Path("models").absolute())])
     if setting.kind == "number":
         return st.floats(setting.low, high)
     return auto | st.integers(low, int(high))
