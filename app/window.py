@@ -354,6 +354,7 @@ class Window(Live, QMainWindow):
         self.commands.bind("write", self.composer.setFocus)
         self.commands.bind("attach", self.composer.choose_files)
         self.commands.bind("sidebar", self.toggle_sidebar)
+        self.composer.text.pressed_beyond.connect(self.transcript.page)
         self.commands.bind("to_start", self.transcript.to_start)
         self.commands.bind("to_end", self.transcript.to_end)
         self.commands.bind("full_screen", self._full_screen)

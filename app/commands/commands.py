@@ -58,7 +58,7 @@ COMMANDS = (
     Command(
         "edit", "find_previous", mark("Find pre&vious"), ("Shift+F3", "Ctrl+Shift+G"), "up", mark("Previous result")
     ),
-    Command("edit", "find", mark("Search &all chats"), ("Ctrl+Shift+F",)),
+    Command("edit", "find", mark("Search a&ll chats"), ("Ctrl+Shift+F",)),
     Command("edit"),
     Command("edit", "palette", mark("&Search chats and commands…"), ("Ctrl+K",)),
     Command("edit", "write", mark("&Write a message"), ("Ctrl+L", "/")),
@@ -90,6 +90,7 @@ COMMANDS = (
     Command("view"),
     Command("view", "full_screen", mark("&Full screen"), ("F11",)),
     Command("help", "help", mark("&Keyboard shortcuts"), ("F1", "Ctrl+/")),
+    Command("help", "logs", mark("Open &log folder"), ()),
     Command("help", "about", mark("&About Chickadee"), ()),
 )
 
@@ -117,6 +118,9 @@ FOCUS_AREAS = {
 FOCUS_KEYS = (
     FocusKey("writing", "send", mark("Send message"), ("Return",)),
     FocusKey("writing", "line", mark("New line in the message"), ("Shift+Return",)),
+    FocusKey("writing", "recall", mark("Last prompt, in an empty message"), ("Up",)),
+    FocusKey("writing", "page", mark("Scroll the chat"), ("PgUp", "PgDown")),
+    FocusKey("writing", "ends", mark("Beginning or end of the chat"), ("Home", "End")),
     FocusKey("message", "up", mark("Previous message"), ("Up",)),
     FocusKey("message", "down", mark("Next message"), ("Down",)),
     FocusKey("message", "previous", mark("Previous version"), ("Alt+Left",)),

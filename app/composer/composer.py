@@ -98,12 +98,13 @@ class ComposerText(PromptEditor):
 class Composer(Live, QFrame):
     """Editor for the next message, with the attached files and the buttons.
 
-    Signals: `sent` carries the text; `stopped` asks to stop the answer; `text.attached` carries content to attach,
-    which `tray` then shows.
+    Signals: `sent` carries the text; `recalled` asks for the last prompt; `stopped` asks to stop the answer;
+    `text.attached` carries content to attach, which `tray` then shows.
     """
 
     sent = Signal(str)
     stopped = Signal()
+    recalled = Signal()
 
     def __init__(self, commands: CommandSet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -136,6 +137,7 @@ class Composer(Live, QFrame):
         layout.addWidget(self.tray)
         layout.addLayout(row)
         self.text.submitted.connect(self.submit)
+        self.text.pressed_beyond.connect(self._recall)
         self.text.textChanged.connect(self._update_button)
         self.button.clicked.connect(self._clicked)
         self.text.installEventFilter(self)
@@ -210,6 +212,11 @@ class Composer(Live, QFrame):
         # The bar covers only the straight part of the edge: in the round corners it would look like a splinter.
         width = (self.width() - 2 * SIZES.radius_l) * min(max(self._fraction, 0.02), 1)
         painter.fillRect(QRectF(SIZES.radius_l, 0, width, SIZES.bar), QColor(theme().accent))
+
+    def _recall(self, key: str) -> None:
+        """Ask for the last prompt when Up is pressed in the empty editor."""
+        if key == "up" and not self.text.toPlainText():
+            self.recalled.emit()
 
     def _clicked(self) -> None:
         if self.busy:

@@ -9,6 +9,14 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 from app.look.live import Live
 from app.look.theme import body_font
 
+BEYOND = {
+    Qt.Key.Key_PageUp: "page_up",
+    Qt.Key.Key_PageDown: "page_down",
+    Qt.Key.Key_Home: "start",
+    Qt.Key.Key_End: "end",
+    Qt.Key.Key_Up: "up",
+}
+
 
 class PromptEditor(Live, QPlainTextEdit):
     """Plain text editor that grows with its text up to `most_lines`.
@@ -17,6 +25,7 @@ class PromptEditor(Live, QPlainTextEdit):
     `submitted` on Enter (on Ctrl+Enter alone without `enter_submits`); `escaped` on Esc, if `can_escape`.
     """
 
+    pressed_beyond = Signal(str)
     submitted = Signal()
     escaped = Signal()
 
@@ -53,13 +62,6 @@ class PromptEditor(Live, QPlainTextEdit):
         """Return whether Esc leaves this editor or ends a composition, instead of stopping an answer."""
         return self._can_escape or self.composing
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._submits(event.modifiers()):
-            self.submitted.emit()
-        elif event.key() == Qt.Key.Key_Escape and self._can_escape and not self.composing:
-            self.escaped.emit()
-        else:
-            super().keyPressEvent(event)
     def _submits(self, held: Qt.KeyboardModifier) -> bool:
         """Return whether Enter with the keys `held` submits the text instead of breaking the line."""
         wanted = not held & Qt.KeyboardModifier.ShiftModifier
@@ -67,3 +69,21 @@ class PromptEditor(Live, QPlainTextEdit):
             wanted = bool(held & Qt.KeyboardModifier.ControlModifier)
         return wanted and not self.composing
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._submits(event.modifiers()):
+            self.submitted.emit()
+        elif event.key() == Qt.Key.Key_Escape and self._can_escape and not self.composing:
+            self.escaped.emit()
+        elif event.key() in BEYOND and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            self._move(event)
+        else:
+            super().keyPressEvent(event)
+
+    def _move(self, event: QKeyEvent) -> None:
+        """Move the cursor, or emit `pressed_beyond` if it is at the text's end in that direction already."""
+        before, last = self.textCursor().position(), self.document().characterCount() - 1
+        super().keyPressEvent(event)
+        name = BEYOND[Qt.Key(event.key())]
+        at_limit = before == (last if name in ("page_down", "end") else 0)
+        if self.textCursor().position() == before and not self.composing and (at_limit or name.startswith("page")):
+            self.pressed_beyond.emit(name)

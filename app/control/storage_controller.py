@@ -13,6 +13,7 @@ from app.control.settings_controller import SettingsController
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.storage_page import StoragePage
 from app.folders import Folders
+from app.notice import NoticeArea
 from app.services.background import Background
 from app.store.kept_files import delete_files, delete_paths, kinds, measure_sizes
 from app.words import mark, tr, worded
@@ -27,10 +28,15 @@ class StorageController(QObject):
     """Controller of the Storage page. `cache` is the folder of files that can be computed again."""
 
     def __init__(
-        self, settings: SettingsController, chat_list: ChatListController, folders: Folders, cache: Path
+        self,
+        settings: SettingsController,
+        chat_list: ChatListController,
+        folders: Folders,
+        cache: Path,
+        notice: NoticeArea,
     ) -> None:
         super().__init__(settings)
-        self._settings, self._chat_list = settings, chat_list
+        self._settings, self._chat_list, self._logs, self._notice = settings, chat_list, folders.logs, notice
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
         self._work = Background(self)
         self._stale = False
@@ -43,6 +49,12 @@ class StorageController(QObject):
         dialog = self._settings.open()
         self._measure()
         dialog.show_section(PAGE)
+
+    def open_logs(self) -> None:
+        """Have the system show the folder of the log files; say where it is if no program can."""
+        folder = self._logs
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
+            self._notice.post(lambda: tr("No program could open the folder {folder}.", folder=folder))
 
     def close(self) -> None:
         self._work.wait()

@@ -66,6 +66,15 @@ class ScrollingColumn(Live, QScrollArea):
         self.following = True
         self.fill()
 
+    def page(self, key: str) -> None:
+        """Scroll by a page (`page_up`, `page_down`), or to the `start` or `end`."""
+        bar = self.verticalScrollBar()
+        if key in ("start", "end"):
+            (self.to_start if key == "start" else self.to_end)()
+        elif key in ("page_up", "page_down"):
+            step = self.viewport().height() - SIZES.gap_xl
+            bar.setValue(bar.value() + (step if key == "page_down" else -step))
+
     def to_start(self) -> None:
         self.scroll_to(0)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.commands.commands import focus_action
+from app.composer.prompt_editor import BEYOND
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES
 from app.state.conversation import Conversation
@@ -19,6 +20,7 @@ from app.transcript.message_actions import MessagePosition
 from app.transcript.message_view import MessageView
 from app.transcript.scrolling_column import Anchor, ScrollingColumn
 
+KEYPAD = Qt.KeyboardModifier.KeypadModifier
 OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # time and least number of messages of the turn that opens a chat
 
 
@@ -237,11 +239,13 @@ class Transcript(ScrollingColumn):
             self.update_following()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Move the focus with Up and Down to the previous or next message."""
+        """Move the focus with Up and Down to the previous or next message; scroll with Page Up, Home and so on."""
         focused = QApplication.focusWidget()
         name = focus_action(event, "message") if isinstance(focused, MessageView) else ""
         if isinstance(focused, MessageView) and name in ("up", "down"):
             self._move_focus(focused, -1 if name == "up" else 1)
+        elif event.key() in BEYOND and event.key() != Qt.Key.Key_Up and not event.modifiers() & ~KEYPAD:
+            self.page(BEYOND[Qt.Key(event.key())])
         else:
             super().keyPressEvent(event)
 

@@ -85,3 +85,39 @@ def test_esc_in_a_composition_does_not_stop_the_answer(chickadee: Chickadee, ask
     qtbot.keyClick(text, ESC)
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     assert chickadee.open_chats.current.messages[-1].stop_reason == "cancelled"
+
+
+def test_keys_go_to_the_chat_where_the_text_has_no_more_room(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "many words")
+    qtbot.waitUntil(lambda: len(chickadee.open_chats.current.messages) == 2 and not chickadee.open_chats.current.busy)
+    text, bar = chickadee.window.composer.text, chickadee.window.transcript.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.value() == bar.maximum() > 1000)
+    qtbot.keyClick(text, Qt.Key.Key_PageUp)
+    page = bar.maximum() - bar.value()
+    assert 0 < page < chickadee.window.transcript.viewport().height()
+    qtbot.keyClick(text, Qt.Key.Key_Home)
+    assert bar.value() == 0
+    qtbot.keyClicks(text, "words")
+    qtbot.keyClick(text, Qt.Key.Key_Home)  # moves the cursor first
+    assert text.textCursor().position() == 0
+    qtbot.keyClick(text, Qt.Key.Key_End)
+    assert bar.value() == 0
+    qtbot.keyClick(text, Qt.Key.Key_End)
+    assert bar.value() == bar.maximum()
+    view = chickadee.window.transcript.views[-1]
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Home)
+    assert bar.value() == 0
+
+
+def test_up_in_an_empty_composer_recalls_the_last_prompt(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    text = chickadee.window.composer.text
+    qtbot.keyClick(text, Qt.Key.Key_Up)
+    assert text.toPlainText() == ""
+    ask(chickadee, "hello there")
+    qtbot.waitUntil(lambda: len(chickadee.open_chats.current.messages) == 2 and not chickadee.open_chats.current.busy)
+    qtbot.keyClick(text, Qt.Key.Key_Up)
+    assert text.toPlainText() == "hello there"
+    text.setPlainText("draft")
+    qtbot.keyClick(text, Qt.Key.Key_Up)
+    assert text.toPlainText() == "draft"

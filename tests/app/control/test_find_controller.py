@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
+from app.look.theme import theme
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.look.theme import theme
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 
