@@ -44,6 +44,7 @@ class OfferController(QObject):
         super().__init__(window)
         self._window, self._engine, self._models, self._settings = window, engine, models, settings
         self._asked = False  # whether the models were looked for
+        self._judged = False  # whether the planner has answered for all of them once
         self._offline: Sentence | None = None
         window.welcome.offers.requested.connect(self._do)
         window.welcome.offers.dismissed.connect(self._dismiss)
@@ -92,7 +93,8 @@ class OfferController(QObject):
 
     def _offers(self) -> Offers:
         listed = self._models.list
-        if self._window.state.offers_dismissed or not (self._asked and listed.judged):
+        self._judged |= self._asked and listed.judged
+        if self._window.state.offers_dismissed or not self._judged:
             return Offers()
         found = listed.recommendation()
         if found.best is None or not self._is_clearly_worse_than(found.best, found.faster):

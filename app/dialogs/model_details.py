@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from app.settings.recommended import recommended_by
 from app.settings.schema import SETTINGS
 from app.words import mark, tr
@@ -15,11 +13,26 @@ from models.facts import Facts
 from models.features import can_be_drafted, has_own_kernels
 
 Details = tuple[tuple[str, str], ...]  # lines of a card: what, and the text
-LanguageName = Callable[[str], str]  # from an ISO 639 code
 HUB = "huggingface.co"
+# Languages of the catalogue by their ISO 639 codes, in the user's language: fonts for all scripts may be missing.
+LANGUAGES = {
+    "ar": mark("Arabic"), "bn": mark("Bengali"), "cs": mark("Czech"), "da": mark("Danish"),
+    "de": mark("German"), "el": mark("Greek"), "en": mark("English"), "es": mark("Spanish"),
+    "fa": mark("Persian"), "fi": mark("Finnish"), "fr": mark("French"), "he": mark("Hebrew"),
+    "hi": mark("Hindi"), "hu": mark("Hungarian"), "id": mark("Indonesian"), "it": mark("Italian"),
+    "ja": mark("Japanese"), "ko": mark("Korean"), "ms": mark("Malay"), "nl": mark("Dutch"),
+    "no": mark("Norwegian"), "pl": mark("Polish"), "pt": mark("Portuguese"), "ro": mark("Romanian"),
+    "ru": mark("Russian"), "sv": mark("Swedish"), "th": mark("Thai"), "tr": mark("Turkish"),
+    "uk": mark("Ukrainian"), "ur": mark("Urdu"), "vi": mark("Vietnamese"), "zh": mark("Chinese"),
+}  # fmt: skip
 
 
-def details_of(choice: Choice, verdict: Verdict | None, language_name: LanguageName) -> Details:
+def language_name(code: str) -> str:
+    """Return a language's name; the code of a language that only a newer catalogue knows."""
+    return tr(LANGUAGES[code]) if code in LANGUAGES else code
+
+
+def details_of(choice: Choice, verdict: Verdict | None) -> Details:
     """Return the lines of the card; empty ones are left out."""
     entry, model = choice.entry, choice.model
     facts = model.facts if model else None
@@ -28,7 +41,7 @@ def details_of(choice: Choice, verdict: Verdict | None, language_name: LanguageN
         (tr("File"), printable(str(model.path)) if model else entry.file if entry else ""),
         (tr("Licence"), _licence(entry, facts)),
         (tr("Quality"), tr("{n} of 10 ({source})", n=entry.tier, source=entry.tier_source) if entry else ""),
-        (tr("Languages"), ", ".join(map(language_name, entry.languages)) if entry else ""),
+        (tr("Languages"), ", ".join(sorted(map(language_name, entry.languages))) if entry else ""),
         (tr("Good at"), _strengths(entry) if entry else ""),
         (tr("Model"), _header_words(entry, facts)),
         (tr("Chat template"), _template(facts) if facts else ""),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from app.dialogs.model_details import Details, LanguageName, details_of, weights
+from app.dialogs.model_details import Details, details_of, weights
 from app.memory_plan import Tone, tone_of, verdict_words, words_per_second
 from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
@@ -117,8 +117,7 @@ class ModelList:
     """Everything that the models' dialog shows.
 
     `words` and `filters` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are
-    the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model; `language_name` names
-    a language.
+    the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model.
     """
 
     local_models: list[LocalModel] = field(default_factory=list)
@@ -131,7 +130,6 @@ class ModelList:
     loaded: Path | None = None
     words: str = ""
     filters: Filters = Filters()
-    language_name: LanguageName = str
 
     def sections(self) -> dict[str, list[ModelRow]]:
         """Return the rows by section, in the order in which they are shown: the best model of a section first."""
@@ -228,7 +226,7 @@ class ModelList:
         else:
             assert choice.entry
             row = entry_row(choice.entry, verdict)
-        details = details_of(choice, verdict, self.language_name)
+        details = details_of(choice, verdict)
         return replace(row, badge=badge, details=details)
 
     def _file_row(self, model: RemoteModel) -> ModelRow:

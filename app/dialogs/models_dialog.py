@@ -8,7 +8,7 @@ from functools import partial
 from html import escape
 from itertools import pairwise
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 
 from app.dialogs.dialog import Page, Sheet, button, heading, inset, label
-from app.dialogs.model_details import Details
+from app.dialogs.model_details import Details, language_name
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
 from app.look.theme import SIZES, theme
@@ -39,15 +39,6 @@ FILTERS = {
     "thinking": mark("Thinking"),
     "vision": mark("Pictures"),
 }
-
-
-# Qt names the variant of one country.
-LANGUAGES = {"en": "English", "es": "español", "pt": "português", "zh": "中文"}
-
-
-def language_name(code: str) -> str:
-    """Return a language's name in that language: 'de' → 'Deutsch'."""
-    return LANGUAGES.get(code) or QLocale(code).nativeLanguageName() or code
 
 
 class CardText(Live, QLabel):
@@ -69,11 +60,9 @@ class CardText(Live, QLabel):
 
     def restyle(self) -> None:
         cell = f"<td style='padding: 0 {SIZES.gap_l}px {SIZES.gap_s}px 0; color: {theme().soft}; white-space: nowrap'>"
-        lines = [
-            f"<tr>{cell}{escape(what)}</td><td dir='ltr'>\N{LEFT-TO-RIGHT MARK}{escape(text)}</td></tr>"
-            for what, text in self._details
-        ]
-        self.setText(f"<table cellspacing='0'>{''.join(lines)}</table>")
+        lines = [f"<tr>{cell}{escape(what)}</td><td>{escape(text)}</td></tr>" for what, text in self._details]
+        table = "".join(("<table cellspacing='0'>", *lines, "</table>"))
+        self.setText(table)
 
 
 class ModelRowView(Live, QFrame):
@@ -175,9 +164,6 @@ class FilterBar(Live, QWidget):
         self._models = models
         self.buttons = {name: button(self, self._apply) for name in FILTERS}
         self.language = QComboBox(self)
-        self.language.addItem("", "")
-        for code in sorted({code for entry in models.entries for code in entry.languages}, key=language_name):
-            self.language.addItem(language_name(code), code)
         self.language.currentIndexChanged.connect(self._apply)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -193,8 +179,19 @@ class FilterBar(Live, QWidget):
     def retranslate(self) -> None:
         for name, part in self.buttons.items():
             part.setText(tr(FILTERS[name]))
-        self.language.setItemText(0, tr("Any language"))
+        self._name_languages()
         self.language.setAccessibleName(tr("Language"))
+
+    def _name_languages(self) -> None:
+        """List the catalogue's languages by their names; the chosen one stays."""
+        chosen = self.language.currentData() or ""
+        self.language.blockSignals(True)
+        self.language.clear()
+        self.language.addItem(tr("Any language"), "")
+        for code in sorted({code for entry in self._models.entries for code in entry.languages}, key=language_name):
+            self.language.addItem(language_name(code), code)
+        self.language.setCurrentIndex(max(0, self.language.findData(chosen)))
+        self.language.blockSignals(False)
 
     def _apply(self) -> None:
         chosen = {name: part.isChecked() for name, part in self.buttons.items()}
@@ -214,7 +211,6 @@ class ModelsDialog(Sheet):
 
     def __init__(self, models: ModelList, parent: QWidget) -> None:
         super().__init__(parent)
-        models.language_name = language_name
         self.models = models
         self.rows: dict[Hashable, ModelRowView] = {}
         self._order: list[Hashable] = []

@@ -1440,8 +1440,43 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>Arabic</source>
+    <translation>阿拉伯语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Bengali</source>
+    <translation>孟加拉语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>Chat template</source>
     <translation>对话模板</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Chinese</source>
+    <translation>中文</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Czech</source>
+    <translation>捷克语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Danish</source>
+    <translation>丹麦语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Dutch</source>
+    <translation>荷兰语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>English</source>
+    <translation>英语</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -1450,13 +1485,68 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>Finnish</source>
+    <translation>芬兰语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>French</source>
+    <translation>法语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>Full text: {address}</source>
     <translation>全文：{address}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>German</source>
+    <translation>德语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>Good at</source>
     <translation>擅长</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Greek</source>
+    <translation>希腊语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Hebrew</source>
+    <translation>希伯来语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Hindi</source>
+    <translation>印地语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Hungarian</source>
+    <translation>匈牙利语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Indonesian</source>
+    <translation>印度尼西亚语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Italian</source>
+    <translation>意大利语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Japanese</source>
+    <translation>日语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Korean</source>
+    <translation>韩语</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -1470,6 +1560,16 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>Malay</source>
+    <translation>马来语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Norwegian</source>
+    <translation>挪威语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>Origin</source>
     <translation>来源</translation>
   </message>
@@ -1480,8 +1580,33 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>Persian</source>
+    <translation>波斯语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Polish</source>
+    <translation>波兰语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Portuguese</source>
+    <translation>葡萄牙语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>Quality</source>
     <translation>质量</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Romanian</source>
+    <translation>罗马尼亚语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Russian</source>
+    <translation>俄语</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -1490,8 +1615,43 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>Spanish</source>
+    <translation>西班牙语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Swedish</source>
+    <translation>瑞典语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Thai</source>
+    <translation>泰语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>The file does not say</source>
     <translation>文件未注明</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Turkish</source>
+    <translation>土耳其语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Ukrainian</source>
+    <translation>乌克兰语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Urdu</source>
+    <translation>乌尔都语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Vietnamese</source>
+    <translation>越南语</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -1818,6 +1978,16 @@
   </message>
   <message>
     <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Choose a folder</source>
+    <translation>选择文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Choose…</source>
+    <translation>选择…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
     <source>Reset</source>
     <translation>重置</translation>
   </message>
@@ -1975,16 +2145,6 @@
     <location filename="../../app/markdown/guard.py"/>
     <source>This link was not opened because it is a program, not a web page: {address}</source>
     <translation>此链接未打开，因为它是程序而非网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/setting_row.py"/>
-    <source>Choose a folder</source>
-    <translation>选择文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/setting_row.py"/>
-    <source>Choose…</source>
-    <translation>选择…</translation>
   </message>
   <message>
     <location filename="../../app/markdown/guard.py"/>
@@ -3761,6 +3921,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Downloads go into this folder. Models in the folder before stay there and are still found.</source>
+    <translation>下载的模型保存到此文件夹。原文件夹中的模型留在原处，仍可找到。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>General</source>
     <translation>通用</translation>
   </message>
@@ -3793,6 +3958,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Minutes without use after which the model leaves memory; the next message loads it again. 0: never. Automatic: 10 minutes where memory is short, otherwise never.</source>
     <translation>闲置多少分钟后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Models folder</source>
+    <translation>模型文件夹</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3908,6 +4078,11 @@
   </message>
   <message>
     <location filename="../../app/settings/values.py"/>
+    <source>the full path of a folder</source>
+    <translation>一个文件夹的完整路径</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
     <source>{name} is {value}; it must be {allowed}</source>
     <translation>{name} 的值为 {value}，应为{allowed}</translation>
   </message>
@@ -3919,11 +4094,6 @@
   <message>
     <location filename="../../app/settings/values.py"/>
     <source>“{text}”</source>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Downloads go into this folder. Models in the folder before stay there and are still found.</source>
-    <translation>下载的模型保存到此文件夹。原文件夹中的模型留在原处，仍可找到。</translation>
-  </message>
     <translation>“{text}”</translation>
   </message>
   <message>
@@ -3954,11 +4124,6 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Models folder</source>
-    <translation>模型文件夹</translation>
-  </message>
     <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
   </message>
   <message>
@@ -4070,11 +4235,6 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>How many tokens of a chat the model can see at once. Automatic: as many as fit into memory.</source>
     <translation>模型一次能看到的对话词元数。自动：取内存能容纳的最大值。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/values.py"/>
-    <source>the full path of a folder</source>
-    <translation>一个文件夹的完整路径</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>

@@ -99,7 +99,7 @@ def load(request: p.Load) -> p.ModelInfo | None:
     if "missing" in request.path:
         say(p.Failed(request.id, Sentence.of("no_such_file.model", path=request.path), "details for the log"))
         return None
-    if "large" in request.path and not path_of(request.path).with_name("room").exists():
+    if "large" in path_of(request.path).name and not path_of(request.path).with_name("room").exists():
         reasons = Sentence.plain("large needs 20 GB; 6 GB are free")
         say(p.Failed(request.id, Sentence.of("out_of_memory.plan", reasons=reasons)))
         return None

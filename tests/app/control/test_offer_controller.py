@@ -161,7 +161,7 @@ def test_download_pause_resume_and_continue_the_same_chat(
     click(qtbot, card)
     notice = offering.window.notice
     qtbot.waitUntil(lambda: "is ready" in notice.text.text())
-    assert status.download.isHidden()
+    qtbot.waitUntil(status.download.isHidden)
     offering.chats.chat.open(chat)
     qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
     assert offering.engine.state.path == own_folder() / entry.repo / entry.file
