@@ -305,7 +305,7 @@ def test_the_engine_keeps_to_the_plan():
     info = engine.load(Load(0, str(default_model()), memory_bytes=limit)).model
     plan = resolve(LoadOptions(default_model(), backend="llama", memory_bytes=limit)).memory
     assert plan.verdict == "tight"
-    assert (info.n_ctx, info.plan) == (plan.n_ctx, plan.parts)
+    assert (info.n_ctx, info.plan, info.tight) == (plan.n_ctx, plan.parts, True)
     assert sum(info.plan.values()) <= limit
     assert any("To save memory" in str(note) for note in info.notes)
     target = engine._loaded().target
