@@ -66,8 +66,8 @@ class ChatOptionsController(QObject):
     @property
     def _inherited(self) -> Values:
         """The values that the chat has unless it has its own."""
-        path = self._engine.state.path
-        return {**self._settings.values, **(self._settings.of_model(path) if path else {})}
+        state = self._engine.state
+        return self._settings.inherited(state.path, self._options.values, state.thinks)
 
     @property
     def _options(self) -> ChatOptions:

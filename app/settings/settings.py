@@ -48,13 +48,18 @@ class Settings:
         What the model's makers recommend replaces the defaults, but no value that the user has set. `thinks`: whether
         the model thinks before it answers unless it is told otherwise.
         """
+        inherited = {**self.inherited(model, chat, thinks), **self._fixed}
+        options = resolve(inherited, self.of_model(model) if model else NOTHING, chat)
+        return replace(options, generate=replace(options.generate, stop=recommended_for(model).stop))
+
+    def inherited(self, model: Path | None, chat: Values = NOTHING, thinks: bool = False) -> dict[str, Value]:
+        """Return the values of an answer by `model` unless its chat, which has the values `chat`, says otherwise."""
         own = self.of_model(model) if model else NOTHING
         recommended = recommended_for(model)
         set_by_user = {name: value for name, value in self.values.items() if name in self._written}
         mode = {**set_by_user, **own, **chat}.get("answer.thinking", AUTO)
         advised = recommended.thinking if mode == "on" or (thinks and mode == AUTO) else recommended.values
-        options = resolve({**self.values, **advised, **set_by_user, **self._fixed}, own, chat)
-        return replace(options, generate=replace(options.generate, stop=recommended.stop))
+        return {**self.values, **advised, **set_by_user, **own}
 
     def differs(self, name: str) -> bool:
         """Return whether a reset of this setting would change anything."""

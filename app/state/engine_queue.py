@@ -427,9 +427,8 @@ class EngineQueue:
         return active
 
     def _options_for(self, conversation: Conversation) -> Options:
-        model = self.state.model
-        thinks = model is not None and (model.thinking.default or bool(model.thinking.efforts))
-        return self._settings.options(self.state.path, chat_options_from_json(conversation.chat.options).values, thinks)
+        values = chat_options_from_json(conversation.chat.options).values
+        return self._settings.options(self.state.path, values, self.state.thinks)
 
     def _continue_queue(self) -> None:
         self._send(protocol.Status)

@@ -81,6 +81,11 @@ class EngineState:
         self.problem_changed: Event[EngineState] = Event()
         self.numbers_changed: Event[EngineState] = Event()
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the loaded model thinks before it answers unless it is told otherwise."""
+        return self.model is not None and self.model.thinking.thinks
+
     def change(self, **values: object) -> None:
         """Set these values, then emit the events of those that changed.
 

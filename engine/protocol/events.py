@@ -24,6 +24,11 @@ class ThinkingControls:
     efforts: tuple[ThinkingEffort, ...] = ()
     default_effort: ThinkingEffort = "auto"
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the model thinks before it answers unless it is told otherwise."""
+        return self.default or bool(self.efforts)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:

@@ -36,3 +36,11 @@ def test_what_the_user_has_set_counts_even_if_it_is_the_default(tmp_path: Path) 
     assert settings.options(QWEN, {"answer.temperature": 0.1}).generate.sampling.temperature == 0.1
     settings.reset(["answer.temperature"])
     assert settings.options(QWEN).generate.sampling.temperature == 0.7
+
+
+def test_a_chat_shows_what_it_inherits(tmp_path: Path) -> None:
+    settings = Settings(tmp_path / "settings.toml")
+    assert settings.inherited(QWEN)["answer.temperature"] == 0.7
+    assert settings.inherited(QWEN, thinks=True)["answer.temperature"] == 1.0
+    settings.change({"answer.temperature": 0.3})
+    assert settings.inherited(QWEN)["answer.temperature"] == 0.3
