@@ -77,6 +77,12 @@ def as_opened(_chickadee: Chickadee, _ids: dict[str, str]) -> None:
     """Leave the window as it opens."""
 
 
+def offers(chickadee: Chickadee, _ids: dict[str, str]) -> None:
+    """Show the welcome page with the models that suit this computer."""
+    chickadee.window.commands.run("new_chat")
+    wait_until(lambda: chickadee.window.welcome.offers.isVisible())
+
+
 def ask(words: str, done: bool = True) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
         chickadee.window.composer.text.setPlainText(words)
@@ -170,6 +176,22 @@ def searched(words: str) -> Arrange:
     return arrange
 
 
+def found_in_chat(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    chickadee.chats.chat.open(ids["trip"])
+    chickadee.window.commands.run("find_in_chat")
+    chickadee.window.find_bar.field.setText("the")
+
+
+def marks(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    """Show a temporary chat beside chats that are being answered and one with an answer that nobody has seen."""
+    for name, words in (("table", "hello"), ("long", "slow please")):
+        chickadee.chats.chat.open(ids[name])
+        chickadee.window.composer.text.setPlainText(words)
+        chickadee.window.composer.submit()
+    chickadee.window.commands.run("new_temporary_chat")
+    ask("hello", done=False)(chickadee, ids)
+
+
 def recently_deleted(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
     chickadee.chats.list.delete([ids["long"], ids["table"], ids["code"]])
     return opened_by("bin")(chickadee, ids)
@@ -250,6 +272,10 @@ def persona(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
 SHOTS = (
     Shot("first-run", as_opened, filled=False),
     Shot("first-run-chinese-150", as_opened, filled=False, language="zh_CN", percent=150),
+    Shot("offers-first", offers, filled=False, model=default_model().name),
+    Shot("offers", offers, model=default_model().name),
+    Shot("offers-chinese-dark", offers, language="zh_CN", theme="dark", model=default_model().name),
+    Shot("offers-small-150", offers, size=SMALL, percent=150, model=default_model().name),
     Shot("empty", new_chat),
     Shot("empty-dark", new_chat, theme="dark"),
     Shot("empty-small", new_chat, size=SMALL),
@@ -296,6 +322,11 @@ SHOTS = (
     Shot("found", searched("weight")),
     Shot("found-nothing-chinese", searched("qqqq"), language="zh_CN"),
     Shot("found-small-dark", searched("mountains"), size=SMALL, theme="dark"),
+    Shot("find", found_in_chat),
+    Shot("find-chinese-dark", found_in_chat, language="zh_CN", theme="dark"),
+    Shot("find-small-150", found_in_chat, size=SMALL, percent=150),
+    Shot("marks", marks),
+    Shot("marks-chinese-dark", marks, language="zh_CN", theme="dark"),
     Shot("bin", recently_deleted),
     Shot("bin-chinese-dark", recently_deleted, language="zh_CN", theme="dark"),
     Shot("edit", edit),

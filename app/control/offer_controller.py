@@ -48,6 +48,7 @@ class OfferController(QObject):
         self._offline: Sentence | None = None
         window.welcome.offers.requested.connect(self._do)
         window.welcome.offers.dismissed.connect(self._dismiss)
+        window.pages.currentChanged.connect(self._page_changed)
         window.status.download.clicked.connect(models.open)
         engine.state.phase_changed.connect(self._engine_changed)
         settings.changed.connect(self._settings_changed)
@@ -62,21 +63,26 @@ class OfferController(QObject):
         """List the downloads that an earlier run left unfinished, and offer to resume them."""
         self._offline = offline_reason(self._settings.path)
         self._models.downloads.list_unfinished()
-        if self._engine.state.path is None and not self._window.state.offers_dismissed:  # there is no model at all
+        if self._engine.state.path is None:  # there is no model at all
             self._look()
 
     # --- the cards --------------------------------------------------------------------------------------------------
 
     def _engine_changed(self, state: EngineState) -> None:
         """Look for better models once the loaded one, or that there is none, is known."""
-        known = state.phase == "failed" or (state.phase == "ready" and tier_of_file(state.path) is not None)
-        if known and not self._asked and not self._window.state.offers_dismissed:
+        if state.phase == "failed" or (state.phase == "ready" and tier_of_file(state.path) is not None):
             self._look()
         self._show()
 
+    def _page_changed(self) -> None:
+        self._engine_changed(self._engine.state)
+
     def _look(self) -> None:
-        self._asked = True
-        self._models.judge()
+        """Look for better models, once, and only if the welcome page is there to offer them."""
+        window = self._window
+        if window.pages.currentWidget() is window.welcome and not (self._asked or window.state.offers_dismissed):
+            self._asked = True
+            self._models.judge()
 
     def _settings_changed(self) -> None:
         self._offline = offline_reason(self._settings.path)

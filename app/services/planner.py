@@ -60,10 +60,6 @@ class Planner(QObject):
         for key in keys:
             self._waiting.pop(key, None)
 
-    def forget(self) -> None:
-        """Drop all waiting questions."""
-        self._waiting.clear()
-
     def close(self) -> None:
         self._idle.cancel()
         self._waiting.clear()
