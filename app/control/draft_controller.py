@@ -221,14 +221,25 @@ class DraftController(QObject):
             return Attachment(item.name, made.kind, made.size, made.text, made.parts)
 
         def insert() -> None:
-            self.remove(item)
-            self._composer.text.insertPlainText(text)
+            self._insert_in_place_of(conversation, item, text)
 
         self._background.run(operation, lambda result: self._file_read(conversation, item, result))
         self._count_files(conversation)
         self._notice.post(
             lambda: tr("The long text was attached as a file."), lambda: tr("Insert into message"), insert
         )
+
+    def _insert_in_place_of(self, conversation: Conversation, item: DraftFile, text: str) -> None:
+        """Put the text of an attached paste into the message of its own chat, which may not be the open one any more."""
+        if conversation is self._current():
+            self.remove(item)
+            self._composer.text.insertPlainText(text)
+            return
+        draft = self._drafts.draft_of(conversation)
+        if item in draft.items:
+            draft.items.remove(item)
+            draft.fit, draft.text = "unknown", draft.text + text
+            self._drafts.store_draft(conversation)
 
     def remove(self, item: DraftFile) -> None:
         draft = self._drafts.draft_of(self._current())

@@ -322,9 +322,10 @@ class Conversation(ConversationEvents):
             self.update_entry(title=title)
 
     def update_entry(self, **values: Any) -> None:
-        """Change the title, pin or folder of the chat's entry."""
+        """Change the title, pin or folder of the chat's entry; an empty chat is stored with its first message."""
         self.chat = replace(self.chat, **values)
-        self._save()
+        if self.stored:
+            self._save()
         self.entry_changed.emit(self)
 
     def use_options(self, options: str) -> None:

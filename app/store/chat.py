@@ -109,10 +109,22 @@ def cleaned(text: str) -> str:
     return text.encode("utf-8", "replace").decode().strip()
 
 
+_BLOCK_MARK = re.compile(r"^\s*(?:(?:>|[-*+]|#{1,6})(?=\s|$)\s*)+|^\s*(?:`{3,}|~{3,}|[-*_]{3,}\s*$).*")
+_PAIRED_MARK = re.compile(r"(?<!\w)(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?!\w)")
+
+
+def _without_marks(line: str) -> str:
+    return _PAIRED_MARK.sub(r"\2", _BLOCK_MARK.sub("", line)).strip("`")
+
+
 def title_of(text: str) -> str:
-    """Return a chat's title from its first message: the first line with words, cut at a word."""
-    words = re.sub(r"[`*#>_]+", "", text).split("\n")
-    line = next((" ".join(line.split()) for line in words if line.strip()), UNTITLED)
+    """Return a chat's title from its first message: the first line with words, without marks of Markdown, cut at a word.
+
+    Only marks are removed: a heading's, a quotation's or a list's at the beginning, and pairs around words. The signs of
+    "C#", "snake_case" and "2 * 3" stay.
+    """
+    lines = (" ".join(_without_marks(line).split()) for line in text.split("\n"))
+    line = next((line for line in lines if line), UNTITLED)
     if len(line) <= TITLE_LENGTH:
         return line
     cut = line[:TITLE_LENGTH]

@@ -276,6 +276,9 @@ def test_files_are_dropped_on_the_window(chickadee: Chickadee, qtbot: QtBot, tmp
     qtbot.waitUntil(lambda: len(chips(chickadee)) == 1, timeout=SECONDS)
 
 
+LONG_PASTE = "A line of a long text.\n" * 400
+
+
 def test_pasting(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     composer, clipboard = chickadee.window.composer, QGuiApplication.clipboard()
     data = QMimeData()
@@ -296,6 +299,22 @@ def test_pasting(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
     assert composer.text.toPlainText() == "short" + "long " * 2000
     assert len(chips(chickadee)) == 1
+
+
+def test_a_paste_is_inserted_into_the_message_of_its_own_chat(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "Hello")
+    first = chickadee.open_chats.current
+    chickadee.window.composer.text.setPlainText("See: ")
+    chickadee.chats.drafts.attach_text(LONG_PASTE)
+    (row,) = chickadee.window.notice.rows
+    chickadee.window.commands.actions["new_chat"].trigger()
+    assert chickadee.open_chats.current is not first
+    row.button.click()
+    assert chickadee.window.composer.text.toPlainText() == ""
+    chickadee.open_chats.open(first.chat.id)
+    assert chickadee.window.composer.text.toPlainText() == f"See: {LONG_PASTE}"
+    assert first.draft
+    assert first.draft.items == []
 
 
 def test_without_a_model_the_chip_has_characters(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> None:

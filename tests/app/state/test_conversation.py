@@ -323,10 +323,34 @@ def test_a_deleted_chat_comes_back(store: ChatStore) -> None:
 
 @pytest.mark.parametrize(
     ("text", "title"),
-    [("\n\n## Hello  there\nmore", "Hello there"), ("", "New chat"), ("`" * 9, "New chat"), ("word " * 40, None)],
+    [
+        ("\n\n## Hello  there\nmore", "Hello there"),
+        ("", "New chat"),
+        ("`" * 9, "New chat"),
+        ("word " * 40, None),
+        ("How do I sort in C#?", "How do I sort in C#?"),
+        ("3 ways to cook rice", "3 ways to cook rice"),
+        ("1. First\n2. Second", "1. First"),
+        ("What is 2 * 3 * 4?", "What is 2 * 3 * 4?"),
+        ("rename snake_case_names in **all** `files`", "rename snake_case_names in all files"),
+        ("> quoted *words*", "quoted words"),
+        ("- [ ] a task", "[ ] a task"),
+        ("```python\nprint(1)\n```", "print(1)"),
+        ("#hashtag and F# > C", "#hashtag and F# > C"),
+    ],
 )
 def test_titles(text: str, title: str | None) -> None:
     assert title_of(text) == title if title else len(title_of(text)) <= 65
+
+
+def test_pinning_an_empty_chat_stores_nothing(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.current
+    open_chats.pin([conversation.chat.id])
+    assert not conversation.stored
+    assert store.chats() == []
+    conversation.send("Are there birds in winter?")
+    assert [chat.pinned_at is not None for chat in store.chats()] == [True]
 
 
 def test_groups_follow_the_calendar() -> None:
