@@ -163,7 +163,7 @@ class Header(Live, QWidget):
             row.addWidget(widget)
         row.addSpacing(SIZES.gap)
         row.addWidget(self.title, 1)
-        row.addWidget(self.temporary)
+        row.addWidget(self.temporary, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.options)
         row.addWidget(self.settings)
         self.apply_look()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
@@ -49,7 +51,17 @@ class PromptEditor(Live, QPlainTextEdit):
 
     def wanted_height(self) -> int:
         lines = min(max(1, int(self.document().size().height())), self._most_lines)
-        return lines * self.fontMetrics().lineSpacing() + 2 * int(self.document().documentMargin()) + 2
+        return lines * self._line_height() + 2 * int(self.document().documentMargin()) + 2
+
+    def _line_height(self) -> int:
+        """Return the height of the tallest line of the first ones; Chinese is taller than the font says."""
+        block, tallest = self.document().begin(), self.fontMetrics().lineSpacing()
+        for _ in range(self._most_lines):
+            if not block.isValid():
+                break
+            height = self.blockBoundingRect(block).height() / max(1, block.lineCount())
+            tallest, block = max(tallest, ceil(height)), block.next()
+        return tallest
 
     def event(self, event: QEvent) -> bool:
         override = event.type() == QEvent.Type.ShortcutOverride

@@ -96,6 +96,7 @@ class FindBar(Live, QFrame):
         self.close_button.setIcon(icon("close", theme().soft))
         for button in (self.previous, self.next, self.close_button):
             button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        self._column.setMaximumWidth(SIZES.column)
         self.count.setMinimumWidth(SIZES.words)
         self.field.setMaximumWidth(2 * SIZES.input)
         self.restyled.emit()
@@ -120,13 +121,19 @@ class FindBar(Live, QFrame):
         self.count.setAccessibleName(text)
 
     def _layout(self) -> None:
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap_xl, SIZES.gap_s, SIZES.gap_xl, SIZES.gap_s)
+        self._column = QWidget(self)
+        row = QHBoxLayout(self._column)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SIZES.gap)
-        row.addWidget(self.field, 1)
+        row.addWidget(self.field, 4)
         row.addWidget(self.count)
         for button in (self.previous, self.next):
             row.addWidget(button)
         row.addStretch(1)
         row.addWidget(self.all_chats)
         row.addWidget(self.close_button)
+        outer = QHBoxLayout(self)
+        outer.setContentsMargins(SIZES.gap_xl, SIZES.gap_s, SIZES.gap_xl, SIZES.gap_s)
+        outer.addStretch(0)
+        outer.addWidget(self._column, 1)
+        outer.addStretch(0)

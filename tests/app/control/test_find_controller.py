@@ -65,7 +65,7 @@ def current(chickadee: Chickadee) -> tuple[str, str] | None:
 
 
 def place_of_current(chickadee: Chickadee) -> tuple[str, str, int, int] | None:
-    """Return the message, the words and the place in the column of the current hit, if it is on the screen."""
+    """Return the message, the words, the text and the position in it of the current hit, if it is on the screen."""
     transcript = chickadee.window.transcript
     for view in transcript.views:
         for text in view.texts():
@@ -76,8 +76,7 @@ def place_of_current(chickadee: Chickadee) -> tuple[str, str, int, int] | None:
                 )
                 strong = mark.format.background().color().name() == theme().accent
                 if strong and seen:
-                    at = text.viewport().mapTo(transcript.column, place)
-                    return view.message.id, mark.cursor.selectedText(), at.x(), at.y()
+                    return view.message.id, mark.cursor.selectedText(), id(text), mark.cursor.selectionStart()
     return None
 
 
