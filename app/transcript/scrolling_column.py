@@ -86,16 +86,18 @@ class ScrollingColumn(Live, QScrollArea):
             self.update_following()
 
     def bring_into_view(self, row: int) -> None:
-        """Scroll to the row unless some of it is in view."""
+        """Scroll to the row unless some of it is in view; what does not fit into a frame is built later."""
         if row not in self._in_view():
-            self.scroll_to(row)
+            self.following = False
+            self.fill((row, SIZES.gap_xl), PATIENCE_SECONDS)
+            self.update_following()
 
     def show_place(self, row: int, top: int, height: int) -> None:
         """Scroll to a part of the row, `top` pixels below the row's top, unless it is well in view."""
         page, at = self.viewport().height(), self.column.top(row) - self.view_top() + top
         if at < SIZES.gap_xl or at + height > page - SIZES.gap_xl:
             self.following = False
-            self.fill((row, page // 3 - top))
+            self.fill((row, page // 3 - top), PATIENCE_SECONDS)
             self.update_following()
 
     def lay_out_row(self, row: int) -> bool:
