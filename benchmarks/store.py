@@ -21,9 +21,9 @@ from pathlib import Path
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
+from app.store.message_search import Search
 from app.store.migrations import index_messages
-from app.store.search import Search
-from app.store.upkeep import keep_up
+from app.store.upkeep import run_upkeep
 
 WORDS = 20_000
 TARGET_MS = 100
@@ -63,7 +63,7 @@ def measure(path: Path, chats: int, messages: int, files: int) -> dict[str, floa
     before = size_of(store)
     rows["store (per file)"] = timed(lambda: attach(store, files)) / max(files, 1)
     stored = size_of(store)
-    rows["index (per file, in idle time)"] = timed(lambda: keep_up(path)) / max(files, 1)
+    rows["index (per file, in idle time)"] = timed(lambda: run_upkeep(path)) / max(files, 1)
     rows["list all chats"] = timed(store.chats)
     search = Search(path)
     search.search("warm")
@@ -74,7 +74,7 @@ def measure(path: Path, chats: int, messages: int, files: int) -> dict[str, floa
     gone = store.chats()[: chats // 10]
     store.delete(*(chat.id for chat in gone))
     rows[f"delete {len(gone)} chats for good"] = timed(lambda: store.delete_for_good(*(chat.id for chat in gone)))
-    rows["take them out of the file (in idle time)"] = timed(lambda: keep_up(path))
+    rows["take them out of the file (in idle time)"] = timed(lambda: run_upkeep(path))
     search.close()
     store.close()
     return rows

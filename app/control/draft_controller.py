@@ -230,7 +230,7 @@ class DraftController(QObject):
         )
 
     def _insert_in_place_of(self, conversation: Conversation, item: DraftFile, text: str) -> None:
-        """Put the text of an attached paste into the message of its own chat, which may not be the open one any more."""
+        """Put the text of an attached paste into the message of its own chat, which may not be open any more."""
         if conversation is self._current():
             self.remove(item)
             self._composer.text.insertPlainText(text)

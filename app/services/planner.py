@@ -49,9 +49,13 @@ class Planner(QObject):
         self._waiting: dict[Hashable, Ask] = {}
         self._asked_key: Hashable | None = None
         self._process = JsonLineProcess(self, self._receive, self._ended)
-        self._idle = Debounce(self.close, IDLE_MS, self)
+        self._idle = Debounce(self._end_process, IDLE_MS, self)
+        self._closed = False
 
     def ask(self, key: Hashable, question: Ask) -> None:
+        """Ask for a plan; a closed planner ignores it, because the window's parts close one after the other."""
+        if self._closed:
+            return
         self._waiting[key] = question
         self._ask_next()
 
@@ -61,6 +65,11 @@ class Planner(QObject):
             self._waiting.pop(key, None)
 
     def close(self) -> None:
+        """End the process for good."""
+        self._closed = True
+        self._end_process()
+
+    def _end_process(self) -> None:
         self._idle.cancel()
         self._waiting.clear()
         self._asked_key = None

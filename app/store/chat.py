@@ -118,10 +118,10 @@ def _without_marks(line: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """Return a chat's title from its first message: the first line with words, without marks of Markdown, cut at a word.
+    """Return a chat's title: the first line with words of its first message, without marks of Markdown, cut at a word.
 
-    Only marks are removed: a heading's, a quotation's or a list's at the beginning, and pairs around words. The signs of
-    "C#", "snake_case" and "2 * 3" stay.
+    Only marks are removed: a heading's, a quotation's or a list's at the beginning, and pairs around words. The signs
+    of "C#", "snake_case" and "2 * 3" stay.
     """
     lines = (" ".join(_without_marks(line).split()) for line in text.split("\n"))
     line = next((line for line in lines if line), UNTITLED)
