@@ -189,7 +189,7 @@ def test_nothing_jumps_whenever_slices_come(open_window: Opener, chickadee: Chic
     pieces = ["Some words of it. " * 20, "```python\nx = 1\ny = 2\n```", "|a|b|\n|-|-|\n|1|2|", "- one\n- two\n- three"]
     texts = {number: "\n\n".join(pieces[: number % 5]) + " end" for number in range(1, 160, 2)}
     texts |= {number: "\n\n".join(pieces * 12) for number in (41, 79, 81, 119)}
-    transcript, chance, unmoved_checks = open_long_chat(chickadee, open_window, 160, texts), Random(seed), 0
+    transcript, chance, checks = open_long_chat(chickadee, open_window, 160, texts), Random(seed), 0
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
     for turn in range(800):
@@ -207,8 +207,8 @@ def test_nothing_jumps_whenever_slices_come(open_window: Opener, chickadee: Chic
         else:
             run_one_slice(chance)
         assert not displaced(before, whole_in_view(transcript), by), (turn, kind)
-        unmoved_checks += len(before) > 1
-    assert unmoved_checks > 5  # a few dozen; fewer on a busy machine, whose slices do less
+        checks += bool(before)
+    assert checks > 20, "in most turns no message was whole: the loop proves nothing"
 
 
 def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
