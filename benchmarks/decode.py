@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.peers import LlamaServer, OurEngine, Run
 from engine.loading.libraries import BACKENDS
 from engine.machine import default_threads
-from engine.protocol import BackendName, Message
+from engine.protocol.requests import BackendName, Message
 from engine.run_subprocess import set_environment
 from models.default import default_model
 

@@ -33,7 +33,7 @@ from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, prompts, read_prompts
 from engine.loading.libraries import BACKENDS, SHARED_LIBRARY
 from engine.machine import default_threads
-from engine.protocol import BackendName, DraftMode, Lookup
+from engine.protocol.requests import BackendName, DraftMode, Lookup
 from engine.run_subprocess import set_environment
 from models.default import default_model
 

@@ -26,7 +26,7 @@ from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.loading.libraries import BACKENDS, backend
 from engine.machine import default_threads
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.run_subprocess import set_environment
 from engine.runtime.contexts import ContextOptions
 from engine.speculative.drafting import Auto, Drafting, Off

@@ -23,7 +23,7 @@ from common.failures import CommandFailure, Failure
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
-from engine.protocol import KVModeName
+from engine.protocol.requests import KVModeName
 from engine.run_subprocess import start_with_environment
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import EXACT, ContextOptions, KVMode, make_kv_mode

@@ -17,7 +17,8 @@ from typing import Any
 
 from benchmarks.decode import prompt
 from engine.engine import Engine
-from engine.protocol import Finished, Generate, KVPolicy, Load, Message, Prepare, Sampling, Statistics
+from engine.protocol.events import Finished, Statistics
+from engine.protocol.requests import Generate, KVPolicy, Load, Message, Prepare, Sampling
 from engine.run_subprocess import set_environment
 from models.default import default_model
 

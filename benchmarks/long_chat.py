@@ -16,7 +16,7 @@ from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from benchmarks.culprits import Culprits
 from benchmarks.turns import Gaps, Heartbeat, wait, wait_until
-from engine.protocol import Statistics
+from engine.protocol.events import Statistics
 
 OPEN_LIMIT_MS, FRAME_LIMIT_MS = 300, 1000 / 60
 WHEEL = 120  # one notch

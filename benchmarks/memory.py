@@ -21,7 +21,7 @@ import psutil
 from benchmarks.peers import GREEDY, OurEngine
 from engine.costs.profile import machine_profile
 from engine.loading.libraries import BACKENDS
-from engine.protocol import BackendName, Generate, Message
+from engine.protocol.requests import BackendName, Generate, Message
 from engine.run_subprocess import set_environment
 from engine.runtime.contexts import ANSWER_ROOM, SMALLEST_CACHE, size_class
 from models.default import default_model

@@ -24,7 +24,7 @@ import numpy as np
 from engine.commands.terminal import notes_to_stderr
 from engine.generation.sampling import SPARE
 from engine.machine import default_threads
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.run_subprocess import start_with_environment
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.native import OutputHead

@@ -28,7 +28,8 @@ from app.wiring import Chickadee
 from benchmarks.turns import wait, wait_until
 from engine.engine import Engine
 from engine.generation.pulse import EVERY_SECONDS
-from engine.protocol import Finished, Generate, Load, Message, Sampling
+from engine.protocol.events import Finished
+from engine.protocol.requests import Generate, Load, Message, Sampling
 from models.default import default_model
 
 QUESTION = "Explain insertion sort, merge sort and quick sort, each with its steps."

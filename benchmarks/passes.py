@@ -22,7 +22,7 @@ from pathlib import Path
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from engine.run_subprocess import start_with_environment
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Runtime, prefill

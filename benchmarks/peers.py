@@ -18,25 +18,9 @@ from typing import Any, Self
 
 import psutil
 
-from engine.protocol import (
-    ENDS,
-    WRITTEN,
-    BackendWish,
-    DraftMode,
-    Event,
-    Failed,
-    Finished,
-    Generate,
-    Hello,
-    Load,
-    Loaded,
-    Lookup,
-    Message,
-    Request,
-    Sampling,
-    decode_event,
-    encode,
-)
+from engine.protocol.events import ENDS, WRITTEN, Event, Failed, Finished, Loaded
+from engine.protocol.lines import decode_event, encode
+from engine.protocol.requests import BackendWish, DraftMode, Generate, Hello, Load, Lookup, Message, Request, Sampling
 from models.readable_files import readable_files
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)

@@ -30,7 +30,7 @@ from engine.costs.profile import Profile, machine_profile
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.machine import KINDS, PROCESSOR_VARIABLE, cpu_model, processor_kinds
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from models.assets import asset
 from models.default import default_model
 from models.header import read_header

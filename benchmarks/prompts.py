@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.tokenization.chat_lines import read_chats
 
 TEXTS = Path(__file__).parent / "texts"

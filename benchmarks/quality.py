@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from engine.run_subprocess import set_environment
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Runtime

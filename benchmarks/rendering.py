@@ -24,7 +24,7 @@ from app.folders import open_folders
 from app.services.math_service import math_service
 from app.wiring import Chickadee
 from benchmarks.turns import Gaps, Heartbeat, wait
-from engine.protocol import Statistics
+from engine.protocol.events import Statistics
 
 TOKEN = 4  # characters
 TOKEN_MS = 10

@@ -18,7 +18,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.peers import GREEDY, OurEngine
-from engine.protocol import WRITTEN, Generate, Message, Prepare, Prepared
+from engine.protocol.events import WRITTEN, Prepared
+from engine.protocol.requests import Generate, Message, Prepare
 from engine.run_subprocess import set_environment
 from models.default import default_model
 

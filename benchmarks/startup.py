@@ -21,7 +21,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.peers import OurEngine
-from engine.protocol import WRITTEN, Generate, Message
+from engine.protocol.events import WRITTEN
+from engine.protocol.requests import Generate, Message
 from models.default import default_model
 
 CHECKOUT = Path(__file__).resolve().parent.parent

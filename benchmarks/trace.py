@@ -11,7 +11,8 @@ from pathlib import Path
 
 from benchmarks.prompts import Prompt, prompts
 from engine.engine import Engine
-from engine.protocol import Finished, Generate, Load, Sampling
+from engine.protocol.events import Finished
+from engine.protocol.requests import Generate, Load, Sampling
 from engine.runtime.llama.runtime import Model
 from engine.tokenization.template import ChatTemplate
 

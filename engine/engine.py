@@ -27,23 +27,8 @@ from engine.loading.load import LoadedModel, load
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, resolve
 from engine.machine import library_version, resident_bytes
-from engine.protocol import (
-    BackendName,
-    Count,
-    Counted,
-    Event,
-    Generate,
-    Load,
-    Loaded,
-    Message,
-    PrefillProgress,
-    Prepare,
-    Prepared,
-    Pulse,
-    StatusReport,
-    ThinkingOptions,
-    Welcome,
-)
+from engine.protocol.events import Counted, Event, Loaded, PrefillProgress, Prepared, Pulse, StatusReport, Welcome
+from engine.protocol.requests import BackendName, Count, Generate, Load, Message, Prepare, ThinkingOptions
 from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.template import continued_prompt, opened_reasoning

@@ -26,38 +26,37 @@ from common.log_format import PrivateFormatter, traceback_of
 from common.paths import path_of
 from common.sentences import Sentence
 from engine.loading.libraries import OtherLibrary
-from engine.protocol import (
+from engine.protocol.events import (
     ENDS,
     AnsweringNow,
-    AnswerNow,
-    BackendName,
-    Cancel,
     Cancelled,
-    Count,
     Event,
     Failed,
     Faster,
-    Forget,
     Forgotten,
+    LoadProgress,
+    Notice,
+    Pulse,
+    Restart,
+    Unloaded,
+    Watching,
+)
+from engine.protocol.lines import ProtocolError, claim_stdout, decode_request, encode
+from engine.protocol.requests import (
+    AnswerNow,
+    BackendName,
+    Cancel,
+    Count,
+    Forget,
     Generate,
     Hello,
     Load,
-    LoadProgress,
-    Notice,
     Prepare,
-    ProtocolError,
-    Pulse,
     Request,
-    Restart,
     Shutdown,
     Status,
     Unload,
-    Unloaded,
     Watch,
-    Watching,
-    claim_stdout,
-    decode_request,
-    encode,
 )
 from engine.rights import add_read_option, out_of_reach
 from engine.stop import StopFlag, Stopped

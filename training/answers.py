@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.generation.sampling import Sampler
-from engine.protocol import Message, Sampling
+from engine.protocol.requests import Message, Sampling
 from engine.runtime.capi.context import Batch
 from engine.runtime.capi.runtime import CLogits
 from engine.runtime.capi.sequences import TO_END

@@ -29,7 +29,8 @@ from app.services.background import Background
 from app.settings.schema import choice_words
 from app.words import mark, tr
 from common.failures import Failure
-from engine.protocol import Limit, ModelInfo
+from engine.protocol.events import ModelInfo
+from engine.protocol.requests import Limit
 from models import titles
 from models.default import default_model
 from models.header import read_header

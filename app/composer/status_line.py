@@ -16,7 +16,7 @@ from app.look.theme import SIZES, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import CompileProgress, EngineState
 from app.words import as_written, in_bytes, mark, tr, worded
-from engine.protocol import Statistics
+from engine.protocol.events import Statistics
 from models.titles import title_of
 
 ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")

@@ -9,7 +9,7 @@ from app.commands.commands import with_keys
 from app.look.live import Live, LiveAction
 from app.look.theme import SIZES, icon, theme
 from app.words import mark, tr
-from engine.protocol import ThinkingEffort
+from engine.protocol.requests import ThinkingEffort
 
 EFFORTS: dict[ThinkingEffort, str] = {
     "auto": mark("Think"), "low": mark("Think a little"), "medium": mark("Think"), "high": mark("Think hard")

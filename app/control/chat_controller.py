@@ -17,7 +17,7 @@ from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import UiText, mark, tr
 from common.failures import Failure
-from engine.protocol import ModelInfo
+from engine.protocol.events import ModelInfo
 
 NOTICE_MS = 4000
 

@@ -12,7 +12,7 @@ from app.state.open_chats import OpenChats
 from app.state.prompt import context_lines, context_parts
 from app.transcript.message_actions import forgotten_line
 from app.words import tr
-from engine.protocol import Counted
+from engine.protocol.events import Counted
 
 
 class ContextMenu(QObject):

@@ -31,8 +31,8 @@ from app.state.open_chats import OpenChats
 from app.window import Window
 from app.words import UiText, current_text, mark, tr
 from common.failures import Failure
-from engine.protocol import Counted as CountedEvent
-from engine.protocol import ModelInfo
+from engine.protocol.events import Counted as CountedEvent
+from engine.protocol.events import ModelInfo
 
 MAX_FILES = 20  # files in one message
 FILES = "files"  # topic of problems with the files of a message

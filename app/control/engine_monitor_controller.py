@@ -12,7 +12,7 @@ from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.prompt import context_parts
 from app.window import Window
-from engine.protocol import Counted
+from engine.protocol.events import Counted
 
 # Drawing takes time from an engine that computes on all cores: about 4 ms for a plot, 1 ms for all the rest.
 NUMBERS_EVERY_MS = 1000

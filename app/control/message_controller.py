@@ -23,7 +23,7 @@ from app.window import Window
 from app.words import UiText, tr, tr_n
 from common.failures import Failure
 from common.reasoning import without_thoughts
-from engine.protocol import Remedy
+from engine.protocol.events import Remedy
 from models.titles import title_of
 
 

@@ -13,7 +13,8 @@ from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.window import Window
 from app.words import tr
-from engine.protocol import ThinkingControls, ThinkingEffort, ThinkingOptions
+from engine.protocol.events import ThinkingControls
+from engine.protocol.requests import ThinkingEffort, ThinkingOptions
 from engine.protocol.settings import Value
 
 MODE, EFFORT = "answer.thinking", "answer.thinking_effort"

@@ -17,7 +17,7 @@ from app.panel.charts import BarSegment, CostPlot, Plot, StackedBar
 from app.panel.monitor_samples import CacheMap, MemoryParts, MonitorSamples
 from app.settings.schema import choice_words
 from app.words import in_bytes, mark, tr
-from engine.protocol import HeadGroup
+from engine.protocol.events import HeadGroup
 
 IMPORT_MS = 20
 DRAFTERS = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.events import Event
 from app.state.answer_facts import statistics_from_json
-from engine.protocol import ModelInfo, Pulse, Statistics
+from engine.protocol.events import ModelInfo, Pulse, Statistics
 
 KEPT_SECONDS = 180.0
 MAX_SAMPLES = 1000  # four a second for KEPT_SECONDS, and some more

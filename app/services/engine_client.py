@@ -17,14 +17,16 @@ from app.services.json_line_process import JsonLineProcess
 from app.services.process_end import EngineEnd, ProcessEnd
 from common.engine_program import engine_command
 from common.sentences import Sentence
-from engine import protocol
+from engine.protocol.events import ENDS, Failed
+from engine.protocol.lines import ProtocolError, decode_event, encode, type_name
+from engine.protocol.requests import Request
 from models.readable_files import readable_files
 
 log = logging.getLogger(__name__)
 stderr_log = logging.getLogger("engine.stderr")
 GRACE_MS = 1500
 SLICE_SECONDS = 0.003
-ENDS = {protocol.type_name(end) for end in protocol.ENDS}
+END_NAMES = {type_name(end) for end in ENDS}
 
 
 class Line(msgspec.Struct):
@@ -34,7 +36,7 @@ class Line(msgspec.Struct):
 
 
 class EngineClient(QObject):
-    """The engine's process; `received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
+    """The engine's process; `received` carries an `engine.protocol.events.Event`, `ended` an `EngineEnd`."""
 
     received = Signal(object)
     ended = Signal(object)
@@ -58,9 +60,9 @@ class EngineClient(QObject):
         self._unread.clear()
         self._process.start([*self._command, *readable_files(files).arguments])
 
-    def send(self, request: protocol.Request) -> None:
+    def send(self, request: Request) -> None:
         """Send a request; without an engine it is dropped."""
-        self._process.write(protocol.encode(request))
+        self._process.write(encode(request))
 
     def kill(self) -> None:
         """Kill an engine that does not react; `ended` follows."""
@@ -89,11 +91,11 @@ class EngineClient(QObject):
 
     def _emit_event(self, line: bytes) -> None:
         try:
-            event = protocol.decode_event(line)
-        except protocol.ProtocolError as error:
+            event = decode_event(line)
+        except ProtocolError as error:
             log.warning("a line of %d bytes from the engine was ignored: %s", len(line), error.kind)
             if error.id and _ends_a_request(line):
-                self.received.emit(protocol.Failed(error.id, Sentence.of("protocol.unknown"), str(error)))
+                self.received.emit(Failed(error.id, Sentence.of("protocol.unknown"), str(error)))
         else:
             self.received.emit(event)
 
@@ -107,4 +109,4 @@ class EngineClient(QObject):
 
 def _ends_a_request(line: bytes) -> bool:
     """Return whether this line ends a request that someone waits for, even if the rest of the line is unknown."""
-    return msgspec.json.decode(line, type=Line).type in ENDS  # valid JSON, because its id was read
+    return msgspec.json.decode(line, type=Line).type in END_NAMES  # valid JSON, because its id was read

@@ -16,7 +16,7 @@ from app.services.timers import Debounce
 from common.engine_program import engine_command
 from common.paths import path_text
 from common.planning import Ask, Verdict
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from models.readable_files import readable_files
 
 log = logging.getLogger(__name__)

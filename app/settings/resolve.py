@@ -14,7 +14,7 @@ from app.settings.schema import SETTINGS, for_chat
 from app.settings.values import check
 from common.files import is_file
 from common.paths import path_of, path_text
-from engine.protocol import MOST_LOOKUP, Generate, Load
+from engine.protocol.requests import MOST_LOOKUP, Generate, Load
 from engine.protocol.settings import AUTO, Setting, Value, filled
 
 PROMPT = "answer.system_prompt"

@@ -11,7 +11,7 @@ import msgspec
 from app.attachments.attachment import Attachment, runs
 from app.store.chat import ChatMessage
 from app.words import tr, tr_n
-from engine.protocol import Statistics
+from engine.protocol.events import Statistics
 
 # --- the numbers ------------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,8 @@ from app.words import UiText, mark, tr, worded
 from common.failures import Failure
 from common.reasoning import PieceKind, open_sections, without_thoughts
 from common.sentences import Sentence, encode_sentence
-from engine.protocol import Message, Remedy, Statistics
+from engine.protocol.events import Remedy, Statistics
+from engine.protocol.requests import Message
 
 # The promise is that at most one second of an answer is lost: up to 0.25 s until the next tick (app.wiring) and the
 # delays of a busy computer are added to this.

@@ -12,7 +12,7 @@ from app.attachments.attachment import Attachment
 from app.store.chat_store import UNSENT, ChatStore
 from app.store.database import Done, transaction
 from common.failures import Failure
-from engine.protocol import ModelInfo
+from engine.protocol.events import ModelInfo
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
 LEAST_ROOM = 400  # tokens: a part and its heading

@@ -22,7 +22,7 @@ from app.state.engine_requests import CountCallback, Link, Loading, PendingCount
 from app.state.engine_state import EngineState, Problem, ReadAheadProgress
 from app.state.prompt import drop_oldest_turns, with_system
 from common.paths import path_of, path_text
-from engine import protocol
+from engine.protocol import events, requests
 
 log = logging.getLogger(__name__)
 Fallback = Callable[[Problem], Path | None]  # from why a model could not be loaded to the model to load instead
@@ -75,7 +75,7 @@ class EngineQueue:
     ) -> None:
         self.state = EngineState()
         self.active_changed: Event[()] = Event()
-        self.pulsed: Event[protocol.Pulse] = Event()
+        self.pulsed: Event[events.Pulse] = Event()
         self._watch = False
         self._link = link
         self._settings, self._options = settings, settings.options()
@@ -107,7 +107,7 @@ class EngineQueue:
         self,
         path: Path,
         n_ctx: int | None = None,
-        kv_type: protocol.KVType | None = None,
+        kv_type: requests.KVType | None = None,
         fallback: Fallback | None = None,
     ) -> None:
         """Load the model at `path` in place of the loaded one; an answer under way is stopped first.
@@ -156,13 +156,13 @@ class EngineQueue:
         self._restarting = self._unloading = False
         self._show_loading(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start((self.state.path, self._loading.options.draft_model))
-        self._hello = self._send(protocol.Hello)
+        self._hello = self._send(requests.Hello)
 
     def unload(self) -> None:
         """End the engine, which frees all of the model's memory; the next message starts it again."""
         if self._link.running:
             self._unloading, self._load = True, 0
-            self._send(protocol.Shutdown)
+            self._send(requests.Shutdown)
             # A message that is sent before the process has ended must not go to that process.
             self.state.change(phase="off", model=None, problem=None, context_tokens=0, read_ahead=None)
 
@@ -177,7 +177,7 @@ class EngineQueue:
     def stop(self, conversation: Conversation) -> None:
         """Stop the conversation's answer, or remove the conversation from the queue."""
         if conversation is self._active:
-            self._send(protocol.Cancel, request=self._generate)
+            self._send(requests.Cancel, request=self._generate)
             if self._stopped_at is None:
                 self._stopped_at = self._clock()
             return
@@ -189,14 +189,14 @@ class EngineQueue:
         """End the thought of the conversation's answer, so that the answer follows; return False if there is none."""
         if conversation is not self._active or not conversation.thinking:
             return False
-        self._send(protocol.AnswerNow, request=self._generate)
+        self._send(requests.AnswerNow, request=self._generate)
         return True
 
     def forget(self, chat_id: str) -> None:
         """Remove a deleted chat from the engine's cache; undoing the deletion costs one more prefill."""
         self._read_ahead.forget()
         if self._link.running:
-            self._send(protocol.Forget, chat=chat_id)
+            self._send(requests.Forget, chat=chat_id)
 
     def read_ahead(self, conversation: Conversation) -> None:
         """Let an idle engine read this chat ahead, because the user opened the chat and may continue it."""
@@ -206,7 +206,7 @@ class EngineQueue:
             options = self._options_for(conversation)
             messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
             self._read_ahead.id = self._send(
-                protocol.Prepare, messages=messages, chat=conversation.cache_id, thinking=thinking
+                requests.Prepare, messages=messages, chat=conversation.cache_id, thinking=thinking
             )
             self.state.change(read_ahead=ReadAheadProgress(conversation.chat.id, 0, 0, 0))
 
@@ -217,14 +217,14 @@ class EngineQueue:
             messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
             messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
             self._pending_counts.add(
-                self._send(protocol.Count, texts=texts, messages=messages, thinking=thinking), done
+                self._send(requests.Count, texts=texts, messages=messages, thinking=thinking), done
             )
 
     def instructions(self, conversation: Conversation) -> str:
         """Return the instructions that the model reads before everything else in this chat."""
         return self._options_for(conversation).system_prompt
 
-    def thinking(self, conversation: Conversation) -> protocol.ThinkingOptions:
+    def thinking(self, conversation: Conversation) -> requests.ThinkingOptions:
         """Return whether and how much the model is to think in this chat."""
         return self._options_for(conversation).generate.thinking
 
@@ -232,7 +232,7 @@ class EngineQueue:
         """Start or stop the engine's reports, which `pulsed` emits."""
         self._watch = on
         if self._link.running:
-            self._send(protocol.Watch, on=on)
+            self._send(requests.Watch, on=on)
 
     def dismiss_problem(self) -> None:
         self.state.change(problem=None)
@@ -255,27 +255,27 @@ class EngineQueue:
 
     # --- what the engine does ---------------------------------------------------------------------------------------
 
-    def handle(self, event: protocol.Event) -> None:
+    def handle(self, event: events.Event) -> None:
         """Handle one event from the engine; events of outdated requests are ignored."""
         match event:
-            case protocol.Welcome() if not self._unloading:
+            case events.Welcome() if not self._unloading:
                 self.state.change(limits=event.limits)
                 self._send_load()
                 if self._watch:
                     self.watch(True)
-            case protocol.Pulse():
+            case events.Pulse():
                 self.pulsed.emit(event)
-            case protocol.Notice() | protocol.Faster():
+            case events.Notice() | events.Faster():
                 self._handle_news(event)
-            case protocol.Counted():
+            case events.Counted():
                 self._pending_counts.deliver(event)
-            case protocol.StatusReport():
+            case events.StatusReport():
                 self._handle_status(event)
-            case protocol.LoadProgress() | protocol.Loaded() | protocol.Restart() if event.id == self._load:
+            case events.LoadProgress() | events.Loaded() | events.Restart() if event.id == self._load:
                 self._handle_loading(event)
-            case protocol.Failed():
+            case events.Failed():
                 self._handle_failure(event)
-            case protocol.PrefillProgress() | protocol.Prepared() if event.id == self._read_ahead.id:
+            case events.PrefillProgress() | events.Prepared() if event.id == self._read_ahead.id:
                 self._handle_read_ahead(event)
             case _ if self._active and event.id == self._generate:
                 conversation = self._active
@@ -286,29 +286,29 @@ class EngineQueue:
             case _:
                 log.info("event without a use: %s", type(event).__name__)
 
-    def _handle_news(self, event: protocol.Notice | protocol.Faster) -> None:
-        if isinstance(event, protocol.Notice):
+    def _handle_news(self, event: events.Notice | events.Faster) -> None:
+        if isinstance(event, events.Notice):
             self.state.change(problem=Problem(event.sentence, "none"))
         else:
             self._faster_library_known = True
             self._start_next()
 
-    def _handle_loading(self, event: protocol.LoadProgress | protocol.Loaded | protocol.Restart) -> None:
+    def _handle_loading(self, event: events.LoadProgress | events.Loaded | events.Restart) -> None:
         match event:
-            case protocol.LoadProgress():
+            case events.LoadProgress():
                 self._show_loading(phase="loading", fraction=event.fraction)
-            case protocol.Loaded():
+            case events.Loaded():
                 self._switching_library = self._retried_load = False
                 self._fallback = None
                 self._read_ahead.forget()
                 self.state.change(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
-                self._send(protocol.Status)
+                self._send(requests.Status)
                 self._start_next()
-            case protocol.Restart():
+            case events.Restart():
                 # The process holds the wrong library for this model, or may not read its file. The process is asked
                 # to end, and `engine_ended` starts a new one.
                 self._restarting = True
-                self._send(protocol.Shutdown)
+                self._send(requests.Shutdown)
 
     def engine_ended(self, end: EngineEnd) -> None:
         """Keep the partial answer and show why the process ended; the next message starts the engine again.
@@ -340,19 +340,19 @@ class EngineQueue:
         self._retried_load |= goes_on
         return goes_on
 
-    def _handle_answer(self, conversation: Conversation, event: protocol.Event) -> None:
+    def _handle_answer(self, conversation: Conversation, event: events.Event) -> None:
         match event:
-            case protocol.PrefillProgress():
+            case events.PrefillProgress():
                 self._prompt_tokens = event.total
                 conversation.update_prompt_progress(event.done, event.total, event.reused)
-            case protocol.Text() | protocol.Thinking():
+            case events.Text() | events.Thinking():
                 self._speed.count(self._clock())
-                conversation.append_text(event.text, "text" if isinstance(event, protocol.Text) else "thought")
-            case protocol.ThinkingStarted():
+                conversation.append_text(event.text, "text" if isinstance(event, events.Text) else "thought")
+            case events.ThinkingStarted():
                 conversation.append_text(event.text, "opened")
-            case protocol.ThinkingEnded():
+            case events.ThinkingEnded():
                 conversation.end_thought(event.text, "closed" if event.opened else "unopened", event.tokens)
-            case protocol.Finished():
+            case events.Finished():
                 self._release_active()
                 self.state.change(
                     context_tokens=event.statistics.context_tokens,
@@ -362,8 +362,8 @@ class EngineQueue:
                 conversation.finish_answer(event.statistics)
                 self._continue_queue()
 
-    def _handle_read_ahead(self, event: protocol.PrefillProgress | protocol.Prepared) -> None:
-        if isinstance(event, protocol.Prepared):
+    def _handle_read_ahead(self, event: events.PrefillProgress | events.Prepared) -> None:
+        if isinstance(event, events.Prepared):
             chat = self.state.read_ahead.chat if self.state.read_ahead else ""
             self.state.change(read_ahead=None, context_tokens=event.cached_tokens, context_chat=chat)
         elif self.state.read_ahead:
@@ -371,7 +371,7 @@ class EngineQueue:
                 read_ahead=replace(self.state.read_ahead, done=event.done, total=event.total, reused=event.reused)
             )
 
-    def _handle_failure(self, event: protocol.Failed) -> None:
+    def _handle_failure(self, event: events.Failed) -> None:
         log.warning("request %d failed: %s", event.id, event.sentence.id)  # its texts may quote the chat
         if event.id == self._generate and self._active:
             conversation = self._release_active()
@@ -392,9 +392,9 @@ class EngineQueue:
             if self._falls_back(problem):
                 return
             self.state.change(phase="failed", problem=problem)
-            self._send(protocol.Status)  # the model that was loaded before may still be there
+            self._send(requests.Status)  # the model that was loaded before may still be there
 
-    def _handle_status(self, event: protocol.StatusReport) -> None:
+    def _handle_status(self, event: events.StatusReport) -> None:
         self.state.change(rss_bytes=event.rss_bytes)
         if self.state.phase == "failed" and event.model:
             self.state.change(phase="ready", model=event.model, path=path_of(event.model.path))
@@ -431,7 +431,7 @@ class EngineQueue:
         return self._settings.options(self.state.path, values, self.state.thinks)
 
     def _continue_queue(self) -> None:
-        self._send(protocol.Status)
+        self._send(requests.Status)
         self._start_next()
 
     def _start_next(self) -> None:
@@ -486,7 +486,7 @@ class EngineQueue:
         """Report a bug of ours, end the conversation with what it has, and continue with the next one."""
         report(error)
         if conversation is self._active:
-            self._send(protocol.Cancel, request=self._generate)
+            self._send(requests.Cancel, request=self._generate)
             self._release_active()
         conversation.withdraw()
         conversation.fail_answer(BUG, repr(error))
@@ -500,10 +500,10 @@ class EngineQueue:
         self._show_loading(phase="loading", fraction=0.0, model=None)
         self._load = self._post(self._loading.request(self.state.path))
 
-    def _send(self, kind: type[protocol.Request], **fields: object) -> int:
+    def _send(self, kind: type[requests.Request], **fields: object) -> int:
         return self._post(kind(id=0, **fields))  # type: ignore[arg-type]
 
-    def _post(self, request: protocol.Request) -> int:
+    def _post(self, request: requests.Request) -> int:
         self._last_id += 1
         self._link.send(replace(request, id=self._last_id))
         return self._last_id

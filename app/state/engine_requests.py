@@ -9,8 +9,8 @@ from typing import Protocol
 
 from app.state.conversation import Conversation
 from common.paths import path_text
-from engine import protocol
-from engine.protocol import Counted, KVType, Load, Message
+from engine.protocol.events import Counted
+from engine.protocol.requests import KVType, Load, Message, Request
 
 CountCallback = Callable[[Counted], None]
 
@@ -24,7 +24,7 @@ class Link(Protocol):
     def start(self, files: Iterable[str | Path | None] = ()) -> None:
         """Start the process; `files` are those that it will be asked to load."""
 
-    def send(self, request: protocol.Request) -> None: ...
+    def send(self, request: Request) -> None: ...
 
     def kill(self) -> None:
         """End an engine that no longer answers; `EngineQueue.engine_ended` follows."""

@@ -8,7 +8,8 @@ from typing import Literal
 
 from app.events import Event
 from common.sentences import Sentence
-from engine.protocol import Limit, ModelInfo, Statistics
+from engine.protocol.events import ModelInfo, Statistics
+from engine.protocol.requests import Limit
 
 Phase = Literal["off", "starting", "loading", "ready", "failed"]
 

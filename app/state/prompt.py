@@ -9,7 +9,8 @@ from app.attachments.attachment import Attachment, with_attachments
 from app.store.chat import ChatMessage
 from app.words import tr, tr_n
 from common.reasoning import without_thoughts
-from engine.protocol import Counted, Message
+from engine.protocol.events import Counted
+from engine.protocol.requests import Message
 
 TITLE_LENGTH = 40
 # The share of a full context's text that is kept. The rest is room for the next answers, as much as the engine leaves.

@@ -18,7 +18,7 @@ from app.markdown.selection import scope_of
 from app.state.answer_facts import facts_of
 from app.store.chat import ChatMessage
 from app.words import mark, tr, tr_n
-from engine.protocol import Remedy
+from engine.protocol.events import Remedy
 
 KEYS_IN_TEXTS = ("previous", "next")  # their keys work with the focus in one of the message's texts too
 REMEDIES = ("forget_turns", "larger_context", "smaller_kv")  # known here; a newer engine may send others

@@ -41,7 +41,7 @@ from app.transcript.message_actions import (
 from app.transcript.message_editor import MessageEditor
 from app.words import mark, tr, worded
 from common.sentences import decode_sentence
-from engine.protocol import Remedy
+from engine.protocol.events import Remedy
 
 ENDINGS = {
     "cancelled": mark("Stopped."),
@@ -57,7 +57,7 @@ NAME_LENGTH = 80
 class MessageView(Live, QWidget):
     """One message. `height_changed`: the height for the present width is another one.
 
-    `action_requested` carries an action's name and None; `remedy` and a Remedy (engine.protocol.Remedy); `models` and
+    `action_requested` carries an action's name and None; `remedy` and a Remedy; `models` and
     the menu to fill with models; or `send`, `note` or `leave` and the text in the editor, which is to be sent, is being
     typed, or is discarded.
     """

@@ -32,7 +32,7 @@ from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import fingerprint
-from engine.protocol import KVType
+from engine.protocol.requests import KVType
 from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model

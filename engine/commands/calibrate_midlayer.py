@@ -22,7 +22,7 @@ from engine.loading.library_choice import identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.machine import fingerprint
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.runtime.contexts import ContextOptions
 from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits

@@ -18,7 +18,7 @@ from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
 from engine.commands.options import add_options, destination, request_fields, settings_with_flag
 from engine.commands.terminal import Conversation, Output, ctrl_c_stops, print_error, report
-from engine.protocol import BackendWish, Generate, Load, Message
+from engine.protocol.requests import BackendWish, Generate, Load, Message
 from engine.protocol.settings import PUBLISHED, filled
 from engine.stop import Stopped
 from models.default import default_model

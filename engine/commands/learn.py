@@ -23,7 +23,7 @@ from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import PACKAGES, default_library, vocabulary
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
-from engine.protocol import KVModeName
+from engine.protocol.requests import KVModeName
 from engine.speculative.ngram_counting import load_or_build_table
 from engine.stop import StopFlag, Stopped
 from models.default import default_model

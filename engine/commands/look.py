@@ -15,7 +15,8 @@ from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import EXIT_REFUSED, Refusal
 from engine.loading.libraries import backend
 from engine.loading.library_choice import crash_mark
-from engine.protocol import BackendName, KVType, claim_stdout
+from engine.protocol.lines import claim_stdout
+from engine.protocol.requests import BackendName, KVType
 from engine.runtime.capi.model import CDryModel
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import DrySizes

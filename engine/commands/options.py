@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from common.byte_sizes import parse_bytes
 from common.paths import path_of, path_text
-from engine.protocol import Generate, Load
+from engine.protocol.requests import Generate, Load
 from engine.protocol.settings import OF_REQUESTS, Flag, Kind, Setting
 
 REQUESTS = {"load": Load, "generate": Generate}

@@ -37,7 +37,8 @@ from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, planned_estimate, resolve
 from engine.loading.sizes import DRAFT_PREFIX
-from engine.protocol import BackendName, BackendWish, KVModeName, claim_stdout
+from engine.protocol.lines import claim_stdout
+from engine.protocol.requests import BackendName, BackendWish, KVModeName
 from engine.rights import add_read_option
 from engine.run_subprocess import NO_CONSOLE
 from engine.runtime.contexts import KVMode, make_kv_mode

@@ -15,7 +15,8 @@ import msgspec
 
 from common.failures import Failure
 from engine.loading.libraries import BACKEND_TITLES
-from engine.protocol import WRITTEN, Finished, Generate, Message, ModelInfo, PrefillProgress, Trace
+from engine.protocol.events import WRITTEN, Finished, ModelInfo, PrefillProgress, Trace
+from engine.protocol.requests import Generate, Message
 from engine.stop import Stopped
 from engine.tokenization.turns import ChatTooLong, drop_oldest_turns
 

@@ -21,7 +21,7 @@ from common.planning import Computer
 from engine.costs.cost_model import Timings
 from engine.costs.profile import stored_profile
 from engine.machine import default_threads, processor_kinds
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from models.assets import asset
 from models.header import Header
 from models.shapes import KV_ELEMENT_BYTES, KVType, Shapes, shapes_of

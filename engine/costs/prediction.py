@@ -15,7 +15,7 @@ import msgspec
 from common.planning import Computer, Estimate
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.cost_prior import ModelTraits, scaled_timings
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from models.shapes import KVType
 
 MOST_CORRECTION = 3.0  # times: a larger error of the prediction is a disturbed measurement

@@ -14,18 +14,18 @@ from engine.generation.sampling import Sampler
 from engine.generation.thinking import ThoughtLimit, ThoughtMeter
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
-from engine.protocol import (
+from engine.protocol.events import (
     Event,
     Finished,
     PrefillProgress,
     Statistics,
-    StopReason,
     Text,
     Thinking,
     ThinkingEnded,
     ThinkingStarted,
     Trace,
 )
+from engine.protocol.requests import StopReason
 from engine.speculative.drafting import Drafting, Off, Tally
 from engine.stop import Stopped
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from engine.generation.sampling import Sampler
 from engine.kv.policy import Decision, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import StopReason
+from engine.protocol.requests import StopReason
 from engine.runtime.interface import ROOT, Logits, Tree
 from engine.speculative.drafting import Drafting, Off
 from engine.speculative.policy import DraftChoice

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from engine.machine import memory, resident_bytes
-from engine.protocol import Event, Finished, Pulse
+from engine.protocol.events import Event, Finished, Pulse
 
 if TYPE_CHECKING:
     from engine.costs.cost_model import CostModel

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from common.failures import Failure
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.runtime.interface import Logits, Row, Tokens, top_logits, top_tokens
 
 SPARE = 8  # penalised tokens among the largest logits: no more in nine of ten rows

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.protocol import KVPolicy
+from engine.protocol.requests import KVPolicy
 
 DEPTH_STEP = 16  # tokens of depth within which a decision is reused
 

@@ -29,7 +29,7 @@ from common.sentences import Sentence
 from common.store import Store
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, SHARED_LIBRARY
 from engine.machine import library_version, memory
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from engine.run_subprocess import poll_exit_code, start_engine_command
 from engine.stop import Stopped
 from models.default import default_model

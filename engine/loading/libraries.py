@@ -11,7 +11,7 @@ from pathlib import Path
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import DrySizes, KVMode
 from engine.runtime.interface import Runtime

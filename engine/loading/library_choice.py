@@ -23,7 +23,7 @@ from engine.costs.measurements import timings_of_package
 from engine.loading.crash_mark import CrashMark
 from engine.loading.libraries import PACKAGES, installed, llama_missing
 from engine.machine import library_version
-from engine.protocol import BackendName, BackendWish
+from engine.protocol.requests import BackendName, BackendWish
 from engine.run_subprocess import run_engine_command
 from engine.runtime.graph.dimensions import refusal as graph_refusal
 from engine.runtime.ik import needs

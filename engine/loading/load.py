@@ -21,7 +21,8 @@ from engine.loading.library_choice import BackendTrial, faster_as_timed, identit
 from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT_LOGITS, DRAFT_PREFIX, freed_by_unloading
 from engine.machine import fingerprint, return_freed_memory
-from engine.protocol import BackendName, KVType, ModelInfo, Remedy
+from engine.protocol.events import ModelInfo, Remedy
+from engine.protocol.requests import BackendName, KVType
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, flash_attention_suffix, size_class
 from engine.runtime.interface import Runtime

@@ -30,7 +30,7 @@ from common.failures import Failure
 from common.sentences import Sentence
 from engine.loading.options import PlanOptions
 from engine.loading.sizes import MemoryBudget, MemoryLayout, draft_kv_type, engine_parts
-from engine.protocol import KVType
+from engine.protocol.requests import KVType
 from engine.runtime.contexts import CACHE_STEP, SMALLEST_CACHE, Sizes
 
 Verdict = Literal["fits", "tight", "no"]

@@ -9,7 +9,7 @@ from typing import Self, get_args
 from common.failures import Failure
 from common.paths import path_of
 from engine.machine import default_threads
-from engine.protocol import BackendName, BackendWish, FlashAttention, KVType, Load
+from engine.protocol.requests import BackendName, BackendWish, FlashAttention, KVType, Load
 from engine.runtime.contexts import EXACT, KVMode, check_kv_type, make_kv_mode
 
 

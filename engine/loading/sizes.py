@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from common.planning import Estimate
-from engine.protocol import KVType
+from engine.protocol.requests import KVType
 from engine.runtime.contexts import MAX_LOGITS, SMALLEST_CACHE, ContextSizes, Sizes, WeightSizes
 from models.shapes import KV_ELEMENT_BYTES
 

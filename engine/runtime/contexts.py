@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from common.failures import Failure
-from engine.protocol import FlashAttention, KVModeName, KVType
+from engine.protocol.requests import FlashAttention, KVModeName, KVType
 from models.header import Header
 
 MAX_LOGITS = 64  # rows of logits that a target has room for in one pass: to verify drafts and to calibrate

@@ -2,7 +2,8 @@
 
 `engine.runtime.llama`, `ik` and `graph` implement the protocols, and so does a small fake in the tests. A library's
 cells, contexts, sequences and graphs stay behind them. What only some models can do, or what costs something, is a
-capability of its own: test for it with `isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime` or `RollbackRuntime`.
+capability of its own: test for it with `isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime`, `RollbackRuntime` or
+`CheckpointRuntime`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.protocol import HeadGroup
+from engine.protocol.events import HeadGroup
 from engine.tokenization.tokens import Vocabulary
 
 ROOT = -1  # index of the newest token, which every draft follows
@@ -163,7 +164,22 @@ class Runtime(Protocol):
 
     @property
     def can_truncate(self) -> bool:
-        """Whether the newest tokens alone can be forgotten; recurrent models can only forget all."""
+        """Whether at least the last pass can be forgotten as a whole; recurrent layers keep one state for all tokens."""
+
+    @property
+    def window(self) -> int:
+        """Tokens up to which a cache can be truncated anywhere.
+
+        In a longer cache, sliding windows have forgotten tokens that a truncated cache would need. 0 for recurrent
+        layers; at least `n_ctx` where every layer keeps all tokens.
+        """
+
+    @property
+    def max_draft(self) -> int:
+        """Maximum number of tokens behind the first one of a pass that can be forgotten after it: the longest draft."""
+
+    def can_truncate_to(self, size: int) -> bool:
+        """Return whether the cache can be truncated to exactly `size` tokens now."""
 
     @property
     def state_bytes(self) -> int:
@@ -182,9 +198,9 @@ class Runtime(Protocol):
         """
 
     def truncate(self, size: int) -> int:
-        """Forget all tokens from index `size` on and return how many are left.
+        """Forget all tokens from index `size` on and return how many are left: `size`, or 0.
 
-        Fewer than `size` are left if not `can_truncate`.
+        None are left if not `can_truncate_to(size)`.
         """
 
     def resize(self, n_ctx: int) -> None:
@@ -205,7 +221,7 @@ class Runtime(Protocol):
 
 @runtime_checkable
 class TreeRuntime(Runtime, Protocol):
-    """A runtime that verifies several continuations in one pass, if it `can_truncate`.
+    """A runtime that verifies several continuations in one pass, if its `window` holds all of its context.
 
     The first tree may move the content to a cache with room for branches, so that only runtimes that verify trees pay
     for that memory.
@@ -258,6 +274,37 @@ class RollbackRuntime(Runtime, Protocol):
         """Copy the KV cache's content (`state_bytes`) and return a function that restores it.
 
         Restoring replaces what the cache holds by then. Call the function only once.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A copy of what a cache with `size` tokens cannot be truncated back to: recurrent states and sliding windows.
+
+    `data` is in the library's own format; only a runtime of the same model and library can restore it.
+    """
+
+    size: int
+    data: bytes | bytearray | memoryview
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that the copy takes."""
+        return len(self.data)
+
+
+@runtime_checkable
+class CheckpointRuntime(Runtime, Protocol):
+    """A runtime that can go back to an earlier size of its present content where `truncate` cannot."""
+
+    def checkpoint(self) -> Checkpoint:
+        """Copy what is needed to come back to the present size, which must not be 0. Raises MemoryError."""
+
+    def restore(self, checkpoint: Checkpoint) -> bool:
+        """Go back to the checkpoint's size; return False if its tokens' other keys and values are gone.
+
+        The cache must hold, or have held before a failed pass, the tokens that it held when the checkpoint was made,
+        and may hold others behind them. The checkpoint stays valid. After False the cache is unchanged.
         """
 
 

@@ -6,7 +6,7 @@ import logging
 
 from common.store import Store
 from engine.costs.measurements import CostMeasurements
-from engine.protocol import Generate
+from engine.protocol.requests import Generate
 from engine.runtime.interface import Runtime
 from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.costs.cost_model import CostModel
-from engine.protocol import DrafterStatistics
+from engine.protocol.events import DrafterStatistics
 from engine.runtime.interface import Tree
 from engine.speculative.draft import Drafter
 from engine.speculative.policy import DraftChoice, DraftPolicy, StepCosts

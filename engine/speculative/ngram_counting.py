@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from common.failures import Failure
 from engine.costs.cost_model import CostModel
-from engine.protocol import BackendName
+from engine.protocol.requests import BackendName
 from engine.run_subprocess import run_engine_command
 from engine.speculative.static_ngram import (
     CHANCE_STEPS,

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from engine.protocol import Lookup
+from engine.protocol.requests import Lookup
 from engine.speculative.draft import Draft
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.mid_layer import MidLayer

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from common.failures import CommandFailure
-from engine.protocol import Message
+from engine.protocol.requests import Message
 
 
 class ChatLine(msgspec.Struct, frozen=True):

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.protocol import Message, ThinkingControls, ThinkingEffort, ThinkingOptions
+from engine.protocol.events import ThinkingControls
+from engine.protocol.requests import Message, ThinkingEffort, ThinkingOptions
 from engine.stop import Stopped
 from engine.tokenization.escaping import ControlTextEscaper, find_tags, split_by_origin
 from engine.tokenization.jinja import compile_template

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.protocol import Message, ModelInfo, Remedy
+from engine.protocol.events import ModelInfo, Remedy
+from engine.protocol.requests import Message
 
 
 class ChatTooLong(Failure):

@@ -22,7 +22,8 @@ from app import words
 from app.folders import Folders, open_folders
 from app.services import math_service
 from app.wiring import Chickadee, Intervals
-from engine.protocol import Request, decode_request
+from engine.protocol.lines import decode_request
+from engine.protocol.requests import Request
 
 CHECKOUT = Path(__file__).parents[2]
 FAKE = [sys.executable, "-m", "tests.app.fake_engine"]

@@ -47,64 +47,64 @@ from typing import Any
 
 from common.paths import path_of
 from common.sentences import Sentence
-from engine import protocol as p
+from engine.protocol import events, lines, requests
 
-REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
+REQUESTS: queue.Queue[requests.Request | None] = queue.Queue()
 CANCELLED: set[int] = set()
 ANSWERING_NOW: set[int] = set()
 
 
-def say(event: p.Event) -> None:
-    sys.stdout.buffer.write(p.encode(event))
+def say(event: events.Event) -> None:
+    sys.stdout.buffer.write(lines.encode(event))
     sys.stdout.buffer.flush()
 
 
 def listen() -> None:
     for line in sys.stdin.buffer:
-        request = p.decode_request(line)
-        if isinstance(request, p.Cancel):
+        request = lines.decode_request(line)
+        if isinstance(request, requests.Cancel):
             CANCELLED.add(request.request)
-            say(p.Cancelled(request.id, True))
-        elif isinstance(request, p.AnswerNow):
+            say(events.Cancelled(request.id, True))
+        elif isinstance(request, requests.AnswerNow):
             ANSWERING_NOW.add(request.request)
-            say(p.AnsweringNow(request.id, True))
-        elif isinstance(request, p.Count):
+            say(events.AnsweringNow(request.id, True))
+        elif isinstance(request, requests.Count):
             say(count(request))
         else:
             REQUESTS.put(request)
     os._exit(0)
 
 
-def count(request: p.Count) -> p.Counted:
+def count(request: requests.Count) -> events.Counted:
     """Count the request's tokens: one for four characters."""
     texts = tuple(len(text) // 4 for text in request.texts)
-    return p.Counted(request.id, texts, sum(len(message.content) // 4 + 5 for message in request.messages))
+    return events.Counted(request.id, texts, sum(len(message.content) // 4 + 5 for message in request.messages))
 
 
-def info(path: str, n_ctx: int) -> p.ModelInfo:
+def info(path: str, n_ctx: int) -> events.ModelInfo:
     from models.titles import title_of  # imported late, because it takes longest and only Load needs it
 
-    thinking = p.ThinkingControls()
+    thinking = events.ThinkingControls()
     if "thinker" in path:
-        thinking = p.ThinkingControls(switch=True, default=True)
+        thinking = events.ThinkingControls(switch=True, default=True)
     elif "effortful" in path:
-        thinking = p.ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
+        thinking = events.ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
     title = title_of(path_of(path))
-    return p.ModelInfo(path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking)
+    return events.ModelInfo(path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking)
 
 
-def load(request: p.Load) -> p.ModelInfo | None:
+def load(request: requests.Load) -> events.ModelInfo | None:
     note(request.path, request)
-    say(p.LoadProgress(request.id, 0.5))
+    say(events.LoadProgress(request.id, 0.5))
     if "missing" in request.path:
-        say(p.Failed(request.id, Sentence.of("no_such_file.model", path=request.path), "details for the log"))
+        say(events.Failed(request.id, Sentence.of("no_such_file.model", path=request.path), "details for the log"))
         return None
     if "large" in path_of(request.path).name and not path_of(request.path).with_name("room").exists():
         reasons = Sentence.plain("large needs 20 GB; 6 GB are free")
-        say(p.Failed(request.id, Sentence.of("out_of_memory.plan", reasons=reasons)))
+        say(events.Failed(request.id, Sentence.of("out_of_memory.plan", reasons=reasons)))
         return None
     if "hybrid" in request.path and not path_of(request.path).with_name("compiled").exists():
-        say(p.Failed(request.id, Sentence.of("no_backend.for_model", reason="It is a hybrid.")))
+        say(events.Failed(request.id, Sentence.of("no_backend.for_model", reason="It is a hybrid.")))
         return None
     path = path_of(request.path)
     crashed = path.with_name("crashed")
@@ -115,87 +115,87 @@ def load(request: p.Load) -> p.ModelInfo | None:
     outdone = path.with_name("outdone").exists()
     if ("other" in path.name or outdone) and not restarted.exists():
         restarted.touch()
-        say(p.Restart(request.id, "ik"))
+        say(events.Restart(request.id, "ik"))
         return None
     while "slowload" in request.path and not path.with_name("go").exists():
         time.sleep(0.01)
     if "unheard" in request.path:  # as a newer engine might answer
-        said = p.encode(p.Loaded(request.id, info(request.path, 4096), 0.1))
+        said = lines.encode(events.Loaded(request.id, info(request.path, 4096), 0.1))
         sys.stdout.buffer.write(said.replace(b'"backend":"llama"', b'"backend":"of-a-newer-engine"'))
         sys.stdout.buffer.flush()
         return None
-    backend: p.BackendName = "ik" if "other" in path.name or outdone else "llama"
+    backend: requests.BackendName = "ik" if "other" in path.name or outdone else "llama"
     model = replace(info(request.path, request.n_ctx or 4096), backend=backend, tight="tight" in request.path)
-    say(p.Loaded(request.id, model, 0.1))
+    say(events.Loaded(request.id, model, 0.1))
     return model
 
 
-def finish(request: p.Generate, reason: p.StopReason, tokens: int, thinking: int = 0) -> None:
-    numbers = p.Statistics(20, 5, 0.1, tokens, 0.5, tokens, reason, 20 + tokens, 4096, thinking_tokens=thinking)
-    say(p.Finished(request.id, numbers, ()))
+def finish(request: requests.Generate, reason: requests.StopReason, tokens: int, thinking: int = 0) -> None:
+    numbers = events.Statistics(20, 5, 0.1, tokens, 0.5, tokens, reason, 20 + tokens, 4096, thinking_tokens=thinking)
+    say(events.Finished(request.id, numbers, ()))
 
 
-def note(model: str, request: p.Request) -> None:
+def note(model: str, request: requests.Request) -> None:
     with path_of(model).with_name("requests.log").open("ab") as log:
-        log.write(p.encode(request))
+        log.write(lines.encode(request))
 
 
-def prepare(request: p.Prepare) -> None:
+def prepare(request: requests.Prepare) -> None:
     total = 20 * len(request.messages)
     if any("read" in message.content for message in request.messages):
         total = 3000
-        say(p.PrefillProgress(request.id, 1000, total, 0))
+        say(events.PrefillProgress(request.id, 1000, total, 0))
         while REQUESTS.empty():
             time.sleep(0.01)
-    say(p.Prepared(request.id, total, total))
+    say(events.Prepared(request.id, total, total))
 
 
-def too_long(request: p.Generate, model: p.ModelInfo) -> None:
+def too_long(request: requests.Generate, model: events.ModelInfo) -> None:
     remedies = (
-        p.Remedy("forget_turns", turns=2),
-        p.Remedy("larger_context", n_ctx=8192),
-        p.Remedy("smaller_kv", n_ctx=16384, kv_type="q8_0"),
+        events.Remedy("forget_turns", turns=2),
+        events.Remedy("larger_context", n_ctx=8192),
+        events.Remedy("smaller_kv", n_ctx=16384, kv_type="q8_0"),
     )
     parts = {"needed": Sentence.of("turns.tokens", tokens=5000), "first": Sentence.of("turns.leave_out", n=2)}
     other = Sentence.of("turns.larger_context", n_ctx=8192)
     sentence = Sentence.of("prompt_too_long.chat", **parts, n_ctx=model.n_ctx, other=other)
-    say(p.Failed(request.id, sentence, "", remedies))
+    say(events.Failed(request.id, sentence, "", remedies))
 
 
-def generate(request: p.Generate, model: p.ModelInfo) -> None:
+def generate(request: requests.Generate, model: events.ModelInfo) -> None:
     words = next(message.content for message in reversed(request.messages) if message.role == "user")
     if "mute" in words:
         while request.id not in CANCELLED:
             time.sleep(0.01)
-        say(p.Failed(request.id, Sentence.of("cancelled.request")))
+        say(events.Failed(request.id, Sentence.of("cancelled.request")))
         return
-    say(p.PrefillProgress(request.id, 0, 3000, 0))
+    say(events.PrefillProgress(request.id, 0, 3000, 0))
     if "read" in words:
         for done in (1000, 1200):
             time.sleep(0.05)
-            say(p.PrefillProgress(request.id, done, 3000, 0))
+            say(events.PrefillProgress(request.id, done, 3000, 0))
         while request.id not in CANCELLED and "wait" in words:
             time.sleep(0.01)
     if "long" in words and not request.forget_turns and model.n_ctx < 8192:
         too_long(request, model)
     elif "full" in words:
-        say(p.Text(request.id, "Half an answer"))
+        say(events.Text(request.id, "Half an answer"))
         finish(request, "context", 2)
     elif "hang" in words:
-        say(p.Text(request.id, "The partial answer"))
+        say(events.Text(request.id, "The partial answer"))
         time.sleep(3600)
     elif "refuse" in words:
-        say(p.Failed(request.id, Sentence.plain("This chat has 9,000 tokens, 4,096 fit."), "prompt=9000"))
+        say(events.Failed(request.id, Sentence.plain("This chat has 9,000 tokens, 4,096 fit."), "prompt=9000"))
     elif "outdo" in words:
         path_of(model.path).with_name("outdone").touch()
-        say(p.Text(request.id, "outdone"))
+        say(events.Text(request.id, "outdone"))
         finish(request, "end", 1)
-        say(p.Faster(0, "ik"))
+        say(events.Faster(0, "ik"))
     elif "notice" in words:
-        say(p.Notice(0, Sentence.of("cache_full.disk")))
+        say(events.Notice(0, Sentence.of("cache_full.disk")))
         finish(request, "end", 1)
     elif "die" in words:
-        say(p.Text(request.id, "The partial answer"))
+        say(events.Text(request.id, "The partial answer"))
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGKILL)
     elif "ponder" in words:
@@ -203,47 +203,47 @@ def generate(request: p.Generate, model: p.ModelInfo) -> None:
     elif "slow" in words:
         write_for_ever(request)
     elif "nonsense" in words:
-        say(p.Text(request.id, "before "))
+        say(events.Text(request.id, "before "))
         sys.stdout.buffer.write(b'this is not JSON\n{"v": 99}\n\xff\xfe\n{"v": 1, "type": "text", "id": []}\n')
         sys.stdout.buffer.flush()
-        say(p.Text(request.id, "after"))
+        say(events.Text(request.id, "after"))
         finish(request, "end", 2)
     else:
         text = "\n\n".join(f"Paragraph {n} of many." for n in range(100)) if "many" in words else f"echo: {words}"
         for start in range(0, len(text), 7):
-            say(p.Text(request.id, text[start : start + 7]))
+            say(events.Text(request.id, text[start : start + 7]))
         finish(request, "end", 10)
 
 
-def watch(request: p.Watch, model: p.ModelInfo | None) -> None:
+def watch(request: requests.Watch, model: events.ModelInfo | None) -> None:
     if model:
         note(model.path, request)
-    say(p.Watching(request.id, request.on))
+    say(events.Watching(request.id, request.on))
     if request.on:
-        history = (p.DrafterStatistics("history", 40, 30, 20, 0.1),)
+        history = (events.DrafterStatistics("history", 40, 30, 20, 0.1),)
         cached: dict[str, Any] = {"fixed": 300, "pending": 4, "saved": 256, "capacity": 512}
         costs = ((1, 1.0), (8, 3.0))
-        say(p.Pulse(0, 42_000_000, 500_000_000, 1_000_000_000, **cached, steps=20, tokens=40, decode_seconds=2.0,
+        say(events.Pulse(0, 42_000_000, 500_000_000, 1_000_000_000, **cached, steps=20, tokens=40, decode_seconds=2.0,
                     drafters=history, costs=costs, batch=8))  # fmt: skip
 
 
-def ponder(request: p.Generate) -> None:
-    say(p.ThinkingStarted(request.id, "<think>"))
+def ponder(request: requests.Generate) -> None:
+    say(events.ThinkingStarted(request.id, "<think>"))
     count = 0
     while request.id not in ANSWERING_NOW | CANCELLED:
-        say(p.Thinking(request.id, f"hm{count} "))
+        say(events.Thinking(request.id, f"hm{count} "))
         count += 1
         time.sleep(0.01)
     if request.id not in CANCELLED:
-        say(p.ThinkingEnded(request.id, "</think>", True, 340, 12.0))
-        say(p.Text(request.id, "The answer."))
+        say(events.ThinkingEnded(request.id, "</think>", True, 340, 12.0))
+        say(events.Text(request.id, "The answer."))
     finish(request, "cancelled" if request.id in CANCELLED else "end", 343, 340)
 
 
-def write_for_ever(request: p.Generate) -> None:
+def write_for_ever(request: requests.Generate) -> None:
     count = 0
     while request.id not in CANCELLED:
-        say(p.Text(request.id, f"word{count} " if count % 10 else f"\n\nparagraph {count} "))
+        say(events.Text(request.id, f"word{count} " if count % 10 else f"\n\nparagraph {count} "))
         count += 1
         time.sleep(0.01)
     finish(request, "cancelled", count)
@@ -253,26 +253,26 @@ def main() -> None:
     sys.stderr.write("fake engine: hello from stderr\n")
     sys.stderr.flush()
     threading.Thread(target=listen, daemon=True).start()
-    model: p.ModelInfo | None = None
+    model: events.ModelInfo | None = None
     while True:
         match REQUESTS.get():
-            case p.Hello() as request:
-                say(p.Welcome(request.id, "fake", "none", os.getpid()))
-            case p.Load() as request:
+            case requests.Hello() as request:
+                say(events.Welcome(request.id, "fake", "none", os.getpid()))
+            case requests.Load() as request:
                 model = load(request) or (model if "hybrid" in request.path else None)  # the old model stays loaded
-            case p.Generate() as request:
+            case requests.Generate() as request:
                 assert model
                 note(model.path, request)
                 generate(request, model)
-            case p.Prepare() as request:
+            case requests.Prepare() as request:
                 assert model
                 note(model.path, request)
                 prepare(request)
-            case p.Forget() as request:
-                say(p.Forgotten(request.id))
-            case p.Status() as request:
-                say(p.StatusReport(request.id, model, 0, 42_000_000))
-            case p.Watch() as request:
+            case requests.Forget() as request:
+                say(events.Forgotten(request.id))
+            case requests.Status() as request:
+                say(events.StatusReport(request.id, model, 0, 42_000_000))
+            case requests.Watch() as request:
                 watch(request, model)
             case _:
                 os._exit(0)  # an orderly exit would wait for the reading thread

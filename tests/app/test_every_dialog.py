@@ -17,19 +17,8 @@ from app.folders import Folders
 from app.settings.schema import choice_words
 from app.wiring import Chickadee
 from common.sentences import Sentence
-from engine.protocol import (
-    BackendName,
-    DrafterStatistics,
-    Failed,
-    HeadGroup,
-    KVModeName,
-    KVPolicy,
-    Loaded,
-    ModelInfo,
-    Pulse,
-    Remedy,
-    Statistics,
-)
+from engine.protocol.events import DrafterStatistics, Failed, HeadGroup, Loaded, ModelInfo, Pulse, Remedy, Statistics
+from engine.protocol.requests import BackendName, KVModeName, KVPolicy
 from models.default import default_model
 from tests.app.conftest import Opener
 from tests.app.test_window import done

@@ -36,7 +36,8 @@ from app.words import (
 )
 from common.messages import MESSAGES
 from common.sentences import Sentence
-from engine.protocol import Failed, Notice, decode_event, encode
+from engine.protocol.events import Failed, Notice
+from engine.protocol.lines import decode_event, encode
 from models.assets import asset
 
 Ask = Callable[[Chickadee, str], None]

@@ -11,7 +11,8 @@ from app.look.theme import DARK, LIGHT, Theme, contrast
 from app.state.engine_queue import LiveSpeed
 from app.state.prompt import drop_oldest_turns, turns_to_free
 from app.transcript.message_actions import forgotten_line, remedy_label
-from engine.protocol import Message, Remedy
+from engine.protocol.events import Remedy
+from engine.protocol.requests import Message
 
 AA = 4.5
 TEXT_ON = [

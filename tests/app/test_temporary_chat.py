@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
 from app.wiring import Chickadee
-from engine.protocol import Generate, Prepare
+from engine.protocol.requests import Generate, Prepare
 from tests.app.conftest import Requests
 
 Ask = Callable[[Chickadee, str], None]

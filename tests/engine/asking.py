@@ -11,7 +11,8 @@ import pytest
 
 from engine.engine import Engine
 from engine.loading.libraries import imported_library
-from engine.protocol import WRITTEN, BackendName, Finished, Generate, Load, Message, Sampling
+from engine.protocol.events import WRITTEN, Finished
+from engine.protocol.requests import BackendName, Generate, Load, Message, Sampling
 from engine.runtime.ik import needs
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix

@@ -9,7 +9,8 @@ import numpy as np
 
 from common.failures import Failure
 from engine.generation.sampling import Sampler
-from engine.protocol import HeadGroup, Sampling
+from engine.protocol.events import HeadGroup
+from engine.protocol.requests import Sampling
 from engine.runtime.interface import EMPTY_TREE, Row, RowLogits, Tree
 from engine.stop import StopFlag, Stopped
 

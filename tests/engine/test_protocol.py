@@ -8,20 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import protocol
-from engine.protocol import (
-    Cancel,
-    Finished,
-    Generate,
-    Load,
-    Message,
-    ProtocolError,
-    Sampling,
-    Statistics,
-    decode_event,
-    decode_request,
-    encode,
-)
+from engine.protocol.events import Finished, Statistics
+from engine.protocol.lines import EVENTS, REQUESTS, ProtocolError, decode_event, decode_request, encode
+from engine.protocol.requests import Cancel, Generate, Load, Message, Sampling
 
 messages = st.builds(Message, st.sampled_from(["system", "user", "assistant"]), st.text())
 samplings = st.builds(
@@ -95,5 +84,5 @@ def test_unknown_fields_of_a_newer_window_are_ignored():
 
 
 def test_type_names():
-    assert {"load", "generate", "prepare", "shutdown"} <= set(protocol.REQUESTS)
-    assert {"load_progress", "prefill_progress", "status_report"} <= set(protocol.EVENTS)
+    assert {"load", "generate", "prepare", "shutdown"} <= set(REQUESTS)
+    assert {"load_progress", "prefill_progress", "status_report"} <= set(EVENTS)

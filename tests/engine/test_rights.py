@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from common.paths import path_text
-from engine.protocol import Finished, Generate, Hello, Load, Loaded, Restart, Sampling, Welcome
+from engine.protocol.events import Finished, Loaded, Restart, Welcome
+from engine.protocol.requests import Generate, Hello, Load, Sampling
 from models.default import default_model
 from models.readable_files import readable_files
 from tests.common.confined_program import linux, needs_landlock, private_file, run_attempts
@@ -156,7 +157,7 @@ from common.folders import cache_folder
 from engine import machine
 from engine.costs import speeds
 from engine.kv import saved, session
-from engine.protocol import Generate, Load, Message, Sampling
+from engine.protocol.requests import Generate, Load, Message, Sampling
 from engine.stop import Stopped
 from models.default import default_model
 

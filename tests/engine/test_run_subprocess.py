@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.protocol import Hello, Welcome, decode_event, encode
+from engine.protocol.events import Welcome
+from engine.protocol.lines import decode_event, encode
+from engine.protocol.requests import Hello
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="huge pages are asked for on Linux only")

@@ -10,34 +10,35 @@ from collections.abc import Iterator
 import pytest
 
 from engine.engine import Engine
-from engine.protocol import (
+from engine.protocol.events import (
     WRITTEN,
-    Cancel,
     Cancelled,
     Event,
     Failed,
     Faster,
     Finished,
-    Forget,
     Forgotten,
+    Loaded,
+    Pulse,
+    StatusReport,
+    Unloaded,
+    Watching,
+)
+from engine.protocol.lines import decode_event, encode
+from engine.protocol.requests import (
+    Cancel,
+    Forget,
     Generate,
     Hello,
     Load,
-    Loaded,
     Message,
     Prepare,
-    Pulse,
     Request,
     Sampling,
     Shutdown,
     Status,
-    StatusReport,
     Unload,
-    Unloaded,
     Watch,
-    Watching,
-    decode_event,
-    encode,
 )
 from engine.serve import Server
 from models.default import default_model

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.protocol import Failed, Hello, Load, Loaded, Welcome
+from engine.protocol.events import Failed, Loaded, Welcome
+from engine.protocol.requests import Hello, Load
 from models.default import default_model
 from tests.engine.asking import needs_ik
 from tests.engine.conftest import write_gguf

@@ -260,7 +260,7 @@ def _make_engine_files(folder: Path) -> str:
     from engine.costs.profile import machine_profile
     from engine.engine import Engine
     from engine.kv.saved import SavedChats
-    from engine.protocol import Load
+    from engine.protocol.requests import Load
     from engine.speculative import exits
     from engine.speculative.drafters import LEARNED_STORE
     from engine.speculative.static_ngram import Entries, NgramTable, store_ngram_table

@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from engine.protocol import VERSION, Shutdown, encode
+from engine.protocol.lines import VERSION, encode
+from engine.protocol.requests import Shutdown
 from models.default import default_model
 from tests.fuzz.harness import Broken, Child, Limits, Recipe, make_folder
 from tests.fuzz.real_engine import RealEngine, decode_line

@@ -16,7 +16,7 @@ import gguf
 import msgspec
 
 from common.planning import Ask, Verdict
-from engine.protocol import Failed, Loaded
+from engine.protocol.events import Failed, Loaded
 from tests.fuzz.harness import Broken, Child, Limits, Recipe, make_folder, run_module
 from tests.fuzz.real_engine import RealEngine
 from tests.fuzz.tiny_model import SCALARS, Entry, Model, array, scalar, text, tiny

@@ -9,7 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from engine.protocol import Finished, Load, Loaded, encode
+from engine.protocol.events import Finished, Loaded
+from engine.protocol.lines import encode
+from engine.protocol.requests import Load
 from models.default import default_model
 from tests.fuzz.floods import Paths, any_request
 from tests.fuzz.harness import Broken, Limits, Recipe, make_folder

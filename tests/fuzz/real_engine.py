@@ -7,23 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.protocol import (
-    ENDS,
-    Cancel,
-    Event,
-    Failed,
-    Finished,
-    Generate,
-    Load,
-    Loaded,
-    Message,
-    Request,
-    Restart,
-    Sampling,
-    decode_event,
-    encode,
-)
-from engine.protocol.lines import ProtocolError
+from engine.protocol.events import ENDS, Event, Failed, Finished, Loaded, Restart
+from engine.protocol.lines import ProtocolError, decode_event, encode
+from engine.protocol.requests import Cancel, Generate, Load, Message, Request, Sampling
 from tests.fuzz.harness import Broken, Child, Deadline, Limits
 
 CANCEL_SECONDS = 10.0  # processor time within which a cancelled request must end

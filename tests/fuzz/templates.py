@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from engine.protocol import Count, Failed, Generate, Loaded, Message, Prepare
+from engine.protocol.events import Failed, Loaded
+from engine.protocol.requests import Count, Generate, Message, Prepare
 from tests.fuzz.harness import Broken, Limits, Recipe, make_folder
 from tests.fuzz.real_engine import SHORT, RealEngine
 from tests.fuzz.tiny_model import default_entries, text, tiny

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.speculative.exits import exit_questions as asked_in_calibration
 from engine.tokenization.chat_lines import ChatLine
 from training.data import training_questions

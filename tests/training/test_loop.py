@@ -15,7 +15,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
 from common.failures import Failure  # noqa: E402
-from engine.protocol import Message  # noqa: E402
+from engine.protocol.requests import Message  # noqa: E402
 from engine.runtime.contexts import ContextOptions  # noqa: E402
 from engine.runtime.graph.model import GraphModel  # noqa: E402
 from engine.runtime.graph.runtime import GraphRuntime  # noqa: E402

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from common.failures import Failure
-from engine.protocol import HeadGroup
+from engine.protocol.events import HeadGroup
 from engine.runtime.capi import sequence_state
 from engine.runtime.capi.cache_move import SequenceCopy, copy_sequence
 from engine.runtime.capi.context import Batch, CContext

@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.protocol import HeadGroup, KVModeName
+from engine.protocol.events import HeadGroup
+from engine.protocol.requests import KVModeName
 from engine.runtime.contexts import EXACT, size_class
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import F16, F32, I32, I64, Graph, shape

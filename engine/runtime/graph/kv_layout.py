@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.failures import Failure
-from engine.protocol import HeadGroup
+from engine.protocol.events import HeadGroup
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import ALIGNMENT, F16, Context, Graph, MappedBuffer, array, data_bytes
 

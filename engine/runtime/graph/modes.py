@@ -16,7 +16,7 @@ from common.engine_program import PROGRAM
 from common.failures import Failure
 from common.sentences import Sentence
 from common.store import Store
-from engine.protocol import FlashAttention, KVModeName, KVType
+from engine.protocol.requests import FlashAttention, KVModeName, KVType
 from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.contexts import EXACT, MAX_LOGITS, ContextSizes, KVMode, size_class
 from engine.runtime.graph.dimensions import Dimensions, dimensions_of, refusal

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.protocol import KVModeName
+from engine.protocol.requests import KVModeName
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.ggml import F32, Graph, rows_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.protocol import HeadGroup
+from engine.protocol.events import HeadGroup
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import EXACT, ContextOptions, KVMode
 from engine.runtime.graph import kv_storage

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 
 from engine.machine import return_freed_memory
-from engine.protocol import FlashAttention, KVType
+from engine.protocol.requests import FlashAttention, KVType
 from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged_bytes
 from engine.runtime.contexts import (
     CACHE_STEP,

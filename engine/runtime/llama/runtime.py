@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common.failures import Failure
-from engine.protocol import FlashAttention, KVType
+from engine.protocol.requests import FlashAttention, KVType
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import CDryModel, CModel, ModelFile, logged_bytes

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.commands.commands import BY_NAME, keys_of, title_of
 from app.commands.help import ROOTS, About, components
 from app.wiring import Chickadee
-from engine.protocol import Limit
+from engine.protocol.requests import Limit
 from tests.app.conftest import SECONDS
 
 

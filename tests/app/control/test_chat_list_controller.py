@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.state.open_chats import OpenChats
 from app.store.chat_store import DOOMED, ChatStore
 from app.wiring import Chickadee
-from engine.protocol import Generate
+from engine.protocol.requests import Generate
 from tests.app.conftest import Opener, Requests
 from tests.app.test_notice import sentences
 

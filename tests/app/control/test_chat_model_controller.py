@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.store.formats import decode_chat, encode_chat
 from app.wiring import Chickadee
-from engine.protocol import Generate, Load
+from engine.protocol.requests import Generate, Load
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
 

@@ -6,7 +6,8 @@ from pytestqt.qtbot import QtBot
 
 from app.state.prompt import context_lines, context_parts
 from app.wiring import Chickadee
-from engine.protocol import Counted, Generate, Message
+from engine.protocol.events import Counted
+from engine.protocol.requests import Generate, Message
 from tests.app.conftest import SECONDS, Requests
 from tests.app.test_window import Ask
 from tests.app.transcript.test_message_view import ask_and_wait

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.attachments.attachment import Attachment, block_of
 from app.composer.chips import AttachmentText, Chip
 from app.wiring import Chickadee
-from engine.protocol import Generate, Prepare
+from engine.protocol.requests import Generate, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
 
 Ask = Callable[[Chickadee, str], None]

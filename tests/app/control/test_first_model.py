@@ -13,7 +13,7 @@ from app.control import first_model
 from app.folders import Folders
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
 

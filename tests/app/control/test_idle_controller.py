@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.wiring import Chickadee, Intervals
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
 

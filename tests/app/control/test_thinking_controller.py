@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.settings.schema import for_model
 from app.transcript.answer_view import AnswerView, ThoughtView
 from app.wiring import Chickadee
-from engine.protocol import Generate, Prepare, ThinkingOptions
+from engine.protocol.requests import Generate, Prepare, ThinkingOptions
 from tests.app.conftest import Opener, Requests
 from tests.models.make_gguf import make_gguf
 

@@ -16,7 +16,7 @@ from app.services.planner import question
 from app.settings.schema import for_model
 from app.settings.settings import Settings
 from app.wiring import Chickadee
-from engine.protocol import Load, Request
+from engine.protocol.requests import Load, Request
 from models.default import default_model
 from tests.app.conftest import SECONDS, Requests
 from tests.app.dialogs.conftest import BUILT_IN, press

@@ -20,7 +20,7 @@ from app.state.answer_facts import facts_of
 from app.wiring import Chickadee
 from common.paths import path_of, path_text
 from common.planning import Verdict
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from models.added_paths import AddedPaths
 from models.assets import asset
 from models.catalogue import FILE, forget_catalogue, shipped_catalogue

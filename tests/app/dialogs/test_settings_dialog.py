@@ -15,7 +15,7 @@ from app.dialogs.setting_row import ChoiceControl, LineControl, TextControl
 from app.dialogs.settings_dialog import RESET_ALL, UNDO_RESET, SettingsDialog
 from app.folders import Folders
 from app.wiring import Chickadee
-from engine.protocol import Generate, Load, Message, Prepare
+from engine.protocol.requests import Generate, Load, Message, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, last_text
 from tests.app.transcript.test_long_chats import ask_and_wait, choose

@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 from app.commands.commands import BY_NAME
 from app.look.theme import DARK, LIGHT
 from app.wiring import Chickadee
-from engine.protocol import HeadGroup, Watch
+from engine.protocol.events import HeadGroup
+from engine.protocol.requests import Watch
 from tests.app.conftest import Requests
 from tests.app.test_window import Ask
 

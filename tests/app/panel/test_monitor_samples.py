@@ -8,7 +8,7 @@ import pytest
 
 from app.panel.monitor_samples import KEPT_SECONDS, CacheMap, MemoryParts, MonitorSamples, seconds_saved
 from app.state.answer_facts import statistics_to_json
-from engine.protocol import DrafterStatistics, ModelInfo, Pulse, Statistics
+from engine.protocol.events import DrafterStatistics, ModelInfo, Pulse, Statistics
 
 PLAN = {
     "weights_mapped": 100,

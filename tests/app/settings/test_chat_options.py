@@ -14,7 +14,7 @@ from app.settings.resolve import PROMPT, ChatOptions, chat_options_from_json, re
 from app.state.persona import SHIPPED, Personas
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
-from engine.protocol import Generate, Message, Prepare
+from engine.protocol.requests import Generate, Message, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
 
 Ask = Callable[[Chickadee, str], None]

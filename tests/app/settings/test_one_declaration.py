@@ -17,7 +17,7 @@ from app.settings.schema import for_all, for_chat, for_model
 from app.settings.settings import Settings
 from app.wiring import Chickadee
 from engine.commands import chat, plan
-from engine.protocol import Generate
+from engine.protocol.requests import Generate
 from engine.protocol.settings import OF_REQUESTS, Flag, Scope, Setting
 from tests.app.conftest import Requests
 from tests.models.make_gguf import make_gguf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.settings.settings import Settings
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 
 QWEN = Path("models/unsloth/Qwen3.5-4B-GGUF/Qwen3.5-4B-Q4_K_M.gguf")
 PHI = Path("models/any/Phi-4-mini-instruct-Q4_K_M.gguf")

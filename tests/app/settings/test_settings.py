@@ -20,7 +20,7 @@ from app.settings.values import check, parse, shown
 from app.state.engine_requests import Loading
 from app.state.prompt import with_system
 from common.failures import Failure
-from engine.protocol import Generate, Load, Lookup, Message, Sampling
+from engine.protocol.requests import Generate, Load, Lookup, Message, Sampling
 from engine.protocol.settings import AUTO, Setting, Value
 
 GIB = 1 << 30

@@ -17,7 +17,8 @@ from app.store.chat_store import ChatStore
 from app.words import UiText, current_text
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.protocol import Message, Statistics, StopReason
+from engine.protocol.events import Statistics
+from engine.protocol.requests import Message, StopReason
 
 NUMBERS = Statistics(10, 0, 0.1, 5, 0.2, 5, "end", 15, 4096)
 

@@ -13,7 +13,9 @@ from app.folders import Folders
 from app.services.engine_client import EngineClient
 from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
-from engine.protocol import Load, Prepare, Text, encode
+from engine.protocol.events import Text
+from engine.protocol.lines import encode
+from engine.protocol.requests import Load, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text, stored
 from tests.common.confined_program import needs_landlock

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.wiring import Chickadee, Intervals
-from engine.protocol import Generate, Load, Prepare
+from engine.protocol.requests import Generate, Load, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
 

@@ -13,7 +13,7 @@ from app.store.chat import ChatMessage
 from app.transcript.message_actions import MessagePosition, actions_of
 from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
-from engine.protocol import Generate
+from engine.protocol.requests import Generate
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
 

@@ -15,7 +15,7 @@ import pytest
 from engine.__main__ import main
 from engine.commands.terminal import Conversation, Output
 from engine.costs import calibration
-from engine.protocol import Generate
+from engine.protocol.requests import Generate
 from tests.engine.altered import write_altered
 
 REPORT = {

@@ -12,7 +12,8 @@ from engine.engine import Engine
 from engine.generation.answer import Answer, AnswerOptions, TextStream
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import WRITTEN, Message, ThinkingEnded
+from engine.protocol.events import WRITTEN, ThinkingEnded
+from engine.protocol.requests import Message
 from engine.tokenization.template import CHATML, continued_prompt, opened_reasoning
 from tests.engine.asking import ask
 from tests.engine.fake_runtime import FakeRuntime, greedy, script

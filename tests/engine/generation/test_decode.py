@@ -12,7 +12,7 @@ from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.decode import decode
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import WRITTEN, Finished, PrefillProgress
+from engine.protocol.events import WRITTEN, Finished, PrefillProgress
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
 from tests.engine.speculative.test_drafting import Guess
 

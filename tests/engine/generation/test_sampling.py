@@ -11,7 +11,7 @@ import pytest
 
 from common.failures import Failure
 from engine.generation.sampling import Sampler, seed_or_random
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.runtime.interface import RowLogits, top_tokens
 from engine.runtime.llama.library import open_library
 from tests.engine.asking import QUESTION

@@ -15,17 +15,8 @@ from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.thinking import ThoughtMeter
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
-from engine.protocol import (
-    WRITTEN,
-    Event,
-    Finished,
-    Generate,
-    Message,
-    Thinking,
-    ThinkingEnded,
-    ThinkingOptions,
-    ThinkingStarted,
-)
+from engine.protocol.events import WRITTEN, Event, Finished, Thinking, ThinkingEnded, ThinkingStarted
+from engine.protocol.requests import Generate, Message, ThinkingOptions
 from engine.tokenization.template import CHATML
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.generation.decode import decode
 from engine.kv.policy import AlwaysPolicy, Decision, MeasuredPolicy, PartialFixed, PublishedPolicy
 from engine.kv.session import Session
-from engine.protocol import KVPolicy
+from engine.protocol.requests import KVPolicy
 from tests.engine.fake_runtime import FakeRuntime, greedy
 
 PROMPT = list(b"hello")

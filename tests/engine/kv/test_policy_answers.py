@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.kv.policy import CachingPolicy, MeasuredPolicy, PublishedPolicy
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from tests.engine.asking import ask, assert_same_but_for_near_ties, some_and_all
 
 QUESTIONS = [

@@ -39,7 +39,7 @@ from engine.loading.library_choice import (
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.machine import fingerprint, library_version
-from engine.protocol import BackendName, BackendWish, Load
+from engine.protocol.requests import BackendName, BackendWish, Load
 from engine.run_subprocess import start_engine_command
 from engine.runtime.ik import needs
 from models.default import default_model
@@ -280,7 +280,7 @@ def test_a_folder_that_cannot_be_written(header, tmp_path, caplog):
 CRASH = """
 import os, sys
 from engine.engine import Engine
-from engine.protocol import Load
+from engine.protocol.requests import Load
 engine = Engine()
 print(engine.load(Load(0, sys.argv[1], n_ctx=512, threads=2, backend="ik")).model.backend, flush=True)
 os.abort()

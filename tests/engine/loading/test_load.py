@@ -12,7 +12,7 @@ from common.files import open_file
 from engine.engine import Engine
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from engine.runtime.contexts import KVMode
 from models.default import default_model
 from tests.engine.altered import write_altered

@@ -15,7 +15,7 @@ from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, 
 from engine.loading.options import LoadOptions, PlanOptions
 from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
-from engine.protocol import KVType, Load
+from engine.protocol.requests import KVType, Load
 from engine.runtime.capi import cache_move
 from engine.runtime.contexts import ContextOptions, ContextSizes, WeightSizes
 from engine.runtime.interface import prefill

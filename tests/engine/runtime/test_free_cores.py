@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from engine.protocol import Finished, Generate, Load, Message, Sampling
+from engine.protocol.events import Finished
+from engine.protocol.requests import Generate, Load, Message, Sampling
 from engine.runtime.capi import context
 from engine.runtime.capi.context import EVERY_SECONDS, FreeCores
 from tests.engine.shallow import shallow_model

@@ -16,7 +16,8 @@ import pytest
 from common.failures import Failure
 from engine.costs.profile import machine_profile
 from engine.engine import Engine
-from engine.protocol import WRITTEN, Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared
+from engine.protocol.events import WRITTEN, Finished, PrefillProgress, Prepared
+from engine.protocol.requests import Generate, Load, Message, Prepare
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.llama import runtime
 from engine.runtime.llama.runtime import LlamaRuntime

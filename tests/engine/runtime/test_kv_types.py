@@ -18,7 +18,7 @@ from engine.loading.libraries import backend
 from engine.loading.memory_plan import make_plan
 from engine.loading.options import PlanOptions
 from engine.loading.sizes import MemoryBudget
-from engine.protocol import KVType
+from engine.protocol.requests import KVType
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Row

@@ -12,7 +12,8 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Load, Message, Prepare, Prepared, Sampling
+from engine.protocol.events import Prepared
+from engine.protocol.requests import Load, Message, Prepare, Sampling
 from engine.runtime.interface import prefill
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix

@@ -10,7 +10,7 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Generate, Load
+from engine.protocol.requests import Generate, Load
 from engine.stop import Stopped
 from models.default import default_model
 from models.header import read_header

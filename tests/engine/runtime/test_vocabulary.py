@@ -9,7 +9,7 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Count, Load
+from engine.protocol.requests import Count, Load
 from engine.runtime.capi import vocabulary as module
 from engine.runtime.capi.vocabulary import CVocabulary
 from models.default import default_model

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.generation.decode import sample_along_draft
 from engine.generation.sampling import Sampler
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.runtime.interface import Tree
 
 DRAWS = {"some": 220, "all": 1100}  # of each context under each sampling: 2,200 or 11,000 in all, and second tokens

@@ -11,7 +11,7 @@ from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import Step, decode
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Lookup
+from engine.protocol.requests import Lookup
 from engine.runtime.interface import Tree
 from engine.speculative.draft import Draft
 from engine.speculative.drafting import MAX_SKIPPED_STEPS, PATIENCE, Auto, Fixed

@@ -12,7 +12,7 @@ from common.failures import Failure
 from engine.costs import calibration
 from engine.costs.cost_model import CostModel, Timings
 from engine.engine import Engine
-from engine.protocol import DraftMode, Generate, Message
+from engine.protocol.requests import DraftMode, Generate, Message
 from engine.speculative.drafters import drafters_for
 from engine.speculative.ngram_counting import (
     MAX_TWO_TOKEN_COST,

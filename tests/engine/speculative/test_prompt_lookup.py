@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.protocol import Lookup
+from engine.protocol.requests import Lookup
 from engine.speculative.prompt_lookup import LEVELS, MAX_MATCH, PromptLookup, Suffixes
 from engine.speculative.prompt_lookup_prior import HOPELESS, VECTOR, TokenRecords, acceptance_prior, features
 from engine.speculative.published import PublishedLookup

@@ -12,7 +12,7 @@ import pytest
 from common.failures import Failure
 from engine.engine import Engine
 from engine.loading.library_choice import identity_of
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from engine.speculative.drafters import STORE_AFTER_STEPS, DraftSources
 from engine.speculative.policy import typical_draft
 from engine.stop import Stopped

@@ -11,7 +11,8 @@ import pytest
 from common.failures import Failure
 from engine.costs.cost_model import CostModel, Timings
 from engine.engine import Engine
-from engine.protocol import Generate, Lookup, Message, Sampling, Trace
+from engine.protocol.events import Trace
+from engine.protocol.requests import Generate, Lookup, Message, Sampling
 from engine.speculative.policy import DraftPolicy
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, some_and_all
 from tests.engine.kv.test_policy_answers import PUBLISHED

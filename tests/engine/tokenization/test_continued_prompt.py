@@ -6,7 +6,7 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.tokenization.template import continued_prompt
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.tokenization.escaping import PRIVATE, ControlTextEscaper, split_by_origin
 from engine.tokenization.jinja import compile_template

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from common.failures import Failure
-from engine.protocol import Generate, Message, Prepare, Prepared, ThinkingControls, ThinkingOptions
+from engine.protocol.events import Prepared, ThinkingControls
+from engine.protocol.requests import Generate, Message, Prepare, ThinkingOptions
 from engine.stop import Stopped
 from engine.tokenization.template import CHATML_STOPS, ChatTemplate, with_alternating_roles
 from engine.tokenization.turns import ChatTooLong

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.tokenization.turns import drop_oldest_turns, turns_to_forget
 
 CHAT = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime

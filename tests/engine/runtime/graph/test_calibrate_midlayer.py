@@ -17,7 +17,7 @@ from engine.costs.cost_model import LAPTOP, Timings
 from engine.engine import Engine
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from engine.runtime.graph.early_exit import predict_at_exits
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime

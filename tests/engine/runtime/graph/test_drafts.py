@@ -8,7 +8,7 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask, loaded_from, some_and_all
 from tests.engine.kv import test_policy_answers as policies

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.engine import Engine
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from tests.engine.runtime.test_llama import (
     test_a_second_turn_reuses_the_first_ones_tokens,
     test_a_seed_gives_the_same_text,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from common.failures import Failure
-from engine.protocol import HeadGroup
+from engine.protocol.events import HeadGroup
 from engine.runtime.contexts import EXACT, ContextOptions, KVMode, make_kv_mode
 from engine.runtime.graph import modes
 from engine.runtime.graph.exact import ExactKV

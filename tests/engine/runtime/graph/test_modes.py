@@ -13,7 +13,8 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Pulse, Sampling
+from engine.protocol.events import Finished, Prepared, Pulse
+from engine.protocol.requests import Generate, Load, Message, Prepare, Sampling
 from engine.runtime.graph import modes
 from engine.runtime.graph.head_split import HeadSplitKV
 from engine.runtime.graph.modes import Price, Ranking

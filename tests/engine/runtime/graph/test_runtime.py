@@ -8,7 +8,7 @@ import pytest
 
 from common.failures import Failure
 from engine.generation.sampling import Sampler
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph import kv_storage
 from engine.runtime.graph.runtime import GraphRuntime

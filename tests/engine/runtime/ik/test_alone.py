@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.engine import Engine
-from engine.protocol import BackendName, Load
+from engine.protocol.requests import BackendName, Load
 from tests.engine.asking import QUESTION, ask, needs_ik
 from tests.engine.runtime.test_llama import LONG
 from tests.engine.shallow import shallow_model

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.engine import Engine
-from engine.protocol import Message
+from engine.protocol.requests import Message
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native
 from engine.runtime.ik.runtime import IkModel, IkRuntime

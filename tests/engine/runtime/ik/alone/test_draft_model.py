@@ -10,7 +10,7 @@ import pytest
 
 from engine.costs.cost_model import CostModel, Timings
 from engine.engine import Engine
-from engine.protocol import Load
+from engine.protocol.requests import Load
 from engine.runtime.ik.runtime import IkModel
 from engine.speculative.policy import DraftPolicy
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties

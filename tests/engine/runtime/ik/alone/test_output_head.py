@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.generation.sampling import Sampler
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.runtime.capi.runtime import CLogits
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.runtime import IkModel, IkRuntime, output_head_bytes

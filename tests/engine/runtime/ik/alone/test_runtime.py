@@ -11,7 +11,7 @@ import pytest
 
 from common.failures import Failure
 from engine.generation.sampling import Sampler
-from engine.protocol import Sampling
+from engine.protocol.requests import Sampling
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.runtime import MAX_EXACT_PASS, IkRuntime
 from engine.runtime.interface import prefill
