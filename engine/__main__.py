@@ -1,4 +1,4 @@
-"""`python -m engine`: the engine's commands, one module each in `engine.commands`, and `engine.serve`."""
+"""`python -m engine`: the engine's commands, one module each in `engine.commands`, and `engine.serve.process`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
     The window waits for `serve`, `plans` and `look` to start, and importing all modules takes a tenth of a second.
     """
     if command == "serve":
-        from engine import serve
+        from engine.serve import process
 
-        return (serve,)
+        return (process,)
     if command == "plans":
         from engine.commands import plan
 
@@ -26,10 +26,10 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
         from engine.commands import look
 
         return (look,)
-    from engine import serve
     from engine.commands import calibrate, chat, computer, learn, look, plan
+    from engine.serve import process
 
-    return (serve, chat, calibrate, plan, look, computer, learn)
+    return (process, chat, calibrate, plan, look, computer, learn)
 
 
 def main(arguments: list[str] | None = None) -> int:

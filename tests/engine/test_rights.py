@@ -18,7 +18,7 @@ from engine.protocol.requests import Generate, Hello, Load, Sampling
 from models.default import default_model
 from models.readable_files import readable_files
 from tests.common.confined_program import linux, needs_landlock, private_file, run_attempts
-from tests.engine.test_serve import MESSAGES, Pipe
+from tests.engine.serve.test_process import MESSAGES, Pipe
 
 CONFINED = """
 from engine.rights import confine_engine, out_of_reach

@@ -15,7 +15,7 @@ from engine.protocol.requests import Hello, Load
 from models.default import default_model
 from tests.engine.asking import needs_ik
 from tests.engine.conftest import write_gguf
-from tests.engine.test_serve import Pipe
+from tests.engine.serve.test_process import Pipe
 
 # Python runs this first, in every process that a test starts: what is installed as llama.cpp cannot be found.
 HIDING = """

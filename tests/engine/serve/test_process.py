@@ -54,7 +54,7 @@ from engine.protocol.requests import (
     Unload,
     Watch,
 )
-from engine.serve import NICE
+from engine.serve.process import NICE
 from models.default import default_model
 from models.locations import own_folder
 from tests.engine.asking import needs_ik

@@ -40,10 +40,10 @@ from engine.protocol.requests import (
     Unload,
     Watch,
 )
-from engine.serve import Server
+from engine.serve.server import Server
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask
-from tests.engine.test_serve import Pipe
+from tests.engine.serve.test_process import Pipe
 
 GREEDY = Sampling(temperature=0)
 
@@ -152,7 +152,7 @@ def test_an_order_that_makes_no_sense(pipe):
 @pytest.fixture
 def short_lines(monkeypatch) -> int:
     """Lower the limit of a message and return it in bytes: decoding 64 MB would take a while."""
-    monkeypatch.setattr("engine.serve.MAX_LINE", 1 << 20)
+    monkeypatch.setattr("engine.serve.server.MAX_LINE", 1 << 20)
     return 1 << 20
 
 

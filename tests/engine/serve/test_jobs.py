@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from engine.protocol.requests import Generate, Message, Prepare, Shutdown, Unload
-from engine.serve import Jobs
+from engine.serve.jobs import Jobs
 from engine.stop import StopFlag
 
 

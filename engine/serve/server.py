@@ -1,28 +1,15 @@
-"""The engine as a process: requests come in as lines on stdin, events go out as lines on stdout. Ends with its stdin.
-
-stdout carries the protocol and nothing else. Everything that prints (C library, Python, a template) prints to stderr,
-which the window writes to its log.
-"""
+"""The server of one engine: it reads requests as lines and writes the events that answer them."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import logging
 import os
-import queue
-import signal
-import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-import psutil
-
-from common.confinement import limits, problems
 from common.failures import Failure
-from common.log_format import PrivateFormatter, traceback_of
 from common.paths import path_of
 from common.sentences import Sentence
 from engine.loading.libraries import OtherLibrary
@@ -41,7 +28,7 @@ from engine.protocol.events import (
     Unloaded,
     Watching,
 )
-from engine.protocol.lines import ProtocolError, claim_stdout, decode_request, encode
+from engine.protocol.lines import ProtocolError, decode_request, encode
 from engine.protocol.requests import (
     AnswerNow,
     BackendName,
@@ -58,65 +45,19 @@ from engine.protocol.requests import (
     Unload,
     Watch,
 )
-from engine.rights import add_read_option, out_of_reach
-from engine.stop import StopFlag, Stopped
+from engine.rights import out_of_reach
+from engine.serve.counter import Counter
+from engine.serve.jobs import Jobs
+from engine.stop import Stopped
 from engine.tokenization.turns import ChatTooLong
 
 if TYPE_CHECKING:
     from engine.engine import Engine
 
 log = logging.getLogger("engine.serve")
-NICE = 5  # during prefill 3 to 10 of 700 wheel steps in the window missed a frame; with this niceness none did
 IDLE_AFTER = 1.0  # seconds without a request
 QUIET_LOOK = 10.0  # seconds between two looks whether other programs are quiet by now
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
-
-
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command `python -m engine serve`."""
-    parser = commands.add_parser("serve", help="speak the protocol on stdin and stdout (for the window)")
-    add_read_option(parser)
-    parser.set_defaults(run=lambda _options: serve())
-
-
-def serve() -> int:
-    """Speak the protocol until the input ends; return the exit code."""
-    output = claim_stdout()
-    lower_priority()
-    start_logging()
-    log.info("refused to this process: %s %s", ", ".join(limits()) or "nothing", "; ".join(problems()))
-    from engine.engine import Engine  # imported after stdout is claimed, because imports may print
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's business
-    server = Server(Engine(), sys.stdin.buffer, output)
-    try:
-        server.run()
-    except BrokenPipeError:
-        log.info("the window is gone")
-    finally:
-        server.engine.close()
-    return 0
-
-
-def start_logging() -> None:
-    """Log to stderr, which the window writes into a file; uncaught exceptions too."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(PrivateFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-    sys.excepthook = lambda _kind, error, _trace: log.critical("bug:\n%s", traceback_of(error))
-    threading.excepthook = lambda end: log.critical("bug:\n%s", traceback_of(end.exc_value) if end.exc_value else "")
-
-
-def lower_priority() -> None:
-    """Lower this process's priority, so that the window gets a core that both want: it needs little, and a user waits.
-
-    Call this before the process has threads: on Linux each thread has its own niceness, inherited from the thread that
-    made it.
-    """
-    if sys.platform == "win32":
-        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
-    else:
-        os.nice(NICE)
 
 
 class Server:
@@ -138,7 +79,7 @@ class Server:
         """Serve requests until a Shutdown was read or the input ended, and return when the second thread is done."""
         worker = threading.Thread(target=self._run_jobs, name="jobs")
         worker.start()
-        self._counter = Counter(self._count)
+        self._counter = Counter(self.engine.count, self.send)
         try:
             for line in self._lines():
                 if isinstance(self._receive(line), Shutdown):
@@ -294,16 +235,6 @@ class Server:
                 for event in self.engine.prepare(request):
                     self.send(event)
 
-    def _count(self, request: Count) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
-            try:
-                self.send(self.engine.count(request))
-            except Failure as failure:
-                self.send(Failed(request.id, failure.sentence, failure.detail))
-            except Exception as error:
-                log.exception("bug while counting")
-                self.send(Failed(request.id, Sentence.of("internal.counting"), repr(error)))
-
     def _load(self, request: Load) -> Event:
         for file in filter(None, (request.path, request.draft_model)):
             if out_of_reach(path_of(file)):
@@ -334,101 +265,3 @@ class LoadProgressReporter:
         if percent > self.shown:
             self.shown = percent
             self.server.send(LoadProgress(self.id, fraction))
-
-
-class Jobs:
-    """The queue of requests, of which one runs at a time.
-
-    Cancelling the running request sets the engine's stop flag; cancelling a waiting one is remembered until its turn.
-    """
-
-    def __init__(self, stop: StopFlag) -> None:
-        self.stop = stop
-        self._waiting: deque[Request] = deque()
-        self._running: Request | None = None
-        self._idle = False
-        self._cancelled: set[int] = set()
-        self._changed = threading.Condition()
-
-    def put(self, request: Request) -> None:
-        """Queue a request; stop idle work and cancel every running or waiting Prepare, because they give way to it."""
-        with self._changed:
-            if self._idle:
-                self.stop.set()
-            for job in (self._running, *self._waiting):
-                if isinstance(job, Prepare):
-                    self._cancel(job.id)
-            self._waiting.append(request)
-            self._changed.notify()
-
-    def next_job(self, patience: float | None = None) -> Request | None:
-        """Wait for the next request and return it; it counts as running until the next call.
-
-        The stop flag is set if the request was cancelled while it waited, else cleared. Returns None after `patience`
-        seconds without a request; the caller may then do idle work, which the next request will stop.
-        """
-        with self._changed:
-            self._running, self._idle = None, False
-            if not self._changed.wait_for(lambda: self._waiting, patience):
-                self._idle = True
-                self.stop.clear()
-                return None
-            job = self._running = self._waiting.popleft()
-            self.stop.clear()
-            if job.id in self._cancelled:
-                self._cancelled.discard(job.id)
-                self.stop.set()
-            return job
-
-    def finish(self, id: int) -> None:
-        """Mark request `id` as finished: from now on it cannot be cancelled."""
-        with self._changed:
-            if self._running and self._running.id == id:
-                self._running = None
-
-    def cancel(self, id: int) -> bool:
-        """Cancel request `id`; return False if it is neither running nor waiting."""
-        with self._changed:
-            return self._cancel(id)
-
-    def cancel_all(self) -> None:
-        """Cancel the running request and all waiting ones."""
-        with self._changed:
-            for job in (self._running, *self._waiting):
-                if job:
-                    self._cancel(job.id)
-
-    def _cancel(self, id: int) -> bool:
-        if self._running and self._running.id == id:
-            self.stop.set()
-            return True
-        if any(job.id == id for job in self._waiting):
-            self._cancelled.add(id)
-            return True
-        return False
-
-
-class Counter:
-    """A thread that calls `work` with one request after the other until `close`.
-
-    So neither an answer nor Cancel and Status wait for a count.
-    """
-
-    def __init__(self, work: Callable[[Count], None]) -> None:
-        self._count = work
-        self._waiting: queue.SimpleQueue[Count | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="counter")
-        self._thread.start()
-
-    def put(self, request: Count) -> None:
-        """Queue a request."""
-        self._waiting.put(request)
-
-    def close(self) -> None:
-        """Count the requests that are already queued, then end the thread."""
-        self._waiting.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (request := self._waiting.get()) is not None:
-            self._count(request)

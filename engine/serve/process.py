@@ -1,0 +1,72 @@
+"""`python -m engine serve`: the engine's process, with its priority and its log.
+
+stdout carries the protocol and nothing else. Everything that prints (C library, Python, a template) prints to stderr,
+which the window writes to its log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+
+import psutil
+
+from common.confinement import limits, problems
+from common.log_format import PrivateFormatter, traceback_of
+from engine.protocol.lines import claim_stdout
+from engine.rights import add_read_option
+from engine.serve.server import Server
+
+log = logging.getLogger("engine.serve")
+NICE = 5  # during prefill 3 to 10 of 700 wheel steps in the window missed a frame; with this niceness none did
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `python -m engine serve`."""
+    parser = commands.add_parser("serve", help="speak the protocol on stdin and stdout (for the window)")
+    add_read_option(parser)
+    parser.set_defaults(run=lambda _options: serve())
+
+
+def serve() -> int:
+    """Speak the protocol until the input ends; return the exit code."""
+    output = claim_stdout()
+    lower_priority()
+    start_logging()
+    log.info("refused to this process: %s %s", ", ".join(limits()) or "nothing", "; ".join(problems()))
+    from engine.engine import Engine  # imported after stdout is claimed, because imports may print
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's business
+    server = Server(Engine(), sys.stdin.buffer, output)
+    try:
+        server.run()
+    except BrokenPipeError:
+        log.info("the window is gone")
+    finally:
+        server.engine.close()
+    return 0
+
+
+def start_logging() -> None:
+    """Log to stderr, which the window writes into a file; uncaught exceptions too."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PrivateFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    sys.excepthook = lambda _kind, error, _trace: log.critical("bug:\n%s", traceback_of(error))
+    threading.excepthook = lambda end: log.critical("bug:\n%s", traceback_of(end.exc_value) if end.exc_value else "")
+
+
+def lower_priority() -> None:
+    """Lower this process's priority, so that the window gets a core that both want: it needs little, and a user waits.
+
+    Call this before the process has threads: on Linux each thread has its own niceness, inherited from the thread that
+    made it.
+    """
+    if sys.platform == "win32":
+        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+    else:
+        os.nice(NICE)
