@@ -38,7 +38,9 @@ class ModelInfo:
     the longest context that the model was trained for. `template`: whose chat template is used. `notes`: what the user
     should know. `plan`: bytes of memory by name of the part, with a full context. `backend`: library that computes;
     `kernels`: the kind of processor that its kernels are for, if the library has variants. `thinking`: choices about
-    its reasoning. `tight`: whether it leaves other programs little memory.
+    its reasoning. `tight`: whether it leaves other programs little memory. `host`: the server that runs it, empty for a
+    model on this computer; then `backend`, `threads` and sizes say nothing, `n_ctx` is 0 where the server does not tell,
+    and `software` is the server's name and version, if known.
     """
 
     path: str
@@ -56,6 +58,8 @@ class ModelInfo:
     kernels: str = ""
     thinking: ThinkingControls = ThinkingControls()
     tight: bool = False
+    host: str = ""
+    software: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +245,48 @@ class ThinkingEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """Start of the answer's `index`-th call of a tool. `call`: the call's id; `name`: the tool."""
+
+    id: int
+    index: int
+    call: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallArguments:
+    """Next piece of a call's arguments; joined, the pieces are a JSON object, unless the answer was cut short."""
+
+    id: int
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A token with the natural logarithm of the probability that the model gave it, before any sampling option.
+
+    `text`: the token's bytes as text, in which parts of characters show as U+FFFD. `top`: the likeliest tokens in its
+    place.
+    """
+
+    token: int
+    text: str
+    bytes: tuple[int, ...]
+    logprob: float
+    top: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Logprobs:
+    """Probabilities of the next tokens that the model chose. The events with their text come afterwards."""
+
+    id: int
+    tokens: tuple[TokenLogprob, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One target pass of a traced answer, the `step`-th.
 
@@ -296,6 +342,35 @@ class Counted:
     id: int
     texts: tuple[int, ...]
     prompt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenized:
+    """Last event of Tokenize. `pieces`: the bytes of each token, none for most control tokens."""
+
+    id: int
+    tokens: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Detokenized:
+    """Last event of Detokenize."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Last event of Embed.
+
+    `vectors`: one for each text, of length 1, as little-endian float32. `tokens`: number of tokens of each text.
+    """
+
+    id: int
+    vectors: tuple[bytes, ...]
+    tokens: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +443,28 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model that a server has. `n_ctx`: its context in tokens, 0 if the server does not tell."""
+
+    name: str
+    n_ctx: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsListed:
+    """Last event of ListModels.
+
+    `url`: the base address that worked, which may be the requested one with `/v1` added. `software`: name and version
+    of the server's program, empty if unknown.
+    """
+
+    id: int
+    url: str
+    software: str
+    models: tuple[ServedModel, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     """Last event of Cancel. `found`: False if the request had already ended."""
 
@@ -423,12 +520,12 @@ def _fill_code_and_message(event: Failed | Notice) -> None:
 
 Event = (
     Welcome | LoadProgress | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
-    | ThinkingStarted | Thinking | ThinkingEnded | Trace | Finished | Prepared
-    | Counted | Forgotten | Notice | StatusReport | Watching | Pulse
-    | Cancelled | AnsweringNow | Failed
+    | ThinkingStarted | Thinking | ThinkingEnded | ToolCallStarted | ToolCallArguments | Logprobs | Trace | Finished
+    | Prepared | Counted | Tokenized | Detokenized | Embedded | Forgotten | Notice | StatusReport | Watching | Pulse
+    | ModelsListed | Cancelled | AnsweringNow | Failed
 )  # fmt: skip
 ENDS = (
-    Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Forgotten, StatusReport, Watching, Cancelled,
-    AnsweringNow, Failed,
+    Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Tokenized, Detokenized, Embedded, Forgotten,
+    StatusReport, Watching, ModelsListed, Cancelled, AnsweringNow, Failed,
 )  # fmt: skip
 WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # the events whose texts, joined, are the answer

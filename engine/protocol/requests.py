@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 KVPolicy = Literal["always", "published", "measured"]
 KVModeName = Literal["exact", "published", "merged", "window"]
 DraftMode = Literal[
@@ -24,18 +25,63 @@ BackendName = Literal["llama", "ik", "graph"]
 BackendWish = Literal["auto", "llama", "ik", "graph"]
 FlashAttention = Literal["auto", "on", "off"]
 Limit = Literal["files", "network", "integrity"]
-StopReason = Literal["end", "stop", "length", "context", "cancelled"]
+StopReason = Literal["end", "stop", "length", "context", "cancelled", "tool_calls"]
+ConstraintKind = Literal["json_object", "json_schema", "grammar"]
+ToolChoice = Literal["auto", "none", "required"]
 ThinkingMode = Literal["auto", "on", "off"]
 ThinkingEffort = Literal["auto", "low", "medium", "high"]
 MOST_SEED = 2**32 - 2  # llama.cpp reads the next number as “random”
+MOST_TOP_LOGPROBS = 20
+MOST_BIAS = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool in an answer. `id`: names the call; `arguments`: a JSON object as text."""
+
+    id: str
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a chat, as the model's chat template receives it."""
+    """One message of a chat, as the model's chat template receives it.
+
+    `tool_calls`: the calls that an answer made. A message of the role tool is the result of a call; `tool_call_id`:
+    which one.
+    """
 
     role: Role
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the model may ask its user to call.
+
+    `parameters`: JSON schema of the arguments as JSON text; empty: it has none.
+    """
+
+    name: str
+    description: str = ""
+    parameters: str = ""
+
+    def __post_init__(self) -> None:
+        check(bool(re.fullmatch(r"[\w.-]{1,64}", self.name)), f"a tool's name must not be {self.name!r:.80}")
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Form that an answer must have; thoughts are free.
+
+    `kind`: any JSON object, JSON by a schema (`text`, JSON), or text by a grammar (`text`, llama.cpp's GBNF).
+    """
+
+    kind: ConstraintKind
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +91,9 @@ class Sampling:
     `temperature`: randomness; 0 is greedy. `top_k`: only the k likeliest tokens (0: off). `top_p`: only the likeliest
     tokens that together reach this probability (1: off). `min_p`: only tokens with at least this share of the likeliest
     token's probability (0: off). `repeat_penalty`: divisor of the logits of recent tokens (1: off).
-    `presence_penalty`: subtracted from them (0: off). `repeat_last_n`: number of recent tokens that both penalties
-    cover. `seed`: None for a random one.
+    `presence_penalty`: subtracted from them (0: off); `frequency_penalty`: subtracted once for each time they occur.
+    `repeat_last_n`: number of recent tokens that the penalties cover. `logit_bias`: tokens, each with a number that is
+    added to its logit. `seed`: None for a random one.
 
     Defaults are llama.cpp's, except for a mild repeat penalty: small models fall into endless loops without one.
     """
@@ -59,6 +106,8 @@ class Sampling:
     presence_penalty: float = 0.0
     repeat_last_n: int = 64
     seed: int | None = None
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         check(0 <= self.temperature <= 10, f"temperature must lie between 0 and 10, not {self.temperature:g}")
@@ -72,6 +121,14 @@ class Sampling:
         check(
             -2 <= self.presence_penalty <= 2,
             f"presence penalty must lie between -2 and 2, not {self.presence_penalty:g}",
+        )
+        check(
+            -2 <= self.frequency_penalty <= 2,
+            f"frequency penalty must lie between -2 and 2, not {self.frequency_penalty:g}",
+        )
+        check(
+            all(token >= 0 and abs(bias) <= MOST_BIAS for token, bias in self.logit_bias),
+            f"a logit bias must lie between -{MOST_BIAS:g} and {MOST_BIAS:g}",
         )
         check(self.repeat_last_n >= 0, f"repeat window must be 0 or more tokens, not {self.repeat_last_n}")
         check(
@@ -132,6 +189,17 @@ def check(condition: bool, sentence: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answers in place of this computer. `url`: base address of its API; `key`: empty if it needs none.
+
+    The key is in no representation of a request, so that no log and no report of a bug can have it.
+    """
+
+    url: str
+    key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Hello:
     """First request of a connection. Ends with Welcome, or Failed if the engine has another protocol version."""
 
@@ -149,7 +217,8 @@ class Load:
     vocabulary, which drafts for this one. `backend`: library that computes; auto or None: the faster one. `kv_mode`:
     with a mode other than exact, which needs the built-in engine, `kv_share` (0 to 1) of the kv-heads do not keep every
     token, and answers change a little. `flash_attention`: off stores all attention scores, which takes more memory and
-    needs f16; auto: on.
+    needs f16; auto: on. `server`: the server that has the model; `path` is then the model's name there, and the other
+    fields say nothing.
     """
 
     id: int
@@ -164,6 +233,7 @@ class Load:
     kv_mode: KVModeName = "exact"
     kv_share: float | None = None
     flash_attention: FlashAttention = "auto"
+    server: Server | None = None
 
     def __post_init__(self) -> None:
         check(
@@ -200,6 +270,11 @@ class Generate:
     `draft`: which drafters propose tokens; published forms always draft, with the sizes of `lookup`, the others only
     where drafting pays on this machine. `exit_layers`: with midlayer, number of lower layers that draft; None: the
     measured best. `trace`: report every target pass as a Trace event. `thinking`: whether and how long it thinks.
+
+    `constraint`: form that the answer must have. `tools`: functions that the model may call, all by the rule
+    `tool_choice`; with "required", `tool` may name the only one; unless `parallel_tool_calls`, an answer has one call.
+    `top_logprobs`: report each token's probability with those of so many likeliest tokens; None: report nothing.
+    `prompt`: text or tokens to continue in place of `messages`, without a chat template.
     """
 
     id: int
@@ -216,8 +291,23 @@ class Generate:
     exit_layers: int | None = None
     trace: bool = False
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
+    constraint: Constraint | None = None
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    tool: str = ""
+    parallel_tool_calls: bool = True
+    top_logprobs: int | None = None
+    prompt: str | tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        names = [tool.name for tool in self.tools]
+        check(len(set(names)) == len(names), "each tool needs a name of its own")
+        check(not self.tool or self.tool in names, f"there is no tool named {self.tool!r:.80}")
+        check(self.tool_choice != "required" or bool(names), "a call is required, but there is no tool")
+        check(
+            self.top_logprobs is None or 0 <= self.top_logprobs <= MOST_TOP_LOGPROBS,
+            f"top logprobs must be 0 to {MOST_TOP_LOGPROBS} tokens, not {self.top_logprobs}",
+        )
         check(
             self.max_tokens is None or self.max_tokens >= 1,
             f"the longest answer must have 1 token or more, not {self.max_tokens}",
@@ -247,13 +337,51 @@ class Prepare:
 class Count:
     """Request to count the loaded model's tokens of texts, and of messages as a prompt. Ends with Counted.
 
-    The engine replies while an answer is still running. `thinking`: as in Generate.
+    The engine replies while an answer is still running. `thinking`, `tools`: as in Generate.
     """
 
     id: int
     texts: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
+    tools: tuple[Tool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenize:
+    """Request for the loaded model's tokens of a text. Ends with Tokenized, also while an answer is still running.
+
+    `add_special`: begin with the token that begins every prompt, if there is one. `parse_special`: the texts of control
+    tokens become those tokens.
+    """
+
+    id: int
+    text: str
+    add_special: bool = False
+    parse_special: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Detokenize:
+    """Request for the text of tokens of the loaded model. Ends with Detokenized, also while an answer is running."""
+
+    id: int
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Request for vectors of texts, by which they can be compared. Ends with Embedded.
+
+    `model`: file of an embedding model, which is loaded for this request; empty: the loaded model.
+    """
+
+    id: int
+    texts: tuple[str, ...]
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        check(bool(self.texts), "there is no text to embed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,10 +433,21 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class ListModels:
+    """Request for what a server is and which models it has. Ends with ModelsListed. Only the remote engine knows it."""
+
+    id: int
+    server: Server
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Request to free everything and end the process, without an event."""
 
     id: int
 
 
-Request = Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | AnswerNow | Status | Watch | Shutdown
+Request = (
+    Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | AnswerNow | Status | Watch | ListModels
+    | Shutdown
+)  # fmt: skip
