@@ -448,6 +448,6 @@ class Shutdown:
 
 
 Request = (
-    Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | AnswerNow | Status | Watch | ListModels
-    | Shutdown
+    Hello | Load | Unload | Generate | Prepare | Count | Tokenize | Detokenize | Embed | Forget | Cancel | AnswerNow
+    | Status | Watch | ListModels | Shutdown
 )  # fmt: skip
