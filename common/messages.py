@@ -45,6 +45,11 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "turns.no_memory": "or start a new chat; a context large enough would not fit into memory.",
     "turns.not_trained": "or start a new chat; the model was not trained for a larger context.",
+    # The local API.
+    "api.needs_key": (
+        "Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1."
+    ),
+    "api.no_address": "The API cannot listen at {address}: {reason}.",
     # The engine: loading, and the memory plan.
     "out_of_memory.plan": "{reasons}",
     "planner.not_understood": "The planner did not understand a question: {reason}.",
@@ -82,6 +87,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "plan.read_once": "To save memory, the weights are read into memory once instead of twice; loading takes longer.",
     "plan.not_repacked": "To save memory, the weights are not repacked for this processor: answers are 1.2× slower.",
     "plan.small_batch": "To save memory, prompts are read {tokens} tokens at a time, which is a little slower.",
+    "plan.no_rollback": "To save memory, answers of this model are not drafted, so copied text comes more slowly.",
     "plan.q8_0": "To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.",
     "plan.short_context": "Memory is short: the context is only {n_ctx:,} tokens.",
     "plan.trained": "The model was trained for {n_ctx:,} tokens of context; more than that is not used.",
@@ -145,8 +151,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "out_of_memory.weights": "There is not enough free memory for {name}.",
     "ranking_unwritable.folder": "The head ranking cannot be saved to {folder}: {reason}.",
     "no_ranking.of_model": (
-        "The attention heads of {name} have not been ranked yet. Rank them with `{program} rank-heads --kv {mode} "
-        "--model {path}`."
+        "The attention heads of {name} have not been ranked yet. Rank them with Chickadee's source code: "
+        "`python -m benchmarks.rank_heads --kv {mode} --model {path}`."
     ),
     "not_supported.without_flash_attention": (
         "The built-in engine needs flash attention: leave it on, or choose llama.cpp."
@@ -304,6 +310,53 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "disk_full.copied": "The disk is full, so {name} was not copied. Free some space.",
     "unwritable.copy": "{name} cannot be copied to {folder}: {reason}.",
+    # Models on servers.
+    "bad_option.server": (
+        "“{address}” is not the address of a server: write it like http://gpu.lan:8000/v1 or https://api.example.com/v1."
+    ),
+    "bad_option.server_parts": (
+        "The address of {address} has a password or a question mark in it. Leave them out; the key has its own field."
+    ),
+    "bad_option.server_key": "This is not a key: it has blanks, line breaks or letters that a key cannot have.",
+    "no_connection.server_name": (
+        "There is no server called {host}. Check the address, and that this computer is online."
+    ),
+    "no_connection.server_refused": "Nothing answers at {host}. Check the address, and that the server is running.",
+    "no_connection.server_silent": "{host} does not respond. Try again later.",
+    "no_connection.server_unreachable": "{host} cannot be reached. Check that this computer is online.",
+    "no_connection.server_cut": "The connection to {host} broke off.",
+    "no_connection.server_broke": "{host} stopped answering because of an error of its own.",
+    "no_connection.server_busy": (
+        "{host} has too many requests, or your account there is used up (error 429). Try again later."
+    ),
+    "no_connection.server_busy_until": (
+        "{host} has too many requests (error 429). Try again in {n} second.",
+        "{host} has too many requests (error 429). Try again in {n} seconds.",
+    ),
+    "no_connection.server_loading": "{host} is still loading the model. Try again in a minute.",
+    "no_connection.server_problem": "{host} has a problem (error {status}). Try again later.",
+    "refused.server_certificate": "The connection to {host} is not safe: {reason}.",
+    "refused.server_no_tls": (
+        "{host} accepts no safe connection here. If it has none, its address begins with http://, not https://."
+    ),
+    "refused.server_nonsense": "What {host} sent is no answer of a model server. Check the address.",
+    "refused.server_too_much": "{host} sent far more than an answer can have, so the connection was closed.",
+    "refused.server_redirect": "{host} sends this request on to {address}. Chickadee stays on the server you named.",
+    "refused.server_key": "{host} does not accept the key (error {status}). Check the key.",
+    "refused.server_needs_key": "{host} requires a key (error {status}).",
+    "refused.server_request": "{host} refused the request (error {status}): {reason}.",
+    "refused.server_filter": "{host} ended the answer: its filter does not allow more.",
+    "not_found.server_model": "{host} does not have {model} any more. Choose another model.",
+    "not_found.server_api": "There is no model server at {host} under this address. It often ends with /v1.",
+    "not_found.server_no_models": "{host} has no models. Load one there first.",
+    "not_found.server_which": "{host} has several models. Name one with --server-model: {listed}.",
+    "prompt_too_long.server": "This chat is too long for {model}: {reason}.",
+    "prompt_too_long.server_turns": (
+        "This chat is too long for {model}. Leave out the oldest turn, or start a new chat.",
+        "This chat is too long for {model}. Leave out the {n} oldest turns, or start a new chat.",
+    ),
+    "offline.remote": "Models on servers are not used while connections are turned off.",
+    "local_only.request": "A model on a server cannot do this.",
     # The window: starting, and the engine's end.
     "start.already_open": "Chickadee is already open. Its window is now in front.",
     "start.no_display": "There is no display to open a window on. `{command}` chats in the terminal instead.",

@@ -201,6 +201,10 @@ class Engine:
         """Turn pulses on or off. Any thread may call this."""
         self.pulses.watched = on
 
+    def last_pulse(self) -> Pulse:
+        """Return the last gathered numbers. Any thread may call this."""
+        return self.pulses.last_pulse()
+
     def pulse(self) -> Pulse | None:
         """Gather the engine's current numbers; return them if pulses are on, else keep them for a later watcher."""
         pulse = self.pulses.gather(self._model)

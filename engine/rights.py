@@ -1,7 +1,8 @@
 """The engine's rights: the files that it may read and write, and how it gives up all other rights.
 
 The engine reads model folders, the files that its command line names and its own program; it writes to its cache
-folder; it has no network. A library that a hostile model file takes over can do no more than that.
+folder; it has no network. A library that a hostile model file takes over can do no more than that. A process that asks
+servers has a network, but no models and no other files of the user's.
 
 The whole process is confined before any large import: libraries start threads, and threads that exist already would
 stay unconfined.
@@ -26,10 +27,15 @@ from common.engine_program import READ_OPTION
 from common.files import make_private_folder
 from common.folders import cache_folder
 from common.paths import path_of
+from common.sentences import Sentence
+from models.network import offline_reason
 from models.readable_files import inode, model_folders, with_parts
 
-TEXT_OPTIONS = ("--prompt",)  # what follows is no file, whatever it says
+TEXT_OPTIONS = ("--prompt", "--server", "--server-key", "--server-model")  # what follows is no file, whatever it says
 OUTPUT_OPTIONS = ("--trace",)
+SERVER_OPTION = "--server"  # of `chat`
+# What looking up a name and checking a certificate read. Not single files: a change of network replaces resolv.conf.
+FOR_CONNECTIONS = ("/etc", "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/var/run/nscd")
 
 
 def add_read_option(parser: argparse.ArgumentParser) -> None:
@@ -49,9 +55,30 @@ def confine_engine(arguments: Sequence[str]) -> None:
         return
     _compile_modules()
     read, write = _readable_and_writable(arguments)
+    if asks_servers(arguments):
+        connections_forbidden()  # read while the settings can be read
+        confine(Rights((*_files_for_connections(), *read), tuple(write), processes=False, connects=True))
+        return
     cache = _create_cache_folder()
     os.environ["TMPDIR"] = str(cache)  # for this process and its children, which may write nowhere else
     confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (cache, *write)))
+
+
+def asks_servers(arguments: Sequence[str]) -> bool:
+    """Return whether a process with these arguments has servers compute the answers."""
+    named = any(argument.partition("=")[0] == SERVER_OPTION for argument in arguments)
+    return tuple(arguments[:1]) == ("remote",) or (tuple(arguments[:1]) == ("chat",) and named)
+
+
+@cache
+def connections_forbidden() -> Sentence | None:
+    """Return why connections were turned off when this process began; None if they are allowed."""
+    return offline_reason()
+
+
+def _files_for_connections() -> Iterator[Path]:
+    named = (os.environ.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    return (Path(path) for path in (*FOR_CONNECTIONS, *named) if path)
 
 
 def out_of_reach(path: Path) -> bool:

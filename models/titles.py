@@ -10,6 +10,7 @@ from common.failures import Failure
 from common.paths import display_name
 from models.catalogue import CatalogueEntry, catalogue
 from models.ollama import ollama_models
+from models.servers import remote_model
 from models.split import PART
 
 BUILT_IN = {"smollm2-135m-instruct.q4_1.gguf": "SmolLM2 135M Instruct"}
@@ -21,12 +22,21 @@ BETWEEN = re.compile(r"[-_\s]+|(?<!\d)\.+|\.+(?!\d)")  # separators of the words
 def title_of(path: Path) -> str:
     """Return the catalogue's title, Ollama's name, or the words of the file's name.
 
-    The header's own name is not used: it is often a note of its makers ("Smollm2 135M 8k Lc100K Mix1 Ep2").
+    The header's own name is not used: it is often a note of its makers ("Smollm2 135M 8k Lc100K Mix1 Ep2"). The title
+    of a model on a server has the host in it, so it says everywhere where the answers come from.
     """
+    if (remote := remote_model(path)) is not None:
+        return f"{name_on_server(remote.name)} · {remote.host}"
     name = path.name.casefold()
     if name == "model.gguf":  # Jan calls every file that, and the folder after the model
         return title_from_name(display_name(path.parent)) or "model"
     return BUILT_IN.get(name) or _suggested(name) or _in_ollama(path) or title_from_name(display_name(path))
+
+
+def name_on_server(name: str) -> str:
+    """Return a server's name of a model for people to read: llama.cpp's own is the path of the file."""
+    file = name.rpartition("/")[2]
+    return title_from_name(file) if file.casefold().endswith(".gguf") else display_name(name)
 
 
 def title_from_name(name: str) -> str:

@@ -37,12 +37,14 @@ class Rights:
         read: files, and folders with everything below them, that may be read. The program's own files always may.
         write: the same for writing; a writable path may also be read.
         processes: whether the process may start others.
+        connects: whether it may connect to other computers; it may never wait for their connections.
         memory: on Windows, the most bytes that the process may allocate. Other systems set that limit elsewhere.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     processes: bool = True
+    connects: bool = False
     memory: int | None = None
 
 
@@ -56,8 +58,8 @@ def confine(rights: Rights) -> None:
         from common.confinement import landlock, seccomp
 
         read = (*program_files(), *rights.read)
-        _try("Landlock", lambda: landlock.restrict(read, (*DEVICES, *rights.write), rights.processes))
-        _try("seccomp", lambda: seccomp.restrict(rights.processes))
+        _try("Landlock", lambda: landlock.restrict(read, (*DEVICES, *rights.write), rights.processes, rights.connects))
+        _try("seccomp", lambda: seccomp.restrict(rights.processes, rights.connects))
     elif sys.platform == "win32":
         from common.confinement import windows
 

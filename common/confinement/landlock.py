@@ -28,6 +28,7 @@ READ = READ_FILE | READ_DIR
 WRITE = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_FILE | REFER | TRUNCATE
 FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all that this ABI has
 TCP_RIGHTS = {4: 0b11}  # bind, connect
+BIND = 0b01
 SCOPES = {6: 0b11}  # no abstract Unix sockets of, and no signals to, processes outside
 
 
@@ -38,17 +39,18 @@ def version() -> int:
     return max(0, _call(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_WANTED))
 
 
-def restrict(read: Iterable[Path], write: Iterable[Path], run: bool) -> None:
+def restrict(read: Iterable[Path], write: Iterable[Path], run: bool, connects: bool = False) -> None:
     """Refuse all file access but reading below `read` and reading and writing below `write`.
 
-    `run` also allows executing files below `read`. Paths that do not exist are skipped. Binding and connecting TCP
-    ports is refused where the ABI can. Raises OSError.
+    `run` also allows executing files below `read`. Paths that do not exist are skipped. Binding TCP ports is refused
+    where the ABI can, and connecting too without `connects`. Raises OSError.
     """
     abi = version()
     if not abi:
         raise OSError("this kernel has none, or it is off")
     handled = _since(FILE_RIGHTS, abi)
-    attributes = struct.pack("=QQQ", handled, _since(TCP_RIGHTS, abi), _since(SCOPES, abi))
+    ports = _since(TCP_RIGHTS, abi) & (BIND if connects else ~0)
+    attributes = struct.pack("=QQQ", handled, ports, _since(SCOPES, abi))
     attributes = attributes[: 8 if abi < 4 else 16 if abi < 6 else 24]
     ruleset = _checked(_call(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     try:

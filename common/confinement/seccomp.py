@@ -20,6 +20,7 @@ NETWORK = {
     "socket": (41, 198), "connect": (42, 203), "accept": (43, 202), "accept4": (288, 242), "bind": (49, 200),
     "listen": (50, 201), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }  # fmt: skip
+CONNECTING = ("socket", "connect")  # the calls of NETWORK that a program needs which asks another computer
 OTHERS = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "pidfd_getfd": (438, 438),
     "userfaultfd": (323, 282), "perf_event_open": (298, 241), "bpf": (321, 280), "add_key": (248, 217),
@@ -65,15 +66,15 @@ class Machine:
 MACHINES = {"x86_64": Machine(0, 0xC000003E), "aarch64": Machine(1, 0xC00000B7)}
 
 
-def restrict(processes: bool) -> None:
+def restrict(processes: bool, connects: bool = False) -> None:
     """Install the filter for all threads of this process; without `processes`, starting programs is refused too.
 
-    Raises OSError.
+    With `connects`, connecting to other computers is allowed. Raises OSError.
     """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or ctypes.sizeof(ctypes.c_void_p) != 8:
         raise OSError(f"no filter is written for this kind of processor ({os.uname().machine})")
-    code = b"".join(program(machine, processes))
+    code = b"".join(program(machine, processes, connects))
     buffer = ctypes.create_string_buffer(code, len(code))
     filter = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -82,7 +83,7 @@ def restrict(processes: bool) -> None:
     _checked(libc.syscall(*arguments, filter))
 
 
-def program(machine: Machine, processes: bool) -> Iterator[bytes]:
+def program(machine: Machine, processes: bool, connects: bool = False) -> Iterator[bytes]:
     """Yield the filter's instructions; every call of another architecture (32 bits, x32) is refused."""
     yield _step(LOAD, ARCHITECTURE)
     yield _step(JUMP_EQUAL, machine.architecture, 1, 0)
@@ -90,7 +91,8 @@ def program(machine: Machine, processes: bool) -> Iterator[bytes]:
     yield _step(LOAD, NUMBER)
     if machine is MACHINES["x86_64"]:
         yield from _fail_at(JUMP_AT_LEAST, X32)
-    for name in (*NETWORK, *OTHERS, *ADMINISTRATION, *(() if processes else PROCESSES)):
+    network = [name for name in NETWORK if not (connects and name in CONNECTING)]
+    for name in (*network, *OTHERS, *ADMINISTRATION, *(() if processes else PROCESSES)):
         number = machine.number(name)
         if number is not None:
             yield from _fail_at(JUMP_EQUAL, number)

@@ -1,10 +1,14 @@
-"""`python -m engine chat`: one question with `--prompt`, or an interactive chat. The engine runs in this process."""
+"""`python -m engine chat`: one question with `--prompt`, or an interactive chat. The engine runs in this process.
+
+With `--server` a server computes the answers, and this process has neither a model nor our other files.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +21,19 @@ import msgspec
 from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
 from engine.commands.options import add_options, destination, request_fields, settings_with_flag
-from engine.commands.terminal import Conversation, Output, ctrl_c_stops, print_error, report
-from engine.protocol.requests import BackendWish, Generate, Load, Message
+from engine.commands.terminal import Answering, Conversation, Output, ctrl_c_stops, print_error, report
+from engine.protocol.events import ModelInfo
+from engine.protocol.requests import BackendWish, Generate, ListModels, Load, Message, Server
 from engine.protocol.settings import PUBLISHED, filled
 from engine.stop import Stopped
 from models.default import default_model
+from models.servers import host_of
 
 if TYPE_CHECKING:
     from engine.engine import Engine
+    from engine.remote.engine import RemoteEngine
 
+KEY_VARIABLE = "CHICKADEE_SERVER_KEY"
 NEED_COSTS = ("auto", "history", "phrases", "model", "midlayer")  # drafters that verify only what pays
 
 
@@ -33,6 +41,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("chat", help="chat in this terminal")
     parser.set_defaults(run=run)
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--server", metavar="URL", help="have a server answer that speaks OpenAI's API")
+    parser.add_argument("--server-model", metavar="NAME", help="the server's model (default: its only one)")
+    parser.add_argument(
+        "--server-key", metavar="KEY", help=f"the server's key (other users may see it here: {KEY_VARIABLE} is safer)"
+    )
     add_options(parser, "load", "generate")
     parser.add_argument("--greedy", action="store_true", help="always take the most likely token")
     parser.add_argument(
@@ -58,6 +71,8 @@ def chat(options: argparse.Namespace) -> int:
     # Made before the model is loaded, so that a bad option is refused at once.
     request, template = requests_of(options)
     messages = given_messages(options)
+    if options.server is not None:
+        return remote_chat(options, template, messages)
     from engine.engine import Engine
 
     engine = Engine()
@@ -69,15 +84,45 @@ def chat(options: argparse.Namespace) -> int:
             if options.draft == "phrases" and not engine.has_ngram_table:
                 count_ngrams(engine)
             with open_trace(options.trace) as trace:
-                output = Output(show=not options.json, trace=trace)
-                if messages is None:
-                    return Conversation(engine, info, template, output).run()
-                answered = output.stream(engine, replace(template, messages=messages))
-                if options.json:
-                    print(json.dumps(report(answered, info), ensure_ascii=False))
-                return 0
+                return answer(engine, info, template, messages, Output(show=not options.json, trace=trace))
     finally:
         engine.close()
+
+
+def remote_chat(options: argparse.Namespace, template: Generate, messages: tuple[Message, ...] | None) -> int:
+    """Chat with a model on a server. Raises Failure where the server fails."""
+    from engine.remote.engine import RemoteEngine
+    from engine.rights import connections_forbidden
+
+    engine = RemoteEngine(connections_forbidden())
+    server = Server(options.server, options.server_key or os.environ.get(KEY_VARIABLE, ""))
+    with ctrl_c_stops(engine):
+        model = options.server_model or only_model(engine, server)
+        info = engine.load(Load(0, model, server=server)).model
+        return answer(engine, info, template, messages, Output(show=not options.json))
+
+
+def only_model(engine: RemoteEngine, server: Server) -> str:
+    """Return the server's only model. Raises Failure if it has none or several."""
+    listed = engine.list_models(ListModels(0, server))
+    names = [model.name for model in listed.models]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise Failure("not_found.server_no_models", host=host_of(listed.url))
+    raise Failure("not_found.server_which", host=host_of(listed.url), listed=", ".join(names))
+
+
+def answer(
+    engine: Answering, info: ModelInfo, template: Generate, messages: tuple[Message, ...] | None, output: Output
+) -> int:
+    """Answer the given messages once, or chat if there are none; return the exit code."""
+    if messages is None:
+        return Conversation(engine, info, template, output).run()
+    answered = output.stream(engine, replace(template, messages=messages))
+    if not output.show:
+        print(json.dumps(report(answered, info), ensure_ascii=False))
+    return 0
 
 
 def calibrate(engine: Engine) -> None:
@@ -116,6 +161,7 @@ def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
 def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
     """Return the Load request, and the Generate request with every option but without messages. Raises ValueError."""
     check_draft_options(options)
+    check_server_options(options)
     load = request_fields(options, "load") | {"backend": backend_of(options)}
     generate = request_fields(options, "generate") | sampling_of(options)
     return (
@@ -144,6 +190,19 @@ def check_draft_options(options: argparse.Namespace) -> None:
         raise ValueError(f"--draft {options.draft} needs a --draft-model")
     if options.draft_model is not None and not by_model and options.draft not in ("auto", None):
         raise ValueError("--draft-model belongs to --draft model, model-published or auto")
+
+
+def check_server_options(options: argparse.Namespace) -> None:
+    """Check that no option concerns only a model on this computer, or only a server. Raises ValueError."""
+    if options.server is None:
+        if options.server_model is not None or options.server_key is not None:
+            raise ValueError("--server-model and --server-key need --server")
+        return
+    local = [flag.name for _, flag in settings_with_flag("load") if getattr(options, destination(flag)) is not None]
+    local += [name for name, value in (("--model", options.model), ("--draft", options.draft)) if value is not None]
+    local += ["--trace"] if options.trace else []
+    if local:
+        raise ValueError(f"{local[0]} is for a model on this computer, not for one on a server")
 
 
 def backend_of(options: argparse.Namespace) -> BackendWish | None:

@@ -9,19 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, Protocol
 
 import msgspec
 
 from common.failures import Failure
 from engine.loading.libraries import BACKEND_TITLES
-from engine.protocol.events import WRITTEN, Finished, ModelInfo, PrefillProgress, Trace
+from engine.protocol.events import WRITTEN, Event, Finished, ModelInfo, PrefillProgress, Trace
 from engine.protocol.requests import Generate, Message
-from engine.stop import Stopped
+from engine.stop import StopFlag, Stopped
 from engine.tokenization.turns import ChatTooLong, drop_oldest_turns
-
-if TYPE_CHECKING:
-    from engine.engine import Engine
 
 HELP = """\
 /new           start a new chat
@@ -30,6 +27,14 @@ HELP = """\
 /system TEXT   set the system prompt and start a new chat
 /help          this list
 /quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
+
+
+class Answering(Protocol):
+    """What a chat needs of its engine: the one in this process, or the one that asks a server."""
+
+    stop: StopFlag
+
+    def generate(self, request: Generate) -> Iterator[Event]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Output:
         self.trace = trace
         self.progress = show and sys.stderr.isatty()
 
-    def stream(self, engine: Engine, request: Generate) -> Answered:
+    def stream(self, engine: Answering, request: Generate) -> Answered:
         """Run the request to its end and return its answer. Raises what `Engine.generate` raises."""
         parts = []
         for event in engine.generate(request):
@@ -114,12 +119,12 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
         "thinking_tokens": statistics.thinking_tokens,
         "thinking_seconds": statistics.thinking_seconds,
         "model": info.path,
-        "backend": info.backend,
+        "backend": info.software if info.host else info.backend,
     }
 
 
 @contextmanager
-def ctrl_c_stops(engine: Engine) -> Iterator[None]:
+def ctrl_c_stops(engine: Answering) -> Iterator[None]:
     """Make Ctrl-C set the engine's stop flag within the block, instead of raising KeyboardInterrupt."""
 
     def on_interrupt(_signal: int, _frame: object) -> None:
@@ -151,7 +156,7 @@ def describe(end: Finished) -> str:
         f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} from the cache, {rate(read, s.prompt_seconds)}\n"
         f"answer {s.decode_tokens:,} tokens{thoughts}, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps"
         f"{drafts}\n"
-        f"context {s.context_tokens:,} of {s.n_ctx:,} tokens"
+        f"context {s.context_tokens:,}{f' of {s.n_ctx:,}' if s.n_ctx else ''} tokens"
     )
 
 
@@ -162,7 +167,7 @@ def rate(tokens: int, seconds: float) -> str:
 class Conversation:
     """The interactive chat: it reads lines and streams answers; commands begin with a slash."""
 
-    def __init__(self, engine: Engine, info: ModelInfo, template: Generate, output: Output) -> None:
+    def __init__(self, engine: Answering, info: ModelInfo, template: Generate, output: Output) -> None:
         """Start an empty chat; `template` is a request without messages: the options of every answer."""
         self.engine = engine
         self.info = info
@@ -173,8 +178,9 @@ class Conversation:
 
     def run(self) -> int:
         info = self.info
-        computed = f"{BACKEND_TITLES[info.backend]}, {info.threads} threads"
-        print(f"{info.name} · {computed} · context {info.n_ctx:,} tokens · /help for commands")
+        computed = info.software if info.host else f"{BACKEND_TITLES[info.backend]}, {info.threads} threads"
+        context = f"context {info.n_ctx:,} tokens" if info.n_ctx else ""
+        print(" · ".join(filter(None, (info.name, computed, context, "/help for commands"))))
         for note in self.info.notes:
             print(note)
         while (line := self._ask()) is not None:

@@ -39,8 +39,8 @@ class ModelInfo:
     should know. `plan`: bytes of memory by name of the part, with a full context. `backend`: library that computes;
     `kernels`: the kind of processor that its kernels are for, if the library has variants. `thinking`: choices about
     its reasoning. `tight`: whether it leaves other programs little memory. `host`: the server that runs it, empty for a
-    model on this computer; then `backend`, `threads` and sizes say nothing, `n_ctx` is 0 where the server does not tell,
-    and `software` is the server's name and version, if known.
+    model on this computer; with a host, `backend`, `threads` and sizes say nothing, and `n_ctx` is 0 where the server
+    does not tell. `software`: name and version of the server's program, if known.
     """
 
     path: str

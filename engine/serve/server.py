@@ -6,8 +6,8 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Protocol
 
 from common.failures import Failure
 from common.paths import path_of
@@ -17,16 +17,20 @@ from engine.protocol.events import (
     ENDS,
     AnsweringNow,
     Cancelled,
+    Counted,
     Event,
     Failed,
     Faster,
     Forgotten,
+    Loaded,
     LoadProgress,
     Notice,
     Pulse,
     Restart,
+    StatusReport,
     Unloaded,
     Watching,
+    Welcome,
 )
 from engine.protocol.lines import ProtocolError, decode_request, encode
 from engine.protocol.requests import (
@@ -48,16 +52,53 @@ from engine.protocol.requests import (
 from engine.rights import out_of_reach
 from engine.serve.counter import Counter
 from engine.serve.jobs import Jobs
-from engine.stop import Stopped
+from engine.stop import StopFlag, Stopped
 from engine.tokenization.turns import ChatTooLong
-
-if TYPE_CHECKING:
-    from engine.engine import Engine
 
 log = logging.getLogger("engine.serve")
 IDLE_AFTER = 1.0  # seconds without a request
 QUIET_LOOK = 10.0  # seconds between two looks whether other programs are quiet by now
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
+
+
+class ServedEngine(Protocol):
+    """What a server asks of its engine; `engine.engine.Engine` says what each method does."""
+
+    stop: StopFlag
+
+    def welcome(self, id: int, pid: int) -> Welcome: ...
+
+    def load(self, request: Load, progress: Callable[[float], None]) -> Loaded: ...
+
+    def unload(self) -> None: ...
+
+    def generate(self, request: Generate) -> Iterator[Event]: ...
+
+    def prepare(self, request: Prepare) -> Iterator[Event]: ...
+
+    def count(self, request: Count) -> Counted: ...
+
+    def status(self, id: int) -> StatusReport: ...
+
+    def end_thought(self, request: int, /) -> bool: ...
+
+    def save_chat(self) -> None: ...
+
+    def forget_chat(self, chat: str, /) -> None: ...
+
+    def forget(self) -> None: ...
+
+    def watch(self, on: bool, /) -> None: ...
+
+    def pulse(self) -> Pulse | None: ...
+
+    def last_pulse(self) -> Pulse: ...
+
+    def idle(self) -> bool: ...
+
+    def faster_library(self) -> BackendName | None: ...
+
+    def close(self) -> None: ...
 
 
 class Server:
@@ -67,7 +108,7 @@ class Server:
     takes a second.
     """
 
-    def __init__(self, engine: Engine, input: BinaryIO, output: BinaryIO) -> None:
+    def __init__(self, engine: ServedEngine, input: BinaryIO, output: BinaryIO) -> None:
         self.engine = engine
         self.input = input
         self.output = output
@@ -193,7 +234,7 @@ class Server:
             self.engine.watch(request.on)
             self.send(Watching(request.id, request.on))
             if request.on:
-                self.send(self.engine.pulses.last_pulse())
+                self.send(self.engine.last_pulse())
         elif not isinstance(request, Shutdown):
             self.jobs.put(request)
 

@@ -1,0 +1,89 @@
+"""The body of a request for an answer: messages and options in OpenAI's form, with what single programs add to it.
+
+An option is sent only where the user has changed it: a server has its own defaults, often those that the model's makers
+recommend, and some hosted ones refuse an option that they do not know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.reasoning import without_thoughts
+from engine.protocol.requests import Generate, Message, Sampling
+from engine.tokenization.turns import drop_oldest_turns
+
+UNCHANGED = Sampling()
+CONTINUE = "Continue your last answer exactly where it stopped. Do not repeat any of it, and do not comment on this."
+# What each program calls the options that OpenAI's API lacks; others might refuse them, so they get none.
+EXTRA_NAMES: dict[str, dict[str, str]] = {
+    "vLLM": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"},
+    "SGLang": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"},
+    "llama.cpp": {name: name for name in ("top_k", "min_p", "repeat_penalty", "repeat_last_n")},
+    "Chickadee": {name: name for name in ("top_k", "min_p", "repeat_penalty", "repeat_last_n")},
+}
+GO_ON_FIELDS = {"add_generation_prompt": False, "continue_final_message": True}  # of vLLM and SGLang
+PREFILLED = ("llama.cpp", "Chickadee", "Ollama")  # they go on with a last message of the assistant's by themselves
+TEMPLATE_SWITCH = ("vLLM", "SGLang", "llama.cpp", "Chickadee")  # they hand `chat_template_kwargs` to the template
+
+
+def body_of(request: Generate, model: str, software: str) -> dict[str, Any]:
+    """Return the body that asks `model` on a server of this kind for the answer."""
+    program = software.partition(" ")[0]
+    messages = drop_oldest_turns(request.messages, request.forget_turns)
+    body: dict[str, Any] = {"model": model, "stream": True, "stream_options": {"include_usage": True}}
+    body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
+    if request.continue_last:
+        body |= _continued(messages, program)
+    if request.max_tokens is not None:
+        body["max_tokens"] = request.max_tokens
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if program == "llama.cpp":
+        body["return_progress"] = True
+    return body | _sampling(request.sampling, program) | _thinking(request, program)
+
+
+def _continued(messages: tuple[Message, ...], program: str) -> dict[str, Any]:
+    """Return the fields with which a server goes on with the last message, instead of answering it."""
+    turns = [{"role": message.role, "content": message.content} for message in messages[:-1]]
+    last = {"role": "assistant", "content": without_thoughts(messages[-1].content)}
+    if not last["content"]:  # only thoughts so far, which no server takes back
+        return {"messages": turns}
+    if program in PREFILLED:
+        return {"messages": [*turns, last]}
+    if program in EXTRA_NAMES:
+        return {"messages": [*turns, last], **GO_ON_FIELDS}
+    return {"messages": [*turns, last, {"role": "user", "content": CONTINUE}]}
+
+
+def _sampling(sampling: Sampling, program: str) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        name: value
+        for name in ("temperature", "top_p", "presence_penalty", "seed")
+        if (value := getattr(sampling, name)) != getattr(UNCHANGED, name)
+    }
+    for name, theirs in EXTRA_NAMES.get(program, {}).items():
+        if (value := getattr(sampling, name)) != getattr(UNCHANGED, name):
+            body[theirs] = value
+    return body
+
+
+def _thinking(request: Generate, program: str) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    if request.thinking.effort != "auto":
+        body["reasoning_effort"] = request.thinking.effort
+    if request.thinking.mode != "auto" and program in TEMPLATE_SWITCH:
+        body["chat_template_kwargs"] = {"enable_thinking": request.thinking.mode == "on"}
+    return body
+
+
+def without_refused(body: dict[str, Any], reason: str) -> dict[str, Any] | None:
+    """Return the body without an option that the server's words name; None if they name none.
+
+    OpenAI's newer models call `max_tokens` otherwise.
+    """
+    if "max_completion_tokens" in reason and "max_tokens" in body:
+        changed = {name: value for name, value in body.items() if name != "max_tokens"}
+        return {**changed, "max_completion_tokens": body["max_tokens"]}
+    named = [name for name in body if name not in ("model", "messages", "stream") and name in reason]
+    return {name: value for name, value in body.items() if name != named[0]} if named else None

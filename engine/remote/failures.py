@@ -1,0 +1,108 @@
+"""What can go wrong with a server, as sentences: no connection, no certificate, no key, no model, too busy, nonsense.
+
+A server's own words are shown, never logged, and only if they cannot hold the key.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from typing import Any
+
+import msgspec
+
+from common.failures import Failure
+from common.paths import printable
+from models.servers import host_of
+
+LONGEST_REASON = 300  # characters of a server's own words
+TOO_LONG = ("context_length", "context length", "context size", "context window", "maximum context", "exceed_context")
+
+
+def exchange_failure(error: BaseException, url: str) -> BaseException:
+    """Return the Failure for an exception of the exchange; any other exception is a bug and comes back as it is."""
+    host = host_of(url)
+    match error:
+        case ssl.SSLCertVerificationError():
+            reason = error.verify_message or error.reason or ""
+            return Failure("refused.server_certificate", host=host, reason=reason.rstrip("."))
+        case ssl.SSLError():
+            return Failure("refused.server_no_tls", str(error), host=host)
+        case socket.gaierror() | UnicodeError():
+            return Failure("no_connection.server_name", str(error), host=host)
+        case TimeoutError():
+            return Failure("no_connection.server_silent", host=host)
+        case ConnectionRefusedError():
+            return Failure("no_connection.server_refused", host=host)
+        case http.client.IncompleteRead() | http.client.RemoteDisconnected() | ConnectionError():
+            return Failure("no_connection.server_cut", host=host)
+        case http.client.HTTPException() | ValueError():
+            return Failure("refused.server_nonsense", type(error).__name__, host=host)
+        case OSError():
+            return Failure("no_connection.server_unreachable", str(error), host=host)
+    return error
+
+
+def cut(url: str) -> Failure:
+    """Return the Failure for an answer that ends before its end."""
+    return Failure("no_connection.server_cut", host=host_of(url))
+
+
+def nonsense(url: str, detail: str = "") -> Failure:
+    return Failure("refused.server_nonsense", detail, host=host_of(url))
+
+
+def status_failure(url: str, status: int, body: bytes, key: str, model: str = "", retry_after: str = "") -> Failure:
+    """Return the Failure for a status that is no success; `model`: the one that was asked for, if one was."""
+    host, reason = host_of(url), words_of(body, key)
+    if status in (401, 403):
+        return Failure("refused.server_key" if key else "refused.server_needs_key", host=host, status=status)
+    if status == 404:
+        if model:
+            return Failure("not_found.server_model", reason, host=host, model=model)
+        return Failure("not_found.server_api", host=host)
+    if status == 429:
+        return _busy(host, reason, retry_after)
+    if status == 503 and "loading" in reason.casefold():
+        return Failure("no_connection.server_loading", host=host)
+    if status >= 500:
+        return Failure("no_connection.server_problem", reason, host=host, status=status)
+    if reason:
+        return Failure("refused.server_request", host=host, status=status, reason=reason.rstrip("."))
+    return Failure("refused.status", host=host, status=status)
+
+
+def is_too_long(status: int, reason: str) -> bool:
+    """Return whether the server refused a chat because it is longer than its context."""
+    return status in (400, 413, 422, 500) and any(sign in reason.casefold() for sign in TOO_LONG)
+
+
+def error_in_stream(url: str, error: Any, key: str) -> Failure:
+    """Return the Failure for an error that a server sends in the middle of an answer."""
+    reason = words_of(msgspec.json.encode({"error": error}), key)
+    return Failure("no_connection.server_broke", reason, host=host_of(url))
+
+
+def words_of(body: bytes, key: str) -> str:
+    """Return the server's own words about an error, in one short line: OpenAI's form, FastAPI's, or plain text."""
+    try:
+        found: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = body[:2000].decode("utf-8", "replace")
+        if "<html" in found.casefold() or "<!doctype" in found.casefold():
+            return ""
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict) and name in found:
+            found = found[name]
+    text = found if isinstance(found, str) else msgspec.json.encode(found).decode() if found else ""
+    text = " ".join(printable(text).split())
+    if key:
+        text = text.replace(key, "…")
+    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
+
+
+def _busy(host: str, reason: str, retry_after: str) -> Failure:
+    if retry_after.isdigit() and 0 < int(retry_after) < 86_400:
+        return Failure("no_connection.server_busy_until", reason, host=host, n=int(retry_after))
+    return Failure("no_connection.server_busy", reason, host=host)

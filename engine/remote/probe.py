@@ -1,0 +1,170 @@
+"""What a server is and which models it has, from what servers tell without being asked to compute anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from common.failures import Failure
+from common.paths import printable, shortened
+from engine.protocol.events import ServedModel, ThinkingControls
+from engine.protocol.requests import Server
+from engine.remote.failures import nonsense, status_failure
+from engine.remote.http import Patience, Request, send
+from models.servers import base_url, checked_key, host_of
+
+PATIENCE = Patience(first=20, gap=10)
+ASIDE = Patience(connect=5, first=5, gap=5)  # for what is only nice to know
+MOST_MODELS = 2_000
+LONGEST_NAME = 300
+NO_CONTROLS = ThinkingControls()
+# Names of a model's context in lists of models: vLLM and SGLang, OpenRouter, LM Studio, Groq and others, LiteLLM.
+CONTEXT_FIELDS = ("max_model_len", "context_length", "max_context_length", "context_window", "max_input_tokens")
+OWNERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "library": "Ollama", "chickadee": "Chickadee"}
+SERVERS = {"llama.cpp": "llama.cpp", "ollama": "Ollama", "litellm": "LiteLLM"}  # beginnings of the header `Server`
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A server that has answered.
+
+    `server`: its address as it worked, and the key. `software`: name and perhaps version, empty if unknown. `thinking`:
+    what the chat template lets the user choose, where the server tells it.
+    """
+
+    server: Server
+    software: str
+    models: tuple[ServedModel, ...]
+    thinking: ThinkingControls = NO_CONTROLS
+
+    def model(self, name: str) -> ServedModel | None:
+        return next((model for model in self.models if model.name == name), None)
+
+
+def probe(server: Server, stopped: Callable[[], bool]) -> Probed:
+    """Ask the server for its models, at its address and, if there is nothing, below `/v1`. Raises Failure, Stopped."""
+    server = Server(base_url(server.url), checked_key(server.key))
+    addresses = [server.url] if urlsplit(server.url).path.endswith("/v1") else [server.url, f"{server.url}/v1"]
+    failure: Failure | None = None
+    for url in addresses:
+        try:
+            found, headers = _models(replace(server, url=url), stopped)
+        except Failure as problem:
+            if problem.sentence.id not in ("not_found.server_api", "refused.server_nonsense"):
+                raise
+            failure = failure or problem
+            continue
+        probed = Probed(replace(server, url=url), _software(found, headers.get("server", "")), _served(found))
+        return _with_details(probed, stopped)
+    assert failure is not None
+    raise failure
+
+
+def _models(server: Server, stopped: Callable[[], bool]) -> tuple[list[Any], dict[str, str]]:
+    url = f"{server.url}/models"
+    response = send(Request(url, server.key, patience=PATIENCE), stopped)
+    try:
+        body, head = response.read(), response.head
+    finally:
+        response.close()
+    if head.status != 200:
+        raise status_failure(url, head.status, body, server.key, retry_after=head.headers.get("retry-after", ""))
+    found = _json(body)
+    models = found.get("data", found.get("models")) if isinstance(found, dict) else found
+    if models is None and isinstance(found, dict) and "data" in found:
+        models = []  # Ollama without a model
+    if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
+        raise nonsense(url)
+    return models[:MOST_MODELS], dict(head.headers)
+
+
+def _served(found: Iterable[dict[str, Any]]) -> tuple[ServedModel, ...]:
+    named = {_name(model): ServedModel(_name(model), _context(model)) for model in found if _can_chat(model)}
+    return tuple(model for name, model in named.items() if name)
+
+
+def _name(model: dict[str, Any]) -> str:
+    name = model.get("id") or model.get("name") or ""
+    return name if isinstance(name, str) and len(name) <= LONGEST_NAME and name == printable(name) else ""
+
+
+def _can_chat(model: dict[str, Any]) -> bool:
+    """Return whether the model answers, as far as its entry tells: embedding models are left out."""
+    kind = str(model.get("type", model.get("object", ""))).casefold()
+    return "embed" not in kind and "rerank" not in kind
+
+
+def _context(model: dict[str, Any]) -> int:
+    meta = model.get("meta")
+    numbers = [model.get(field) for field in CONTEXT_FIELDS]
+    if isinstance(meta, dict):  # llama.cpp: what it was started with, else what the model was trained for
+        numbers += [meta.get("n_ctx"), meta.get("n_ctx_train")]
+    return next((number for number in numbers if isinstance(number, int) and 0 < number < 1 << 31), 0)
+
+
+def _software(found: Iterable[dict[str, Any]], header: str) -> str:
+    for beginning, name in SERVERS.items():
+        if header.casefold().startswith(beginning):
+            return name
+    owners = [str(model.get("owned_by", "")).casefold() for model in found]
+    return next((OWNERS[owner] for owner in owners if owner in OWNERS), "")
+
+
+def _with_details(probed: Probed, stopped: Callable[[], bool]) -> Probed:
+    """Add what programs tell at addresses of their own; a server that does not answer there is taken as it is."""
+    root = urlunsplit((*urlsplit(probed.server.url)[:2], "", "", ""))
+    if probed.software == "llama.cpp":
+        properties = _aside(f"{root}/props", probed.server.key, stopped)
+        settings = properties.get("default_generation_settings")
+        n_ctx = settings.get("n_ctx") if isinstance(settings, dict) else None
+        models = probed.models
+        if isinstance(n_ctx, int) and n_ctx > 0 and len(models) == 1:
+            models = (replace(models[0], n_ctx=n_ctx),)
+        build = properties.get("build_info")
+        software = f"llama.cpp {shortened(printable(build), 30)}" if isinstance(build, str) and build else "llama.cpp"
+        thinking = template_controls(str(properties.get("chat_template", "")))
+        return replace(probed, models=models, software=software, thinking=thinking)
+    if probed.software in ("vLLM", "Ollama"):
+        place = f"{root}/version" if probed.software == "vLLM" else f"{root}/api/version"
+        version = _aside(place, probed.server.key, stopped).get("version")
+        if isinstance(version, str):
+            return replace(probed, software=f"{probed.software} {shortened(printable(version), 30)}")
+    return probed
+
+
+def template_controls(template: str) -> ThinkingControls:
+    """Return what a chat template lets the user choose about thinking, judged by the names it asks for."""
+    if "reasoning_effort" in template:
+        return ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
+    return ThinkingControls(switch=True, default=True) if "enable_thinking" in template else NO_CONTROLS
+
+
+def _aside(url: str, key: str, stopped: Callable[[], bool]) -> dict[str, Any]:
+    try:
+        response = send(Request(url, key, patience=ASIDE), stopped)
+        try:
+            found = _json(response.read()) if response.head.status == 200 else None
+        finally:
+            response.close()
+    except Failure:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def not_there(probed: Probed, model: str) -> Failure:
+    """Return the Failure for a model that the server does not have."""
+    host = host_of(probed.server.url)
+    if not probed.models:
+        return Failure("not_found.server_no_models", host=host)
+    return Failure("not_found.server_model", host=host, model=model)

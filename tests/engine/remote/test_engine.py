@@ -1,0 +1,316 @@
+"""The remote engine against a server that obeys: honest, broken and hostile ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from common.failures import Failure
+from common.sentences import Sentence
+from engine.protocol.events import WRITTEN, Counted, Event, Finished, ModelsListed, Welcome
+from engine.protocol.lines import decode_event, encode
+from engine.protocol.requests import (
+    Count,
+    Generate,
+    Hello,
+    ListModels,
+    Load,
+    Message,
+    Prepare,
+    Request,
+    Sampling,
+    Server,
+    ThinkingOptions,
+)
+from engine.remote import http
+from engine.remote.engine import RemoteEngine
+from engine.remote.http import Patience
+from engine.tokenization.turns import ChatTooLong
+from models.servers import RemoteModel
+from tests.engine.remote.fake_server import FakeServer, fake_server
+
+LLAMA = {"id": "/models/Qwen3-4B-Q4_K_M.gguf", "owned_by": "llamacpp", "meta": {"n_ctx_train": 32768}}
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with fake_server() as running:
+        yield running
+
+
+def loaded(server: FakeServer, key: str = "", **options: Any) -> RemoteEngine:
+    engine = RemoteEngine(**options)
+    engine.load(Load(0, str(server.models[0]["id"]), server=Server(server.url, key)))
+    return engine
+
+
+def asked(*texts: str, **fields: Any) -> Generate:
+    roles = ("user", "assistant")
+    return Generate(1, tuple(Message(roles[at % 2], text) for at, text in enumerate(texts)), **fields)  # type: ignore[arg-type]
+
+
+def answer(engine: RemoteEngine, text: str, **fields: Any) -> tuple[str, Finished]:
+    events = list(engine.generate(asked(text, **fields)))
+    assert isinstance(events[-1], Finished)
+    return written(events), events[-1]
+
+
+def written(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, WRITTEN))
+
+
+def partial_of(engine: RemoteEngine, text: str) -> tuple[str, str]:
+    events: list[Event] = []
+    with pytest.raises(Failure) as caught:
+        events.extend(engine.generate(asked(text)))  # `extend` keeps what came before the failure
+    return written(events), caught.value.sentence.id
+
+
+def test_an_answer_comes_with_the_servers_own_numbers(server: FakeServer) -> None:
+    text, end = answer(loaded(server), "hello there")
+    assert text == "hello there "
+    numbers = end.statistics
+    assert (numbers.prompt_tokens, numbers.reused_tokens, numbers.decode_tokens, numbers.n_ctx) == (21, 8, 5, 4096)
+    assert numbers.stop_reason == "end"
+
+
+def test_the_model_names_its_host_wherever_it_is_named(server: FakeServer) -> None:
+    engine = RemoteEngine()
+    info = engine.load(Load(3, "echo", server=Server(server.url))).model
+    host = f"127.0.0.1:{server.server_address[1]}"
+    assert (info.host, info.name, info.software, info.n_ctx) == (host, f"echo · {host}", "vLLM", 4096)
+    assert info.path == str(RemoteModel(server.url, "echo").path)
+
+
+def test_llama_cpp_tells_its_context_version_and_template() -> None:
+    with fake_server(LLAMA, software="llama.cpp") as server:
+        engine = RemoteEngine()
+        info = engine.load(Load(3, str(LLAMA["id"]), server=Server(server.url))).model
+    assert (info.n_ctx, info.software) == (4096, "llama.cpp b7000-abc")
+    assert info.thinking.switch
+    assert info.name.startswith("Qwen3 4B Q4_K_M · 127.0.0.1:")
+
+
+def test_an_address_without_v1_is_found_too(server: FakeServer) -> None:
+    listed = RemoteEngine().list_models(ListModels(1, Server(server.url.removesuffix("/v1").removeprefix("http://"))))
+    assert isinstance(listed, ModelsListed)
+    assert listed.url == server.url
+    assert [model.name for model in listed.models] == ["echo"]
+
+
+@pytest.mark.parametrize("word", ["ponder", "tags"])
+def test_thoughts_have_one_form_however_a_server_sends_them(server: FakeServer, word: str) -> None:
+    events = list(loaded(server).generate(asked(word)))
+    assert written(events) == f"<think>\nLet me think.\n</think>\n\n{word} "
+    kinds = [type(event).__name__ for event in events]
+    assert kinds.index("ThinkingStarted") < kinds.index("Thinking") < kinds.index("ThinkingEnded") < kinds.index("Text")
+
+
+def test_a_server_that_does_not_stream_is_understood(server: FakeServer) -> None:
+    assert answer(loaded(server), "plain")[0] == "All at once."
+
+
+def test_a_redirect_within_the_server_is_followed(server: FakeServer) -> None:
+    assert answer(loaded(server), "moved on")[0] == "moved on "
+    assert server.paths[-2:] == ["/v1/chat/completions", "/moved/chat/completions"]
+
+
+@pytest.mark.parametrize(
+    ("word", "failure", "arrived"),
+    [
+        ("file", "refused.server_redirect", ""),
+        ("link-local", "refused.server_redirect", ""),
+        ("elsewhere", "refused.server_redirect", ""),
+        ("circle", "refused.redirects", ""),
+        ("half", "no_connection.server_cut", "Only the beginning"),
+        ("broke", "no_connection.server_broke", "Only the beginning"),
+        ("garbage", "refused.server_nonsense", ""),
+        ("page", "refused.server_nonsense", ""),
+        ("line", "refused.server_too_much", ""),
+        ("filter", "refused.server_filter", "filter "),
+        ("status 401", "refused.server_needs_key", ""),
+        ("status 404", "not_found.server_model", ""),
+        ("status 429", "no_connection.server_busy_until", ""),
+        ("status 503", "no_connection.server_problem", ""),
+        ("status 418", "refused.server_request", ""),
+    ],
+)
+def test_a_failing_or_hostile_server_ends_in_a_sentence_and_what_arrived_is_kept(
+    server: FakeServer, word: str, failure: str, arrived: str
+) -> None:
+    assert partial_of(loaded(server), word) == (arrived, failure)
+
+
+def test_an_answer_without_end_is_ended(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.remote.engine.MOST_TEXT", 200_000)
+    text, failure = partial_of(loaded(server), "endless")
+    assert failure == "refused.server_too_much"
+    assert 0 < len(text) <= 200_000
+    assert server.gone.wait(10)
+
+
+@pytest.mark.parametrize("word", ["slow", "silent"])
+def test_a_stop_ends_the_answer_and_the_servers_work(server: FakeServer, word: str) -> None:
+    engine = loaded(server)
+    threading.Timer(0.2, engine.stop.set).start()
+    events = list(engine.generate(asked(word)))
+    assert isinstance(events[-1], Finished)
+    assert events[-1].statistics.stop_reason == "cancelled"
+    assert server.gone.wait(10), "the server would go on computing"
+
+
+def test_a_server_that_says_nothing_is_given_up(server: FakeServer) -> None:
+    engine = loaded(server, patience=Patience(first=0.2))
+    assert partial_of(engine, "silent") == ("", "no_connection.server_silent")
+    assert server.gone.wait(10)
+
+
+def test_the_key_reaches_the_server_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    with fake_server(key="sesame-1234") as server:
+        engine = loaded(server, "sesame-1234")
+        answer(engine, "hello")
+        assert set(server.keys) == {"Bearer sesame-1234"}
+        load = Load(0, "echo", server=Server(server.url, "wrong-5678"))
+        with pytest.raises(Failure) as caught:
+            RemoteEngine().load(load)
+    assert caught.value.sentence.id == "refused.server_key"
+    for text in (caplog.text, str(caught.value), caught.value.detail, repr(load)):
+        assert "5678" not in text
+        assert "1234" not in text
+
+
+@pytest.mark.parametrize("key", ["a b", "naïve", "line\nbreak: x"])
+def test_what_no_header_can_carry_is_refused_without_repeating_it(server: FakeServer, key: str) -> None:
+    with pytest.raises(Failure) as caught:
+        RemoteEngine().list_models(ListModels(1, Server(server.url, key)))
+    assert caught.value.sentence.id == "bad_option.server_key"
+    assert not caught.value.sentence.values
+
+
+def test_connections_that_are_turned_off_stay_off(server: FakeServer) -> None:
+    forbidden = Sentence.of("offline.variable", variable="CHICKADEE_OFFLINE")
+    with pytest.raises(Failure, match="Connections are turned off"):
+        RemoteEngine(forbidden).load(Load(0, "echo", server=Server(server.url)))
+    assert server.paths == []
+
+
+def test_a_model_that_is_gone_and_a_server_that_is_gone() -> None:
+    with fake_server() as server:
+        gone = Load(0, "other", server=Server(server.url))
+        with pytest.raises(Failure, match="does not have other any more"):
+            RemoteEngine().load(gone)
+        engine = loaded(server)
+    text, failure = partial_of(engine, "hello")
+    assert (text, failure) == ("", "no_connection.server_refused")
+
+
+def test_a_name_that_nobody_has_is_a_sentence() -> None:
+    with pytest.raises(Failure) as caught:
+        RemoteEngine().list_models(ListModels(1, Server("http://nowhere.invalid:9/v1")))
+    assert caught.value.sentence.id == "no_connection.server_name"
+
+
+def test_a_server_without_encryption_is_told_from_one_with_it(server: FakeServer) -> None:
+    with pytest.raises(Failure) as caught:
+        RemoteEngine().list_models(ListModels(1, Server(server.url.replace("http:", "https:"))))
+    assert caught.value.sentence.id == "refused.server_no_tls"
+
+
+def test_nothing_that_was_not_sent_by_the_user_leaves_the_computer(server: FakeServer) -> None:
+    engine = loaded(server)
+    before = len(server.paths)
+    messages = (Message("user", "a draft with a file"),)
+    assert [type(event).__name__ for event in engine.prepare(Prepare(1, messages))] == ["Prepared"]
+    counted = engine.count(Count(2, ("four words of text", "四个汉字"), messages))
+    assert isinstance(counted, Counted)
+    assert counted.texts == (6, 4)
+    assert len(server.paths) == before
+
+
+def test_only_changed_options_are_sent_and_each_program_gets_its_own_names(server: FakeServer) -> None:
+    engine = loaded(server)
+    answer(engine, "hello")
+    assert set(server.bodies[-1]) == {"model", "messages", "stream", "stream_options"}
+    changed = Sampling(temperature=0.2, top_k=7, repeat_penalty=1.3, seed=4)
+    answer(engine, "hello", sampling=changed, max_tokens=9, thinking=ThinkingOptions(mode="off"))
+    body = server.bodies[-1]
+    assert (body["temperature"], body["top_k"], body["seed"], body["max_tokens"]) == (0.2, 7, 4, 9)
+    assert body["repetition_penalty"] == 1.3
+    assert body["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+def test_an_unknown_server_gets_nothing_beyond_openais_form() -> None:
+    with fake_server({"id": "big", "owned_by": "somebody"}) as server:
+        answer(loaded(server), "hello", sampling=Sampling(top_k=7, min_p=0.2), thinking=ThinkingOptions(mode="on"))
+    assert set(server.bodies[-1]) == {"model", "messages", "stream", "stream_options"}
+
+
+def test_an_option_that_a_server_refuses_is_left_out(server: FakeServer) -> None:
+    assert answer(loaded(server), "refuse seed", sampling=Sampling(seed=3))[0] == "refuse seed "
+    assert ["seed" in body for body in server.bodies] == [True, False]
+
+
+def test_an_answer_is_continued_as_the_server_does_it(server: FakeServer) -> None:
+    text = "<think>\nhm\n</think>\n\nOnce upon"
+    list(loaded(server).generate(asked("tell", text, continue_last=True)))
+    body = server.bodies[-1]
+    assert body["messages"][-1] == {"role": "assistant", "content": "Once upon"}
+    assert body["continue_final_message"] is True
+    with fake_server({"id": "big"}) as unknown:
+        list(loaded(unknown).generate(asked("tell", text, continue_last=True)))
+        assert [message["role"] for message in unknown.bodies[-1]["messages"]] == ["user", "assistant", "user"]
+
+
+def test_a_chat_that_is_too_long_for_the_server_offers_to_leave_out_turns(server: FakeServer) -> None:
+    engine = loaded(server)
+    long = asked(*["word " * 600, "fine"] * 6, "toolong please")
+    with pytest.raises(ChatTooLong) as caught:
+        list(engine.generate(long))
+    assert caught.value.remedies[0].turns > 0
+
+
+def test_the_context_is_full_only_where_it_is(server: FakeServer) -> None:
+    assert answer(loaded(server), "long")[1].statistics.stop_reason == "length"
+    with fake_server({"id": "tiny", "max_model_len": 26}) as tiny:
+        assert answer(loaded(tiny), "long")[1].statistics.stop_reason == "context"
+
+
+def test_a_proxy_gets_what_is_for_others_and_nothing_for_this_computer(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fake_server() as proxy:
+        monkeypatch.setattr(http, "getproxies", lambda: {"http": f"http://127.0.0.1:{proxy.server_address[1]}"})
+        answer(loaded(server), "hello")
+        assert proxy.paths == []
+        with pytest.raises(Failure):
+            RemoteEngine().list_models(ListModels(1, Server("http://gpu.invalid/v1")))
+        assert proxy.paths == ["http://gpu.invalid/v1/models"]
+
+
+def test_the_process_speaks_the_protocol_and_reads_nothing_of_the_user(server: FakeServer) -> None:
+    command = [sys.executable, "-m", "engine", "remote"]
+    requests: list[Request] = [
+        Hello(1), ListModels(2, Server(server.url)), Load(3, "echo", server=Server(server.url)), asked("hello"),
+    ]  # fmt: skip
+    lines = b"".join(encode(request) for request in requests)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(lines)
+    process.stdin.flush()
+    events: list[Event] = []
+    while not events or not isinstance(events[-1], Finished):
+        events.append(decode_event(process.stdout.readline()))
+    process.communicate()
+    assert process.returncode == 0
+    kinds = [json.loads(encode(event))["type"] for event in events]
+    assert kinds == ["welcome", "models_listed", "loaded", "text", "finished"]
+    welcome = events[0]
+    assert isinstance(welcome, Welcome)
+    assert welcome.limits in (("files",), ())
