@@ -6,8 +6,8 @@ Every way computes the same windows of held-out text, prose and code, as one cha
 price is the ratio of perplexities to the exact cache's over the second halves of the windows, with its standard error
 over windows. The probe repeats a passage after some thousand tokens of other text: perplexity of its second occurrence.
 q8_0 is llama.cpp's cache. For speed and memory all but the last 512 tokens are put into the cache without being
-computed, except with q8_0. Heads must have been ranked before (`python -m engine rank-heads`); a way without a ranking
-is named and left out.
+computed, except with q8_0. Heads must have been ranked before (`python -m benchmarks.rank_heads`); a way without a
+ranking is named and left out.
 
 All results are stored in the cache folder, so that an interrupted run continues where it was, as long as model, way,
 ranking and texts are the same.
@@ -117,7 +117,7 @@ class Results:
         if mode != EXACT:
             found = modes.load_ranking(self._identity, mode.name)
             if found is None:
-                command = f"python -m engine rank-heads --kv {mode.name} --model {self._model}"
+                command = f"python -m benchmarks.rank_heads --kv {mode.name} --model {self._model}"
                 raise CommandFailure("no_ranking", f"Its heads were not ranked yet. Run: {command}")
             heads = found.least_harmful(mode.share)
         depends_on = (VERSION, self._identity, self._texts, way, heads)

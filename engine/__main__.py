@@ -22,14 +22,23 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
         from engine.commands import plan
 
         return (plan,)
+    if command == "remote":
+        from engine.remote import process as remote
+
+        return (remote,)
     if command == "look":
         from engine.commands import look
 
         return (look,)
-    from engine.commands import calibrate, chat, computer, learn, look, plan
+    if command == "api":
+        from engine.commands import api
+
+        return (api,)
+    from engine.commands import api, calibrate, chat, computer, look, phrases, plan
+    from engine.remote import process as remote
     from engine.serve import process
 
-    return (process, chat, calibrate, plan, look, computer, learn)
+    return (process, remote, chat, api, calibrate, plan, look, computer, phrases)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -60,10 +69,11 @@ def _print_error(sentence: str) -> int:
 
 def start() -> int:
     """Set this process's environment, give up the rights that it does not need, and run the command line's command."""
-    start_with_environment()  # before all other imports, because it may execute this program again
-    from engine.rights import confine_engine
+    if sys.argv[1:2] != ["api"]:  # computes nothing, and listens; the engine that it starts does both of this
+        start_with_environment()  # before all other imports, because it may execute this program again
+        from engine.rights import confine_engine
 
-    confine_engine(sys.argv[1:])
+        confine_engine(sys.argv[1:])
     from models.terminal import run_command
 
     return run_command(main)

@@ -12,7 +12,7 @@ from models.header import Header
 
 
 def training_questions() -> list[str]:
-    """Return questions to learn from, none of which `calibrate --midlayer` asks afterwards."""
+    """Return questions to learn from, none of which `benchmarks.midlayer` asks afterwards."""
     return asset("midlayer/training_questions.txt").read_text("utf-8").splitlines()
 
 

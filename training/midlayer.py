@@ -251,7 +251,7 @@ def finish(trained: object, weights: object, given: argparse.Namespace, options:
         write_weights(plain, given.model, weights | trained, options.layer)
         quantise(plain, small, file_type, given.threads or default_threads())
         move_into_place(small, given.out)
-    say(f"written: {given.out}. Try it: python -m engine calibrate --midlayer --model {given.out}")
+    say(f"written: {given.out}. Try it: python -m benchmarks.midlayer --model {given.out}")
 
 
 def say(text: str) -> None:

@@ -2441,9 +2441,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The attention heads of {name} have not been ranked yet. Rank them with `{program} rank-heads --kv {mode} --model {path}`.</source>
+    <source>The attention heads of {name} have not been ranked yet. Rank them with Chickadee's source code: `python -m benchmarks.rank_heads --kv {mode} --model {path}`.</source>
     <extracomment>no_ranking.of_model</extracomment>
-    <translation>{name} 的注意力头尚未排名。请用 `{program} rank-heads --kv {mode} --model {path}` 进行排名。</translation>
+    <translation>{name} 的注意力头尚未排名。请在 Chickadee 的源代码中用 `python -m benchmarks.rank_heads --kv {mode} --model {path}` 进行排名。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4228,8 +4228,8 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>How many of the model's early layers draft tokens. Automatic: the fastest number that the command calibrate --midlayer has measured.</source>
-    <translation>由模型的前多少层起草词元。自动：命令 calibrate --midlayer 测得最快的层数。</translation>
+    <source>How many of the model's early layers draft tokens. Automatic: the fastest number that benchmarks.midlayer in Chickadee's source code has measured.</source>
+    <translation>由模型的前多少层起草词元。自动：Chickadee 源代码中的 benchmarks.midlayer 测得的最快层数。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -4283,8 +4283,8 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads, which the command rank-heads makes.</source>
-    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎，以及由命令 rank-heads 生成的该模型注意力头的排名。</translation>
+    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads, which benchmarks.rank_heads in Chickadee's source code makes.</source>
+    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎，以及该模型注意力头的排名，由 Chickadee 源代码中的 benchmarks.rank_heads 生成。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>

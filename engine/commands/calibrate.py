@@ -17,7 +17,6 @@ from typing import Any, get_args
 
 from common.failures import Failure
 from common.paths import display_name, path_of
-from engine.commands import calibrate_midlayer
 from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.calibration import DEPTHS, Calibration
@@ -41,35 +40,18 @@ from models.header import Header
 from models.shapes import Shapes, shapes_of
 
 FEWEST_LAYERS = 4  # with fewer layers the output head weighs too much
-TOKENS = 768  # of the model's own answers; more tokens hardly ever change which layer is best
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("calibrate", help="time a model's passes on this machine (7 seconds)")
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     add_option(parser, "engine.threads")
-    parser.add_argument(
-        "--backend", choices=BACKENDS, help="the library that runs the model (default: llama, with --midlayer graph)"
-    )
+    parser.add_argument("--backend", choices=BACKENDS, help="the library that runs the model (default: llama)")
     parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="precision of the KV cache")
     parser.add_argument(
         "--spare",
         action="store_true",
         help="only if it is not known yet, and with some of the model's layers where there is no memory for all",
-    )
-    parser.add_argument(
-        "--midlayer",
-        action="store_true",
-        help="how many early layers draft best, and whether that is faster: for --draft midlayer (a minute)",
-    )
-    parser.add_argument(
-        "--tokens", type=int, default=TOKENS, help=f"with --midlayer: tokens of the model's answers (default: {TOKENS})"
-    )
-    parser.add_argument(
-        "--chats",
-        type=Path,
-        metavar="FILE",
-        help="with --midlayer: use the questions of these chats, one chat a line (default: built-in questions)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
@@ -77,10 +59,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     notes_to_stderr()
-    if options.midlayer:
-        return calibrate_midlayer.run(options, measure)
-    if options.chats:
-        raise ValueError("--chats needs --midlayer")
     watch = CrashWatch()
     plan = resolve(options_of(options), LoadEnvironment(crashes=watch))
     shapes, profile = shapes_of(plan.header), machine_profile()

@@ -224,7 +224,8 @@ ENGINE = (
     Setting(
         "engine", "kv_mode", "choice", "exact", mark("Head compression"),
         mark("Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in "
-             "engine and a ranking of the model's heads, which the command rank-heads makes."),
+             "engine and a ranking of the model's heads, which benchmarks.rank_heads in Chickadee's source code "
+             "makes."),
         choices=(
             ("exact", mark("Off (exact)")), ("merged", mark("Merged tokens (lossy)")),
             ("window", mark("Sliding window (lossy)")), ("published", mark("Published method (lossy)")),
@@ -274,8 +275,8 @@ ENGINE = (
     ),
     Setting(
         "engine", "exit_layers", "whole", AUTO, mark("Draft layers"),
-        mark("How many of the model's early layers draft tokens. Automatic: the fastest number that the "
-             "command calibrate --midlayer has measured."),
+        mark("How many of the model's early layers draft tokens. Automatic: the fastest number that "
+             "benchmarks.midlayer in Chickadee's source code has measured."),
         low=1, high=4096, auto=True, advanced=True, fills="generate.exit_layers",
         flag=Flag("--layer", "with --draft midlayer: how many layers draft (default: the fastest number measured)",
                   "L"),

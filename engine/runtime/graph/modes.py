@@ -1,7 +1,7 @@
 """KV modes of our own graph: keys and values in full, or a share of the heads compressed in one of three ways.
 
-`python -m engine rank-heads` finds out which heads to compress first (`engine.runtime.graph.ranker`). The memory needed
-is computed without allocating it, from llama.cpp's sizes: our graph lays out weights, cache and buffers the same way.
+`python -m benchmarks.rank_heads` finds out which heads to compress first. The memory needed is computed without
+allocating it, from llama.cpp's sizes: our graph lays out weights, cache and buffers the same way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from common.engine_program import PROGRAM
 from common.failures import Failure
 from common.sentences import Sentence
 from common.store import Store
@@ -99,7 +98,7 @@ def ranked_heads(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
     found = load_ranking(identity_of(model), mode.name)
     if found is None or not names_all_heads(found, model.dimensions):
         name = model.path.name
-        raise Failure("no_ranking.of_model", name=name, mode=mode.name, path=model.path, program=PROGRAM)
+        raise Failure("no_ranking.of_model", name=name, mode=mode.name, path=model.path)
     return found.least_harmful(mode.share)
 
 
@@ -170,7 +169,12 @@ class DryGraph(DryModel):
         self.dimensions = dimensions_of(self.header)
 
     def context(
-        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+        self,
+        n_ctx: int,
+        kv_type: KVType = "f16",
+        n_batch: int = 512,
+        max_logits: int = MAX_LOGITS,
+        rollback: int = 0,  # noqa: ARG002
     ) -> ContextSizes | None:
         """Return the sizes of a context; None for keys and values other than F16.
 

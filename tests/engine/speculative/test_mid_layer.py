@@ -14,7 +14,7 @@ from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.runtime.interface import RowLogits, prefill
 from engine.speculative.drafting import Auto, Fixed
-from engine.speculative.mid_layer import Exit, MidLayer, exit_of
+from engine.speculative.mid_layer import EarlyExits, Exit, MidLayer, exit_of
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.published import PublishedMidLayer
 from engine.stop import Stopped
@@ -169,3 +169,8 @@ def test_the_work_of_layers_is_known_from_the_weights():
     assert 1 / 3 < third.look < most.look < 1
     unknown = exit_of(None, 10, 30)
     assert (unknown.lower, unknown.look) == pytest.approx((1 / 3, 1 / 3))
+
+
+def test_a_layer_that_the_model_does_not_have_is_not_used():
+    middle = EarlyExits(Exiting(), None, lambda: None, best=99, pays=True)
+    assert middle.paying_drafters() == ()

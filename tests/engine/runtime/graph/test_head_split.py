@@ -19,7 +19,6 @@ from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.head_split import HeadSplitKV
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import DryGraph, Ranking
-from engine.runtime.graph.ranker import Ranker, TextReader, divergence
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.graph.slots import MergedSlots, Rotation
 from engine.runtime.interface import Logits, Tree, prefill
@@ -245,41 +244,8 @@ def test_wishes():
 def test_without_a_ranking_the_mode_says_what_to_run(small, tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     options = dataclasses.replace(OPTIONS, kv_mode=KVMode("merged", 0.5))
-    with pytest.raises(Failure, match=r"python -m engine rank-heads --kv merged --model .*small\.gguf"):
+    with pytest.raises(Failure, match=r"python -m benchmarks.rank_heads --kv merged --model .*small\.gguf"):
         GraphRuntime(small, options, StopFlag())
-
-
-@pytest.mark.parametrize("mode", ["merged", "window"])
-def test_what_is_held_of_a_plain_reading_is_as_if_it_had_been_computed(small, mode):
-    """The highest layer's heads are compressed, whose changes cannot reach other layers."""
-    with closing(TextReader(small, mode, 1, StopFlag(), False)) as reader:
-        plain = reader.read_plain(TOKENS, 512)
-        for heads in ([(1, 0)], [(1, 0), (1, 1)]):
-            held, computed = reader.predict_compressed(plain, heads, 512), reader.predict_compressed(plain, heads)
-            assert held.entries == computed.entries < 1
-            assert (held.log_probabilities == computed.log_probabilities).all()
-            assert divergence(plain.predictions, held) > 0
-
-
-def test_heads_are_ranked_kept_and_used(small, tmp_path, monkeypatch):
-    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    texts = [TOKENS[:320]]
-    *parts, found = Ranker(small, "window", 1, StopFlag(), False).rank(texts, texts)
-    done = [part for part in parts if isinstance(part, float)]
-    assert done == sorted(done)
-    assert isinstance(found, Ranking)
-    assert sorted(found.heads) == ALL
-    assert list(found.damage) == sorted(found.damage)
-    assert [price.share for price in found.prices] == [0.1, 0.25, 0.5, 0.75]
-    modes.store_ranking(found)
-    mode = KVMode("window", 0.5)
-    with closing(GraphRuntime(small, dataclasses.replace(OPTIONS, kv_mode=mode), StopFlag())) as target:
-        assert isinstance(target.kv, HeadSplitKV)
-        assert sorted(found.heads[:2]) == target.kv._compressed
-    assert "Lossy: 50% of the heads" in str(modes.lossy_note(small, mode))
-    assert modes.lossy_note(small, EXACT) is None
-    with pytest.raises(Failure, match="rank-heads --kv merged"):
-        modes.ranked_heads(small, KVMode("merged", 0.5))
 
 
 def test_a_ranking_that_is_not_this_models_is_none(small, tmp_path, monkeypatch):

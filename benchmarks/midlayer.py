@@ -1,4 +1,10 @@
-"""`python -m engine calibrate --midlayer`: find the exit layer that drafts best, and whether drafting with it pays."""
+"""How many of a model's early layers draft best, and whether that pays: for `--draft midlayer` and `auto`.
+
+    python -m benchmarks.midlayer [--model M] [--tokens N] [--chats FILE] [--threads N] [--json]
+
+The model answers questions, up to 12 of its layers predict the answers' tokens, and their looks ahead are timed. The
+result is stored in the cache folder, where every Chickadee of this user finds it. Takes a minute.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -14,8 +20,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.failures import CommandFailure
-from common.paths import display_name
+from benchmarks.exit_predictions import predict_at_exits
+from benchmarks.exit_search import ExitSearch, candidate_exits
+from common.failures import CommandFailure, Failure
+from common.paths import display_name, path_of
+from engine.commands import calibrate
+from engine.commands.options import add_option
+from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.measurements import CalibrationKey, stored_calibration
 from engine.loading.library_choice import identity_of
@@ -23,43 +34,60 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.machine import fingerprint
 from engine.protocol.requests import Message
+from engine.run_subprocess import start_with_environment
 from engine.runtime.contexts import ContextOptions
-from engine.speculative import exits
-from engine.speculative.exits import ExitFound, Exits
+from engine.runtime.graph.model import GraphModel
+from engine.runtime.graph.runtime import GraphRuntime
+from engine.speculative.exits import ExitFound, Exits, store_exits, trained_exits
 from engine.speculative.mid_layer import exit_of
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.chat_lines import read_chats
 from engine.tokenization.template import ChatTemplate
+from models.assets import asset
 from models.default import default_model
 from models.shapes import shapes_of
 
 N_CTX = 2048  # room for a question, its answer, and passes to time
-TimePasses = Callable[[LoadPlan], Timings]  # as `calibrate.measure`
+TOKENS = 768  # of the model's own answers; more tokens hardly ever change which layer is best
+FEWEST_TOKENS = 64
 
 
-def run(options: argparse.Namespace, time_passes: TimePasses) -> int:
-    if options.backend not in (None, "graph"):
-        raise ValueError(f"early layers can draft only on the built-in engine, not with {options.backend}")
-    if options.kv_type != "f16" or options.spare:
-        raise ValueError("--midlayer needs a KV cache in f16, and cannot be combined with --spare")
-    if options.tokens < 64:
-        raise ValueError("fewer than 64 tokens are too few to measure")
-    path = options.model or default_model()
-    plan = resolve(LoadOptions(path, backend="graph", no_other=True, kv_type="f16", threads=options.threads))
+def main(arguments: list[str] | None = None) -> int:
+    """Measure the model that the arguments name, store and print what was found; return the exit code."""
+    options = parse(arguments)
+    notes_to_stderr()
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
+        path = options.model or default_model()
+        plan = resolve(LoadOptions(path, backend="graph", no_other=True, kv_type="f16", threads=options.threads))
         questions = read_questions(options.chats) if options.chats else []
-        found = measure(plan, timings(plan, time_passes), questions, options.tokens, stop)
+        found = measure(plan, timings(plan), questions, options.tokens, stop)
+        store_exits(found)
     except Stopped:
         print("\nchickadee: Stopped.", file=sys.stderr)
         return 2
+    except Failure as failure:
+        print(f"chickadee: {failure}", file=sys.stderr)
+        return 2
     finally:
         signal.signal(signal.SIGINT, before)
-    exits.store_exits(found)
     threads = plan.memory.threads
     print(json.dumps(report(found)) if options.json else f"{display_name(path)}, {threads} threads, {table(found)}")
     return 0
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.midlayer", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"tokens of the model's answers (default: {TOKENS})")
+    parser.add_argument("--chats", type=Path, metavar="FILE", help="use the questions of these chats, one chat a line")
+    add_option(parser, "engine.threads")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    options = parser.parse_args(arguments)
+    if options.tokens < FEWEST_TOKENS:
+        parser.error(f"fewer than {FEWEST_TOKENS} tokens are too few to measure")
+    return options
 
 
 def read_questions(chats: Path) -> list[Sequence[Message]]:
@@ -69,17 +97,22 @@ def read_questions(chats: Path) -> list[Sequence[Message]]:
 
 def built_in_questions() -> list[Sequence[Message]]:
     """Return the built-in questions, for users who have no chats to learn from."""
-    return [(Message("user", question),) for question in exits.exit_questions()]
+    return [(Message("user", question),) for question in exit_questions()]
 
 
-def timings(plan: LoadPlan, time_passes: TimePasses) -> Timings:
+def exit_questions() -> list[str]:
+    """Return the questions that models answer to measure their exits."""
+    return asset("midlayer/questions.txt").read_text("utf-8").splitlines()
+
+
+def timings(plan: LoadPlan) -> Timings:
     """Return the stored timings of this model; time its passes now if there are none.
 
     Raises Failure if another program disturbed the timing.
     """
     if known := stored_calibration(key_of(plan)):
         return known.timings
-    found = time_passes(plan)
+    found = calibrate.measure(plan)
     if found.disturbed:
         raise CommandFailure(
             "disturbed", "This model's speed could not be measured because another program was busy. Run this again."
@@ -98,15 +131,11 @@ def measure(
 
     `questions` are lists of messages; if empty, the built-in questions are asked.
     """
-    from engine.runtime.graph.early_exit import predict_at_exits
-    from engine.runtime.graph.model import GraphModel
-    from engine.runtime.graph.runtime import GraphRuntime
-
     shapes, layers = shapes_of(plan.header), len(shapes_of(plan.header).layers)
     name, threads = display_name(plan.options.path), plan.memory.threads
     if layers < 2:
         raise CommandFailure("no_early_exit", f"{name} has a single layer, so no early layer can draft.")
-    tried = sorted({*exits.candidate_exits(layers), *exits.trained_exits(plan.header)})
+    tried = sorted({*candidate_exits(layers), *trained_exits(plan.header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
         target = stack.enter_context(closing(GraphRuntime(model, ContextOptions(N_CTX, threads), stop)))
@@ -116,8 +145,8 @@ def measure(
         def predict(tokens: Sequence[int], layers: Sequence[int]) -> NDArray[np.int32]:
             return predict_at_exits(model, tokens, layers, threads, stop)
 
-        best = exits.BestExit(target, predict, layers_tried, CostModel(timings).c, prompts)
-        for event in best.measure(key_of(plan), tokens):
+        search = ExitSearch(target, predict, layers_tried, CostModel(timings).c, prompts)
+        for event in search.measure(key_of(plan), tokens):
             if isinstance(event, Exits):
                 print(file=sys.stderr)
                 return event
@@ -159,3 +188,8 @@ def table(found: Exits) -> str:
 def _line(each: ExitFound) -> str:
     gains = "".join(f"{gain.speedup:{width}.2f}×{gain.ahead:7}" for gain, width in ((each.here, 7), (each.laptop, 8)))
     return f"{each.layers:6}{each.agreement:11.1%}{each.look:12.2f}{gains}"
+
+
+if __name__ == "__main__":
+    start_with_environment()
+    sys.exit(main())

@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from contextlib import closing
 
-import gguf
 import numpy as np
 import pytest
 
+from benchmarks import midlayer
+from benchmarks.exit_search import candidate_exits
+from benchmarks.midlayer import exit_questions
 from common.failures import Failure
-from engine.__main__ import main
-from engine.commands import calibrate, calibrate_midlayer
 from engine.costs.cost_model import LAPTOP, Timings
 from engine.engine import Engine
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol.requests import Load
-from engine.runtime.graph.early_exit import predict_at_exits
-from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.runtime import GraphRuntime
-from engine.speculative import exits
-from engine.speculative.exits import Exits, Gain, exit_questions
-from engine.speculative.mid_layer import EarlyExits
+from engine.speculative.exits import EXIT_LAYER_KEY, Exits, Gain
 from engine.stop import StopFlag, Stopped
 from models.header import read_header
 from tests.engine.asking import QUESTION, ask
-from tests.engine.runtime.graph.conftest import OPTIONS
-from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny
 from tests.engine.shallow import shallow_model
 
 TIMINGS = Timings({16: dict(LAPTOP)}, 0.0, 512, 40.0)
 
 
-def test_guesses_are_those_of_looking_ahead(tmp_path):
-    path = write_tiny(tmp_path / "m.gguf", "llama", layers=4, type=gguf.GGMLQuantizationType.F32)
-    tokens = [i * 7 % VOCABULARY for i in range(75)]  # two passes and a part of one
-    with closing(GraphModel(path)) as model, closing(GraphRuntime(model, OPTIONS, StopFlag())) as target:
-        found = predict_at_exits(model, tokens, [1, 3, 4], 2, StopFlag())
-        assert found.shape == (3, 75)
-        for i, layers in enumerate((1, 3)):
-            assert [int(target.look_ahead([token], layers).row().argmax()) for token in tokens] == found[i].tolist()
-            logits = target.forward(tokens, 32)
-            assert [int(logits.row(j).argmax()) for j in range(32)] == found[2][-32:].tolist()
-            target.truncate(0)
-
-
 @pytest.fixture(scope="module")
 def measured() -> Exits:
-    return calibrate_midlayer.measure(plan(), TIMINGS, [], 64, StopFlag())
+    return midlayer.measure(plan(), TIMINGS, [], 64, StopFlag())
 
 
 def plan() -> LoadPlan:
@@ -69,15 +47,15 @@ def test_higher_layers_agree_more_often_and_cost_more(measured):
 
 def test_an_untrained_model_is_left_alone(measured, capsys):
     assert not measured.pays
-    assert f"none. The best, {measured.best.layers} layers, would run at 0." in calibrate_midlayer.table(measured)
-    assert calibrate_midlayer.report(measured)["chosen"] is None
+    assert f"none. The best, {measured.best.layers} layers, would run at 0." in midlayer.table(measured)
+    assert midlayer.report(measured)["chosen"] is None
 
 
 def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(calibrate_midlayer, "timings", lambda *_: TIMINGS)
-    monkeypatch.setattr(calibrate_midlayer, "measure", lambda *_: measured)
-    assert main(["calibrate", "--midlayer", "--json"]) == 0
+    monkeypatch.setattr(midlayer, "timings", lambda *_: TIMINGS)
+    monkeypatch.setattr(midlayer, "measure", lambda *_: measured)
+    assert midlayer.main(["--json"]) == 0
     assert json.loads(capsys.readouterr().out)["best"] == measured.best.layers
     engine = Engine()
     engine.load(Load(0, str(shallow_model()), n_ctx=512, threads=1, backend="graph"))
@@ -93,16 +71,11 @@ def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp
         engine.close()
 
 
-def test_a_layer_that_the_model_does_not_have_is_not_used(target):
-    middle = EarlyExits(target, None, lambda: None, best=99, pays=True)
-    assert middle.paying_drafters() == ()
-
-
 @pytest.mark.slow
 def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('Count from 1 to 40.')}\n{line('word ' * 3000)}\n")  # the second one is too long
-    found = calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.read_questions(path), 64, StopFlag())
+    found = midlayer.measure(plan(), TIMINGS, midlayer.read_questions(path), 64, StopFlag())
     assert [each.agreement for each in found.found] != [each.agreement for each in measured.found]
 
 
@@ -110,7 +83,7 @@ def test_chats_of_a_file_that_leave_no_room_are_refused(tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('word ' * 3000)}\n")
     with pytest.raises(Failure, match="None of these chats leaves room"):
-        calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.read_questions(path), 64, StopFlag())
+        midlayer.measure(plan(), TIMINGS, midlayer.read_questions(path), 64, StopFlag())
 
 
 def line(question: str) -> str:
@@ -122,30 +95,13 @@ def test_stopped():
     stop = StopFlag()
     stop.set()
     with pytest.raises(Stopped):
-        calibrate_midlayer.measure(plan(), TIMINGS, [], 64, stop)
+        midlayer.measure(plan(), TIMINGS, [], 64, stop)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--backend", "llama"], "not with llama"),
-        (["--tokens", "10"], "fewer than 64"),
-        (["--kv-type", "q8_0"], "f16"),
-        (["--spare"], "--spare"),
-    ],
-)
-def test_options_that_do_not_go_together(options, message):
-    parser = argparse.ArgumentParser()
-    calibrate.add(parser.add_subparsers())
-    with pytest.raises(ValueError, match=message):
-        calibrate.run(parser.parse_args(["calibrate", "--midlayer", *options]))
-
-
-def test_chats_are_for_layers_alone():
-    parser = argparse.ArgumentParser()
-    calibrate.add(parser.add_subparsers())
-    with pytest.raises(ValueError, match="needs --midlayer"):
-        calibrate.run(parser.parse_args(["calibrate", "--chats", "asked.jsonl"]))
+def test_too_few_tokens_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        midlayer.main(["--tokens", "10"])
+    assert "fewer than 64" in capsys.readouterr().err
 
 
 def test_questions_are_short_and_different():
@@ -157,6 +113,6 @@ def test_questions_are_short_and_different():
 def test_the_model_of_the_measurement_is_the_file(measured):
     header = read_header(shallow_model())
     assert measured.key.build.startswith("chickadee-graph")
-    assert len(exits.candidate_exits(8)) == len(measured.found)
+    assert len(candidate_exits(8)) == len(measured.found)
     assert np.isfinite([each.look for each in measured.found]).all()
-    assert header.metadata.get(exits.EXIT_LAYER_KEY) is None
+    assert header.metadata.get(EXIT_LAYER_KEY) is None

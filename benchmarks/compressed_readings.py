@@ -1,8 +1,4 @@
-"""Rank a model's kv-heads by how much the predictions change when one head alone is compressed.
-
-Rankings of different models and modes hardly agree, and a single head can do a third of the harm. So each head is
-compressed alone, and the change of the predictions is measured as Kullback-Leibler divergence at the end of texts that
-are long enough for heads to keep much less there.
+"""Read texts while some of a model's kv-heads are compressed, and compare the predictions with a plain reading's.
 
 Compressing heads of one layer changes nothing before that layer. So a text is read once with the exact cache, the
 hidden states before every layer are stored, and with compressed heads only the layers from that one on are computed.
@@ -17,7 +13,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,11 +22,13 @@ from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.ggml import F32, Graph, rows_of
 from engine.runtime.graph.kv_layout import KeysAndValues, KVLayout
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.modes import Head, Price, Ranking, identity_of, make_head_split_kv
+from engine.runtime.graph.modes import Head, make_head_split_kv
 from engine.runtime.graph.passes import Forward, GraphPass, Inputs, PassRunner, Processor
 from engine.stop import StopFlag
-from engine.tokenization.tokens import Vocabulary
-from models.assets import asset
+
+PASS_TOKENS = 64
+TOP = 256  # likeliest tokens whose probabilities are compared one by one; all others count as one
+TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +76,6 @@ class LayerRangePass(GraphPass):
     def bind(self) -> None:
         super().bind()
         self.taps: list[NDArray[np.float32]] = [rows_of(pointer) for pointer in self._tapped]
-
-
-# --- reading a text while some heads are compressed ---
-
-
-PASS_TOKENS = 64
-TOP = 256  # likeliest tokens whose probabilities are compared one by one; all others count as one
-TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,102 +216,3 @@ def divergence(plain: Predictions, other: Predictions) -> float:
     p, q = plain.log_probabilities.astype(np.float64), other.log_probabilities.astype(np.float64)
     rest, others = (np.maximum(TINY, 1 - np.exp(known).sum(axis=1)) for known in (p, q))
     return float(((np.exp(p) * (p - q)).sum(axis=1) + rest * np.log(rest / others)).mean())
-
-
-# --- the texts ---
-
-
-LENGTH = 2048  # tokens of a text; one more is added, to be predicted
-SHORTEST = 256  # tokens; prices are not measured on shorter texts
-
-
-def calibration_texts(vocabulary: Vocabulary, count: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Return texts of `count` tokens in all to rank on, and one more of each kind to measure the prices on."""
-    files = sorted(asset("calibration").glob("*.txt"))
-    whole = [vocabulary.tokenize(file.read_text("utf-8"), special=False) for file in files]
-    each = count // len(whole)
-    length = min(LENGTH, each)
-    ranked = [kind[begin : begin + length + 1] for kind in whole for begin in range(0, each - length + 1, length)]
-    rest = [kind[each // length * length :][: length + 1] for kind in whole]
-    return ranked, [text for text in rest if len(text) > SHORTEST] or ranked
-
-
-# --- the ranking ---
-
-
-JUDGED_TOKENS = 128  # tokens at the end of each text
-SHARES = (0.1, 0.25, 0.5, 0.75)
-Texts = Sequence[Sequence[int]]
-
-
-class Ranker:
-    """Ranks a model's heads for a mode. Its steps raise Stopped.
-
-    If it `gives_way`, passes use fewer threads while other programs keep the cores busy.
-    """
-
-    def __init__(self, model: GraphModel, mode: KVModeName, threads: int, stop: StopFlag, gives_way: bool) -> None:
-        self.model, self.mode = model, mode
-        self.heads: list[Head] = list(np.ndindex(model.dimensions.layers, model.dimensions.kv_heads))
-        self._options = threads, stop, gives_way
-
-    def rank(self, texts: Texts, prices: Texts) -> Iterator[float | Ranking]:
-        """Yield the completed fraction repeatedly, and at last the ranking with the prices of SHARES.
-
-        The order is measured on `texts`, the prices are measured on `prices`.
-        """
-        whole = sum(1 + self._reading_cost(text) * len(self.heads) for text in texts) + len(prices) * (1 + len(SHARES))
-        harm, done = dict.fromkeys(self.heads, 0.0), 0.0
-        pairs_by_share: dict[float, list[tuple[Predictions, Predictions]]] = {share: [] for share in SHARES}
-        with closing(TextReader(self.model, self.mode, *self._options)) as reader:
-            for text in texts:
-                plain = reader.read_plain(text, judged_start(text))
-                done += 1
-                for head in self.heads:
-                    harm[head] += divergence(
-                        plain.predictions, reader.predict_compressed(plain, [head], self._reading_start(text))
-                    ) / len(texts)
-                    done += self._reading_cost(text)
-                    yield done / whole
-            found = self._ranking(harm, texts)
-            for text in prices:
-                plain = reader.read_plain(text, second_half_start(text))
-                for share, pairs in pairs_by_share.items():
-                    pairs.append((plain.predictions, reader.predict_compressed(plain, found.least_harmful(share))))
-                    done += (1 + len(SHARES)) / len(SHARES)
-                    yield min(1.0, done / whole)
-        yield msgspec.structs.replace(
-            found, prices=tuple(measured_price(share, pairs) for share, pairs in pairs_by_share.items())
-        )
-
-    def _reading_start(self, text: Sequence[int]) -> int:
-        """Return the position from which a text is read with a compressed head.
-
-        `published` heads read the whole text, because their keys differ from those of a plain reading.
-        """
-        return 0 if self.mode == "published" else judged_start(text)
-
-    def _reading_cost(self, text: Sequence[int]) -> float:
-        """Return the average cost of reading a text with one head compressed, in full readings."""
-        return (1 - self._reading_start(text) / len(text)) / 2
-
-    def _ranking(self, harm: dict[Head, float], texts: Texts) -> Ranking:
-        order = tuple(sorted(self.heads, key=lambda head: (harm[head], head)))
-        damage = tuple(harm[head] for head in order)
-        return Ranking(identity_of(self.model), self.mode, sum(map(len, texts)), order, damage)
-
-
-def second_half_start(text: Sequence[int]) -> int:
-    """Return the position where the text's second half begins, rounded down to whole passes."""
-    return len(text) // 2 // PASS_TOKENS * PASS_TOKENS
-
-
-def judged_start(text: Sequence[int]) -> int:
-    """Return where the text's last JUDGED_TOKENS tokens begin, or its second half if that begins later."""
-    return max(second_half_start(text), (len(text) - 1 - JUDGED_TOKENS) // PASS_TOKENS * PASS_TOKENS)
-
-
-def measured_price(share: float, pairs: Sequence[tuple[Predictions, Predictions]]) -> Price:
-    """Return the price of compressing `share` of the heads from pairs of plain and lossy predictions."""
-    ratio = np.exp(np.mean([lossy.loss - plain.loss for plain, lossy in pairs]))
-    return Price(share, float(ratio), float(np.mean([lossy.entries for _, lossy in pairs])))
