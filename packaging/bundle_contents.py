@@ -24,12 +24,13 @@ LIBRARIES = ("llama_cpp", "ik_llama_cpp")  # opened by path, so PyInstaller does
 
 # Imported by name at run time, so PyInstaller does not see them.
 HIDDEN = ("pyqtgraph", "ziamath")
+ENGINE_HIDDEN = ("anyio._backends._asyncio", "uvicorn.lifespan.off", "uvicorn.loops.asyncio")  # of the local API
 
-# Imported by libraries, but never run here. llama_cpp's server needs uvicorn and fastapi; readline's library is GPL.
+# Imported by libraries, but never run here. llama_cpp's server needs fastapi; readline's library is GPL.
 EXCLUDED = (
     "_tkinter", "chardet", "cryptography", "Crypto", "fastapi", "huggingface_hub", "IPython", "llama_cpp.server",
     "matplotlib", "numpy.f2py", "PIL", "pydoc_data", "pytest", "readline", "scipy", "setuptools", "tkinter", "torch",
-    "transformers", "uvicorn",
+    "transformers",
 )  # fmt: skip
 
 # The parts of Qt that a program of widgets and SVG icons loads; `excludes` does not filter libraries and plugins.

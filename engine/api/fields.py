@@ -1,0 +1,211 @@
+"""Fields that several endpoints share, in the form of OpenAI's API, and how they become fields of a Generate.
+
+Fields that nobody here knows are ignored, as clients expect. Those of llama.cpp's server are known too where they mean
+the same (`grammar`, `top_k`, `min_p`, `repeat_penalty`, …).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from engine.api.errors import ApiError
+from engine.protocol.requests import (
+    MOST_SEED,
+    Constraint,
+    Generate,
+    Message,
+    Sampling,
+    ThinkingEffort,
+    ThinkingOptions,
+    Tool,
+    ToolChoice,
+)
+
+T = TypeVar("T")
+MOST_STOPS = 64
+LEAST_TOP_P = 1e-6  # for 0, which some clients send to have the likeliest token
+EFFORTS: dict[str, ThinkingEffort] = {
+    "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
+}  # fmt: skip
+
+
+class StreamOptions(msgspec.Struct, kw_only=True):
+    include_usage: bool | None = None
+
+
+class JsonSchema(msgspec.Struct, kw_only=True):
+    name: str | None = None
+    schema: msgspec.Raw = msgspec.Raw()
+    strict: bool | None = None
+
+
+class ResponseFormat(msgspec.Struct, kw_only=True):
+    """Form of the answer. `schema` beside the type is llama.cpp's and the Responses API's way to give it."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+    schema: msgspec.Raw = msgspec.Raw()
+
+
+class TemplateValues(msgspec.Struct, kw_only=True):
+    enable_thinking: bool | None = None
+    thinking: bool | None = None
+    reasoning_effort: str | None = None
+
+
+class SamplingFields(msgspec.Struct, kw_only=True):
+    """Fields that say how tokens are chosen, when an answer ends, and what is told of it."""
+
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    seed: int | None = None
+    logit_bias: dict[str, float] | list[tuple[int, float]] | None = None
+    n: int | None = None
+    stop: str | list[str] | None = None
+    max_tokens: int | None = None
+    user: str | None = None
+    store: bool | None = None
+    grammar: str | None = None
+    json_schema: msgspec.Raw = msgspec.Raw()
+    response_format: ResponseFormat | None = None
+
+    @property
+    def with_usage(self) -> bool:
+        """Whether a stream ends with the numbers of tokens."""
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+    def sampling(self, default: Sampling) -> Sampling:
+        """Return how tokens are chosen: what the request says, else the default. Raises ApiError."""
+        given: dict[str, Any] = {
+            "temperature": self.temperature,
+            "top_p": None if self.top_p is None else max(self.top_p, LEAST_TOP_P),
+            "top_k": None if self.top_k is None else max(self.top_k, 0),
+            "min_p": self.min_p,
+            "presence_penalty": self.presence_penalty,
+            "frequency_penalty": self.frequency_penalty,
+            "repeat_penalty": self.repeat_penalty,
+            "repeat_last_n": self.repeat_last_n,
+            "seed": None if self.seed is None or self.seed < 0 else self.seed % (MOST_SEED + 1),
+            "logit_bias": self._biases() or None,
+        }
+        return checked(lambda: replace(default, **{name: value for name, value in given.items() if value is not None}))
+
+    def _biases(self) -> tuple[tuple[int, float], ...]:
+        pairs = self.logit_bias.items() if isinstance(self.logit_bias, dict) else self.logit_bias or ()
+        try:
+            return tuple((int(token), bias) for token, bias in pairs)
+        except ValueError as error:
+            raise ApiError(400, "logit_bias takes token ids as its keys.", "bad_value", "logit_bias") from error
+
+    def stops(self) -> tuple[str, ...]:
+        """Return the strings that end the answer. Raises ApiError."""
+        found = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        if len(found) > MOST_STOPS:
+            raise ApiError(400, f"stop takes up to {MOST_STOPS} strings.", "bad_value", "stop")
+        return tuple(filter(None, found))
+
+    def constraint(self) -> Constraint | None:
+        """Return the form that the answer must have. Raises ApiError if the request gives two."""
+        found = [each for each in (self._of_format(), self._of_llama()) if each]
+        if len(found) > 1:
+            raise ApiError(400, "Give either response_format or a grammar, not both.", "bad_value", "response_format")
+        return found[0] if found else None
+
+    def _of_format(self) -> Constraint | None:
+        form = self.response_format
+        if form is None or form.type == "text":
+            return None
+        schema = bytes(form.json_schema.schema if form.json_schema else form.schema)
+        if schema:
+            return Constraint("json_schema", schema.decode())
+        if form.type == "json_schema":
+            raise ApiError(400, "response_format lacks the schema.", "bad_value", "response_format.json_schema")
+        return Constraint("json_object")
+
+    def _of_llama(self) -> Constraint | None:
+        if schema := bytes(self.json_schema):
+            return None if schema == b"null" else Constraint("json_schema", schema.decode())
+        return Constraint("grammar", self.grammar) if self.grammar else None
+
+    def check_count(self) -> None:
+        """Raise ApiError if more than one answer is wanted."""
+        if self.n is not None and self.n != 1:
+            raise ApiError(400, "Only one answer can be computed at a time: n must be 1.", "bad_value", "n")
+
+
+def length_limit(*given: int | None) -> int | None:
+    """Return the longest answer in tokens: the first number that is given; None, or one below 0: no limit."""
+    limit = next((number for number in given if number is not None), None)
+    if limit == 0:
+        raise ApiError(400, "The longest answer must have 1 token or more.", "bad_value", "max_tokens")
+    return None if limit is None or limit < 0 else limit
+
+
+def thinking_options(
+    default: ThinkingOptions, effort: str | None, on: bool | None, budget: int | None
+) -> ThinkingOptions:
+    """Return whether and how much to think: `effort` and `on` as requests name them, `budget` in tokens (0: off)."""
+    options = default
+    if effort:
+        if effort == "none":
+            on = False
+        elif effort in EFFORTS:
+            options = replace(options, effort=EFFORTS[effort], mode="on")
+        else:
+            raise ApiError(400, f"reasoning_effort must not be {effort!r:.40}.", "bad_value", "reasoning_effort")
+    if budget is not None and budget >= 0:
+        on = budget > 0 if on is None else on
+        options = replace(options, budget=budget)
+    return options if on is None else replace(options, mode="on" if on else "off")
+
+
+def checked(build: Callable[[], T]) -> T:
+    """Call `build`; what a field of the protocol does not allow becomes an ApiError."""
+    try:
+        return build()
+    except ValueError as error:
+        text = str(error)
+        raise ApiError(400, f"{text[:1].upper()}{text[1:]}.", "bad_value") from error
+
+
+def chat_id(messages: tuple[Message, ...], store: bool | None) -> str:
+    """Return the id under which a chat's keys and values may be saved, so that its next request finds them.
+
+    A client sends no id, but a chat begins with the same messages each time. Empty for `"store": false`: nothing of
+    the chat is kept on disk.
+    """
+    if store is False:
+        return ""
+    questions = [index for index, message in enumerate(messages) if message.role == "user"]
+    start = messages[: questions[0] + 1] if questions else messages
+    return "api-" + hashlib.sha256(repr(start).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def with_tools(
+    generate: Generate, tools: tuple[Tool, ...], choice: ToolChoice, name: str, parallel: bool | None
+) -> Generate:
+    """Return the request with tools. Raises ApiError if the tool that must be called is not among them."""
+    if name and name not in {tool.name for tool in tools}:
+        raise ApiError(400, f"tool_choice names {name!r:.80}, which is no tool of this request.", "bad_value", "tools")
+    if choice == "required" and not tools:
+        raise ApiError(400, "tool_choice asks for a call, and there are no tools.", "bad_value", "tool_choice")
+    return replace(generate, tools=tools, tool_choice=choice, tool=name, parallel_tool_calls=parallel is not False)
+
+
+def exact_by_default(sampling: Sampling, given: float | None, structured: bool) -> Sampling:
+    """Return the sampling without a repeat penalty for structured answers, which repeat quotes and names by nature."""
+    return replace(sampling, repeat_penalty=1.0) if structured and given is None else sampling

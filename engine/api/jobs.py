@@ -1,0 +1,176 @@
+"""The API's requests to the engine: answers one after the other, small questions at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Hashable
+from dataclasses import replace
+from typing import TypeVar
+
+from common.failures import Failure
+from common.sentences import Sentence
+from engine.api.errors import ApiError, error_of
+from engine.api.fair_queue import FairQueue
+from engine.api.link import Link
+from engine.protocol.events import ENDS, Event, Failed, Faster, Notice, Pulse, StatusReport
+from engine.protocol.requests import Cancel, Embed, Generate, Request, Status
+
+log = logging.getLogger("engine.api")
+Long = Generate | Embed  # what the engine does one at a time
+E = TypeVar("E")
+
+
+class Job:
+    """A request that waits for its turn or runs; `events` yields what the engine answers.
+
+    `begun` is done with the first event, or with the failure of one that cannot begin.
+    """
+
+    def __init__(self, request: Long, client: Hashable) -> None:
+        self.request, self.client = request, client
+        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ended = asyncio.Event()
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+
+    def add(self, event: Event) -> None:
+        """Append an event of the engine's."""
+        if self.ended.is_set():
+            return
+        self._events.put_nowait(event)
+        if isinstance(event, ENDS):
+            self.ended.set()
+        if not self.begun.done():
+            if isinstance(event, Failed):
+                self.begun.set_exception(error_of(event))
+                self.begun.exception()  # read here: a client that is gone does not ask for it
+            else:
+                self.begun.set_result(None)
+
+    async def events(self, patience: float | None = None) -> AsyncIterator[Event | None]:
+        """Yield the events up to the last one, and None whenever none has come for `patience` seconds.
+
+        Raises ApiError in place of Failed.
+        """
+        while True:
+            try:
+                event = await asyncio.wait_for(self._events.get(), patience)
+            except TimeoutError:
+                yield None
+                continue
+            if isinstance(event, Failed):
+                raise error_of(event)
+            yield event
+            if isinstance(event, ENDS):
+                return
+
+
+class Jobs:
+    """All requests to the engine behind `link`."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        link.received, link.ended = self._receive, self._engine_ended
+        self.waiting: FairQueue[Job] = FairQueue()
+        self.running: Job | None = None
+        self._questions: dict[int, asyncio.Future[Event]] = {}
+        self._last_id = 0
+        self._worker: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Make the engine ready, then begin to work through the queue. Raises Failure."""
+        await self.link.prepare()
+        self._worker = asyncio.create_task(self._work())
+
+    async def close(self) -> None:
+        """Stop, and end the engine."""
+        if self._worker:
+            self._worker.cancel()
+        await self.link.close()
+
+    def submit(self, request: Long, client: Hashable) -> Job:
+        """Queue a request of a client."""
+        job = Job(replace(request, id=self._next_id()), client)
+        self.waiting.put(client, job)
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job that runs, or remove it from the queue; one that has ended stays as it is."""
+        if job is self.running:
+            if not job.ended.is_set():
+                self.link.send(Cancel(self._next_id(), job.request.id))
+        elif self.waiting.remove(job):
+            job.add(Failed(job.request.id, Sentence.of("cancelled.request")))
+
+    async def ask(self, request: Request, kind: type[E]) -> E:
+        """Send a question that the engine answers at once, and return the answer. Raises ApiError."""
+        await self.prepare()
+        id = self._next_id()
+        future = self._questions[id] = asyncio.get_running_loop().create_future()
+        self.link.send(replace(request, id=id))
+        try:
+            event = await future
+        finally:
+            self._questions.pop(id, None)
+        if isinstance(event, Failed):
+            raise error_of(event)
+        assert isinstance(event, kind), event
+        return event
+
+    async def status(self) -> StatusReport:
+        """Return what is loaded."""
+        return await self.ask(Status(0), StatusReport)
+
+    async def prepare(self) -> None:
+        """Have the model loaded. Raises ApiError."""
+        try:
+            await self.link.prepare()
+        except Failure as failure:
+            raise error_of(Failed(0, failure.sentence, failure.detail)) from failure
+
+    async def _work(self) -> None:
+        while True:
+            job = await self.waiting.get()
+            self.running = job
+            try:
+                await self.link.prepare()
+                self.link.send(job.request)
+                await job.ended.wait()
+            except Failure as failure:
+                job.add(Failed(job.request.id, failure.sentence, failure.detail))
+            except Exception:
+                log.exception("bug while a request was given to the engine")
+                job.add(Failed(job.request.id, Sentence.of("internal.engine")))
+            finally:
+                self.running = None
+
+    def _receive(self, event: Event) -> None:
+        if self.running and event.id == self.running.request.id:
+            self.running.add(event)
+        elif (question := self._questions.get(event.id)) and isinstance(event, ENDS):
+            if not question.done():
+                question.set_result(event)
+        elif isinstance(event, Notice):
+            log.warning("%s", event.message)
+        elif not isinstance(event, Faster | Pulse):
+            log.debug("event without a use: %s", type(event).__name__)
+
+    def _engine_ended(self, reason: Sentence) -> None:
+        if self.running:
+            self.running.add(Failed(self.running.request.id, reason))
+        for id, question in self._questions.items():
+            if not question.done():
+                question.set_result(Failed(id, reason))
+
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+
+async def first_error(job: Job) -> ApiError | None:
+    """Wait until the job has begun; return the error of one that cannot begin."""
+    try:
+        await asyncio.shield(job.begun)
+    except ApiError as error:
+        return error
+    return None

@@ -1,0 +1,107 @@
+"""Responses of the API: JSON, errors, streams that end when the client hangs up, and bodies read into a schema."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from engine.api.errors import ApiError
+from engine.api.jobs import Job, first_error
+
+T = TypeVar("T")
+START_SECONDS = 5.0  # a stream that waits longer for its turn begins before it is known whether it can be answered
+SEND_SECONDS = 120.0  # in which a client reads what was sent
+FIELD = re.compile(r" - at `\$\.?(?P<path>[^`]+)`")
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(value), status, dict(headers or {}), "application/json")
+
+
+def error_response(error: ApiError, path: str, headers: Mapping[str, str] | None = None) -> Response:
+    more = {"www-authenticate": "Bearer"} if error.status == 401 else {}
+    # What is left of the body would be read as the next request.
+    more |= {"connection": "close"} if error.status in (408, 413) else {}
+    return json_response(error.body(path), error.status, {**(headers or {}), **more})
+
+
+async def read_body(request: Request, kind: type[T]) -> T:
+    """Return the request's JSON body. Raises ApiError if it is no JSON, or not of this kind."""
+    try:
+        return msgspec.json.decode(await request.body(), type=kind)
+    except msgspec.ValidationError as error:
+        found = FIELD.search(str(error))
+        raise ApiError(400, f"{FIELD.sub('', str(error))}.", "bad_value", found["path"] if found else None) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(400, f"The body must be a JSON object: {error}.", "bad_json") from error
+
+
+async def while_connected(request: Request, work: Awaitable[T]) -> T:
+    """Return the result of `work`, which is cancelled when the client hangs up. Raises ClientDisconnect then."""
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(hung_up(request.receive))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        await end(task, gone)
+
+
+async def hung_up(receive: Receive) -> None:
+    """Wait until the client hangs up."""
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+async def end(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel the tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class EventStream(Response):
+    """Streamed answer of a job, as server-sent events; an error after the beginning is an event too."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, job: Job, chunks: AsyncIterator[bytes], error_chunk: Callable[[ApiError], bytes]) -> None:
+        self.job, self.chunks, self.error_chunk = job, chunks, error_chunk
+        self.status_code, self.background = 200, None
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the chunks until they end or the client hangs up. Raises ApiError if the job cannot begin."""
+        sending, gone = asyncio.ensure_future(self._send_all(send)), asyncio.ensure_future(hung_up(receive))
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                sending.result()
+        finally:
+            await end(sending, gone)
+
+    async def _send_all(self, send: Send) -> None:
+        begun = asyncio.ensure_future(first_error(self.job))
+        await asyncio.wait((begun,), timeout=START_SECONDS)
+        if begun.done() and (error := begun.result()):
+            raise error
+        begun.cancel()
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        try:
+            async for chunk in self.chunks:
+                await self._send(send, chunk)
+        except ApiError as error:
+            await self._send(send, self.error_chunk(error))
+        await self._send(send, b"", last=True)
+
+    async def _send(self, send: Send, chunk: bytes, last: bool = False) -> None:
+        async with asyncio.timeout(SEND_SECONDS):
+            await send({"type": "http.response.body", "body": chunk, "more_body": not last})

@@ -1,0 +1,177 @@
+"""Who may use the API: the Host header, the origin of web pages, the key; and how much one request may send."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn._types import HTTPScope
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from engine.api.errors import ApiError
+from engine.api.respond import error_response
+
+MOST_BODY = 32 << 20  # bytes: a context of a million tokens is 4 MB of text
+MOST_HEADERS = 32 << 10  # bytes of a request's line and headers together
+HEADER_SECONDS = 20.0  # from the connection to the end of the first request's headers
+BODY_SECONDS = 60.0  # from the headers to the end of the body
+MOST_CONNECTIONS = 256
+PUBLIC = ("/health",)  # needs no key
+NAMES = re.compile(r"localhost|[a-z0-9-]+(\.[a-z0-9-]+)*\.localhost")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether this name or address, without a port, is this computer's own and no other can reach it."""
+    host = host.rstrip(".").lower().strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return NAMES.fullmatch(host) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Rules of access. `key`: empty if none is needed; `any_host`: whether other computers may call (needs a key)."""
+
+    key: str = ""
+    any_host: bool = False
+
+
+class Guard:
+    """ASGI middleware that refuses requests against the rules of `access` before anything reads them."""
+
+    def __init__(self, app: ASGIApp, access: Callable[[], Access]) -> None:
+        self.app, self.access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        origin = headers.get("origin")
+        allowed = cors(origin, headers) if origin and is_local_origin(origin) else {}
+        try:
+            self._check(scope, headers)
+            if scope["method"] == "OPTIONS":
+                await Response(status_code=204, headers=allowed)(scope, receive, send)
+                return
+            limited = Limited(receive, headers)
+        except ApiError as error:
+            await error_response(error, scope["path"], allowed)(scope, receive, send)
+            return
+
+        async def send_with_origin(message: Message) -> None:
+            if message["type"] == "http.response.start" and allowed:
+                message["headers"] = [
+                    *message.get("headers", ()), *((name.encode(), value.encode()) for name, value in allowed.items())
+                ]  # fmt: skip
+            await send(message)
+
+        await self.app(scope, limited, send_with_origin)
+
+    def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> None:
+        """Raise ApiError unless host, origin and key are right."""
+        access = self.access()
+        over_tcp = scope["server"] is not None and scope["server"][1] is not None
+        if over_tcp and not access.any_host and not is_loopback(without_port(headers.get("host", ""))):
+            raise ApiError(403, "The Host header must name this computer: localhost or 127.0.0.1.", "bad_host")
+        origin = headers.get("origin")
+        if origin is not None and not is_local_origin(origin):
+            raise ApiError(403, "Only web pages of this computer (http://localhost) may use this API.", "bad_origin")
+        if origin is None and headers.get("sec-fetch-site") == "cross-site":
+            raise ApiError(403, "Only web pages of this computer (http://localhost) may use this API.", "bad_origin")
+        if access.key and scope["method"] != "OPTIONS" and scope["path"] not in PUBLIC:
+            given = given_key(headers)
+            if not given:
+                raise ApiError(401, "This API needs a key: send “Authorization: Bearer KEY”.", "invalid_api_key")
+            if not hmac.compare_digest(given.encode(), access.key.encode()):
+                raise ApiError(401, "The key is not the one that this API expects.", "invalid_api_key")
+
+
+class Limited:
+    """`receive` of a request whose body must not be too long, nor take too long."""
+
+    def __init__(self, receive: Receive, headers: MutableMapping[str, str]) -> None:
+        """Raise ApiError if the headers already say that the body is too long."""
+        self._receive, self._received, self._complete = receive, 0, False
+        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > MOST_BODY:
+            raise too_large()
+
+    async def __call__(self) -> Message:
+        """Return the next message. Raises ApiError for a body that is too long or too slow."""
+        if self._complete:  # what follows is that the client hangs up, which may take as long as an answer
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            raise ApiError(408, f"The request's body took longer than {BODY_SECONDS:.0f} s.", "timeout") from None
+        self._received += len(message.get("body", b""))
+        if self._received > MOST_BODY:
+            raise too_large()
+        self._complete = not message.get("more_body", False)
+        return message
+
+
+class ImpatientH11(H11Protocol):
+    """Connection that is closed unless the headers of its first request arrive soon."""
+
+    scope: HTTPScope | None  # type: ignore[assignment]  # uvicorn leaves it None until a request has come
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer = asyncio.get_running_loop().call_later(HEADER_SECONDS, self._close_without_request)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _close_without_request(self) -> None:
+        if not self.scope:
+            self.transport.close()
+
+
+def too_large() -> ApiError:
+    return ApiError(413, f"A request may have up to {MOST_BODY >> 20} MB.", "request_too_large")
+
+
+def given_key(headers: MutableMapping[str, str]) -> str:
+    """Return the key that a client sent, in OpenAI's or Anthropic's header; "" if there is none."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token else headers.get("x-api-key", "")
+
+
+def without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+def is_local_origin(origin: str) -> bool:
+    """Return whether a web page of this origin was loaded from this computer."""
+    try:
+        return is_loopback(urlsplit(origin).hostname or "")
+    except ValueError:
+        return False
+
+
+def cors(origin: str | None, headers: MutableMapping[str, str]) -> dict[str, str]:
+    """Return the headers that let a web page of this origin read the response."""
+    allowed = {"access-control-allow-origin": origin or "", "vary": "Origin"}
+    if "access-control-request-method" in headers:  # the browser asks before it sends
+        allowed |= {
+            "access-control-allow-methods": "GET, POST, OPTIONS",
+            "access-control-allow-headers": headers.get("access-control-request-headers", "*"),
+            "access-control-allow-private-network": "true",
+            "access-control-max-age": "600",
+        }
+    return allowed

@@ -1,0 +1,116 @@
+"""The API's server: the sockets it listens on, and its life until Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+import os
+import socket
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from common.failures import Failure
+from engine.api.jobs import Jobs
+from engine.api.security import MOST_CONNECTIONS, MOST_HEADERS, ImpatientH11, is_loopback
+
+KEEP_ALIVE_SECONDS = 75
+SHUTDOWN_SECONDS = 3
+
+
+def listen(host: str, port: int, key: str) -> socket.socket:
+    """Return a socket that listens at the address. Raises Failure if it is taken, or open to others without a key."""
+    if not key and not is_loopback(host):
+        raise Failure("api.needs_key", host=host)
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=128)
+    except (OSError, OverflowError) as error:
+        raise Failure("api.no_address", address=address_of(host, port), reason=reason_of(error)) from error
+
+
+def listen_unix(path: Path) -> socket.socket:
+    """Return a socket file that this user alone may use. Raises Failure if the file is another program's."""
+    try:
+        _remove_stale(path)
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        mask = os.umask(0o177)  # so that the file is private from its beginning
+        try:
+            made.bind(str(path))
+        finally:
+            os.umask(mask)
+        made.listen(128)
+    except OSError as error:
+        raise Failure("api.no_address", address=path, reason=reason_of(error)) from error
+    return made
+
+
+class Server(uvicorn.Server):
+    """Uvicorn's server together with the queue of requests; it calls `ready` once it answers."""
+
+    def __init__(self, config: uvicorn.Config, jobs: Jobs, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._jobs, self._ready = jobs, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Make the engine ready, then begin to answer. Raises Failure."""
+        await self._jobs.start()
+        await super().startup(sockets)
+        self._ready()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().serve(sockets)
+        finally:
+            await self._jobs.close()
+
+
+def serve(app: ASGIApp, jobs: Jobs, listening: socket.socket, ready: Callable[[], None]) -> None:
+    """Answer requests until the process is asked to end. Raises Failure if the engine cannot be made ready."""
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    config = uvicorn.Config(
+        app,
+        http=ImpatientH11,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        h11_max_incomplete_event_size=MOST_HEADERS,
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        Server(config, jobs, ready).run(sockets=[listening])
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the base address that clients are given."""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).version == 6:
+            host = f"[{host}]"
+    return f"http://{host}:{port}"
+
+
+def reason_of(error: Exception) -> str:
+    """Return the system's words for an error of a socket, without the address that Python adds to them."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else str(error)
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove a socket file that a server has left, to which nobody listens any more. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            return  # bind says that the file exists
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()
