@@ -13,6 +13,16 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "sentences.two": "{first} {second}",
     # The engine: requests, and the loaded model.
     "empty_prompt.message": "There is nothing to answer: the message is empty.",
+    "prompt_too_long.plain": "This text has {tokens:,} tokens, the context holds {n_ctx:,}. Shorten the text.",
+    "bad_prompt.tokens": "The model has no such tokens: their numbers must lie between 0 and {n_tokens:,}.",
+    "bad_constraint.schema": "The JSON schema cannot be used: {reason}.",
+    "bad_constraint.grammar": "The grammar cannot be used: {reason}.",
+    "bad_constraint.refused": "The schema or grammar cannot be used: {reason}.",
+    "bad_constraint.long": "A schema or grammar may have {most:,} characters, and this one has more.",
+    "bad_constraint.dead_end": "The grammar leads nowhere, or it is too complex. Simplify it.",
+    "bad_constraint.continued": "The answer so far does not fit the schema or grammar.",
+    "bad_constraint.with_tools": "A grammar and tools cannot be used together. Use a JSON schema, or no tools.",
+    "bad_tools.parameters": "The parameters of the tool “{name}” cannot be used: {reason}.",
     "no_draft_model.loaded": "No draft model is loaded. Choose one, or another form of speculative decoding.",
     "no_model.loaded": "No model is loaded. Choose a model first.",
     "internal.engine": "Something went wrong inside the engine; the log has the details. Try again.",
@@ -46,9 +56,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "turns.no_memory": "or start a new chat; a context large enough would not fit into memory.",
     "turns.not_trained": "or start a new chat; the model was not trained for a larger context.",
     # The local API.
-    "api.needs_key": (
-        "Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1."
-    ),
+    "api.needs_key": ("Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1."),
     "api.no_address": "The API cannot listen at {address}: {reason}.",
     # The engine: loading, and the memory plan.
     "out_of_memory.plan": "{reasons}",
@@ -355,7 +363,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "This chat is too long for {model}. Leave out the oldest turn, or start a new chat.",
         "This chat is too long for {model}. Leave out the {n} oldest turns, or start a new chat.",
     ),
-    "offline.remote": "Models on servers are not used while connections are turned off.",
+    "keyring.locked": "The system's keyring does not give the server's key. Unlock it, or enter the key again.",
+    "keyring.no_key": "The server's key is not in the keyring any more. Enter it again: Models, then Edit server.",
+    "keyring.unwritable": "The server's key cannot be saved to {file}: {reason}.",
     "local_only.request": "A model on a server cannot do this.",
     # The window: starting, and the engine's end.
     "start.already_open": "Chickadee is already open. Its window is now in front.",

@@ -55,6 +55,7 @@ PART_TITLES = {
     "weights_repacked": "weights, repacked",
     "kv": "KV cache",
     "kv_compressed": "KV cache, compressed heads",
+    "checkpoints": "checkpoints",
     "compute": "compute buffers",
     "output": "logits",
     "vocabulary": "vocabulary",
@@ -110,6 +111,7 @@ def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
         ("batch", f"{plan.n_batch} tokens"),
         ("threads", str(plan.threads)),
     ]
+    loading += [("checkpoints", str(plan.checkpoints))] if plan.checkpoints else []
     lines = [f"{display_name(path)}: {VERDICTS[plan.verdict]}", ""]
     width = max(22, *(len(name) for name, _ in rows))
     lines += [f"  {name:{width}} {size:>10}" for name, size in rows]

@@ -2,8 +2,9 @@
 
 A chat has two files for each model that answered it, so that a user who switches back to a model finds the chat as that
 model knew it. They are named by digests of the chat's id and the model's identity: `.kv`, in the runtime's own format,
-and `.json`, the record that describes it and is written last. A file that does not match its record exactly counts as
-absent. Every file in the folder counts against the quota; useless files, which killed engines leave, are deleted first.
+and `.json`, the record that describes it and is written last. Where a cache cannot be truncated, checkpoints follow in
+the `.kv` file. A file that does not match its record exactly counts as absent. Every file in the folder counts
+against the quota; useless files, which killed engines leave, are deleted first.
 
 A `.kv` file ends in a checksum of ours, because llama.cpp aborts the process on a truncated file: no unchecked file may
 reach it. The checksum is a CRC-32, since it must find accidents, and fast: 4 GB/s, where SHA-256 reaches 1.7, or 0.4 on
@@ -28,7 +29,7 @@ from common.files import make_private_folder, sync_folder, write_atomically
 from common.log_format import kind_of
 from common.store import digest
 from engine.machine import writer_is_alive
-from engine.runtime.interface import Runtime
+from engine.runtime.interface import Checkpoint, Runtime
 
 log = logging.getLogger("engine.saved")
 
@@ -57,7 +58,7 @@ class Record:
     """Description of a saved chat, stored as `.json`.
 
     `tokens`: the cached token ids. `kv_bytes`: size of the `.kv` file. `saved_seconds`: time that loading spares
-    against a new prefill. `saved_at`: seconds since 1970.
+    against a new prefill. `saved_at`: seconds since 1970. `checkpoints`: size in tokens and bytes of each.
     """
 
     version: int
@@ -66,6 +67,7 @@ class Record:
     kv_bytes: int
     saved_seconds: float
     saved_at: float
+    checkpoints: tuple[tuple[int, int], ...] = ()
 
     def worth(self, now: float) -> float:
         """Return the seconds saved per byte, halved for each day since the chat was saved.
@@ -116,8 +118,18 @@ class SavedChats:
         except OSError:
             return None
 
-    def save(self, chat: str, guard: Guard, runtime: Runtime, tokens: Sequence[int], saved_seconds: float) -> Record:
-        """Write the runtime's KV cache, which holds `tokens`, and replace what was saved of the chat with this model.
+    def save(
+        self,
+        chat: str,
+        guard: Guard,
+        runtime: Runtime,
+        tokens: Sequence[int],
+        saved_seconds: float,
+        checkpoints: Sequence[Checkpoint] = (),
+    ) -> Record:
+        """Write the runtime's KV cache, which holds `tokens`, and `checkpoints` of it.
+
+        They replace what was saved of the chat with this model.
 
         Raises Failure if the quota or the disk has no room, or the folder cannot be written.
         """
@@ -126,12 +138,16 @@ class SavedChats:
         try:
             make_private_folder(self.folder)
             partial.unlink(missing_ok=True)
+            expected = runtime.state_bytes + sum(checkpoint.bytes for checkpoint in checkpoints)
+            self._make_room(expected, expected, keep=path.stem)
             runtime.save(partial, tokens)
+            append(partial, checkpoints)
             append_checksum(partial)
             size = partial.stat().st_size
-            record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time())
+            sizes = tuple((checkpoint.size, checkpoint.bytes) for checkpoint in checkpoints)
+            record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time(), sizes)
             encoded = msgspec.json.encode(record)
-            self._make_room(size + len(encoded), keep=path.stem)
+            self._make_room(size + len(encoded), 0, keep=path.stem)
             partial.replace(path)
             sync_folder(self.folder)
             write_atomically(path.with_suffix(".json"), encoded)
@@ -149,8 +165,8 @@ class SavedChats:
             log.warning("a saved chat cannot be read: %s", error)
             return False
 
-    def load(self, chat: str, record: Record, runtime: Runtime, intact: bool) -> None:
-        """Load the saved keys and values into the runtime.
+    def load(self, chat: str, record: Record, runtime: Runtime, intact: bool) -> list[Checkpoint]:
+        """Load the saved keys and values into the runtime, and return the checkpoints of them.
 
         `intact`: the result of `is_intact`. Deletes the saved chat and raises Failure if it is damaged or does not fit.
         """
@@ -161,6 +177,7 @@ class SavedChats:
             tokens = runtime.load(path)
             if tokens != record.tokens:
                 raise Failure("cache_unusable.tokens")
+            return read_checkpoints(path, record)
         except Failure:
             delete_file(path.with_suffix(".json"))
             delete_file(path)
@@ -200,25 +217,24 @@ class SavedChats:
             if record:
                 yield path, record
 
-    def _make_room(self, size: int, keep: str) -> None:
-        """Delete useless files, then the least worthy chats, until `size` more bytes fit the quota and the disk.
+    def _make_room(self, size: int, unwritten: int, keep: str) -> None:
+        """Delete useless files, then the least worthy chats, until `size` bytes fit the quota and the disk.
 
-        The files of the stem `keep` do not count, because they are about to be replaced. Raises Failure if there is no
-        room.
+        `unwritten` of these bytes are not on the disk yet. The files of the stem `keep` do not count, because they are
+        about to be replaced. Raises Failure, and deletes no chat, if there is no room.
         """
         if size > self.quota:
             raise Failure("cache_full.one_chat", size=size)
         worth = self._delete_useless(keep)
         worth.pop(keep, None)
         others = [path for path in self._files() if stem_of(path) != keep]
-        used, free = sum(map(file_size, others)), shutil.disk_usage(self.folder).free
-        freed = self._evict(
-            worth, lambda freed: used - freed + size <= self.quota and free + freed >= SPARE_DISK
-        )  # fmt: skip
-        if free + freed < SPARE_DISK:
+        used, free = sum(map(file_size, others)), shutil.disk_usage(self.folder).free - unwritten
+        most = sum(file_size(path) for path in others if stem_of(path) in worth)
+        if free + most < SPARE_DISK:
             raise Failure("cache_full.disk")
-        if used - freed + size > self.quota:  # another engine is writing into the folder
+        if used - most + size > self.quota:  # another engine is writing into the folder
             raise Failure("cache_full.one_chat", size=size)
+        self._evict(worth, lambda freed: used - freed + size <= self.quota and free + freed >= SPARE_DISK)
 
     def _delete_useless(self, keep: str = "") -> dict[str, float]:
         """Delete leftovers of killed engines and files without a valid record; return the others' worth.
@@ -307,6 +323,24 @@ def delete_file(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         log.warning("%s cannot be deleted: %s", path, error)
+
+
+def append(path: Path, checkpoints: Sequence[Checkpoint]) -> None:
+    """Append the checkpoints' data to the file. Raises OSError."""
+    with path.open("ab") as file:
+        for checkpoint in checkpoints:
+            file.write(checkpoint.data)
+
+
+def read_checkpoints(path: Path, record: Record) -> list[Checkpoint]:
+    """Read the checkpoints that a saved chat's undamaged `.kv` file ends with. Raises Failure if it cannot be read."""
+    begin = record.kv_bytes - CHECKSUM_BYTES - sum(size for _, size in record.checkpoints)
+    try:
+        with path.open("rb") as file:
+            file.seek(begin)
+            return [Checkpoint(tokens, file.read(size)) for tokens, size in record.checkpoints]
+    except (OSError, ValueError) as error:
+        raise Failure("cache_unusable.damaged", str(error), file=path.name) from error
 
 
 def append_checksum(path: Path) -> None:

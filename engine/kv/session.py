@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from common.failures import Failure
-from engine.kv.saved import MIN_SAVED_TOKENS, Guard, SavedChats, worth_saving
+from common.sentences import Sentence
+from engine.kv.checkpoints import Checkpoints
+from engine.kv.saved import MIN_SAVED_TOKENS, Guard, Record, SavedChats, worth_saving
 from engine.runtime.contexts import ANSWER_ROOM, size_class
-from engine.runtime.interface import Logits, Runtime, Tree, TreeRuntime, prefill
+from engine.runtime.interface import Checkpoint, CheckpointRuntime, Logits, Runtime, Tree, TreeRuntime, prefill
 from engine.tokenization.tokens import common_prefix
 
 log = logging.getLogger("engine.kv.session")
+
+RETRY_AFTER = 600.0  # seconds until a chat that could not be saved is written again
+SAVED_CHECKPOINTS = 3  # checkpoints that a saved chat contains: for another try, an edit and removed thoughts
+SHORT_PROMPT = 64  # tokens: so many are read again in a moment, and a checkpoint in front of them is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +35,16 @@ class Session:
     """The tokens in the runtime's KV cache, and all changes to them.
 
     `tokens` equals the cache's content at all times, also after a stopped or failed pass, and never exceeds `limit`
-    tokens. `logits` are those of the last pass.
+    tokens. `logits` are those of the last pass. `checkpoints` lead back where the cache cannot be truncated.
     """
 
-    def __init__(self, runtime: Runtime, limit: int | None = None) -> None:
+    def __init__(self, runtime: Runtime, limit: int | None = None, checkpoints: int = 0) -> None:
+        """Start with an empty cache; keep at most `checkpoints` checkpoints, if the runtime makes any."""
         self.runtime = runtime
         self.limit = limit or runtime.n_ctx
         self.tokens: list[int] = []
         self.logits: Logits | None = None
+        self.checkpoints = Checkpoints(checkpoints if isinstance(runtime, CheckpointRuntime) else 0)
         self._ran_tree = False  # whether the pass before accept or reject ran a tree
 
     def prefill(self, prompt: Sequence[int]) -> Iterator[PromptProgress]:
@@ -45,18 +54,66 @@ class Session:
         Raises Stopped, and Failure if the cache cannot grow to hold the prompt.
         """
         assert 0 < len(prompt) <= self.limit, len(prompt)
-        reused = self.runtime.truncate(min(common_prefix(self.tokens, prompt), len(prompt) - 1))
-        self.tokens = list(prompt[:reused])
+        wanted = min(common_prefix(self.tokens, prompt), len(prompt) - 1)
+        reused = self._go_back(wanted)
+        self.checkpoints.drop_behind(wanted)
         yield PromptProgress(reused, reused)
         try:
             self._resize_for(len(prompt))
-            for logits in prefill(self.runtime, prompt[reused:]):
-                self.logits = logits
+            for part, checkpoint in self._parts(reused, len(prompt)):
+                if checkpoint:
+                    self._add_checkpoint(is_turn=part.start in (reused, len(prompt) - 1))
+                self.logits = self.runtime.forward(prompt[part.start : part.stop])
                 self.tokens = list(prompt[: self.runtime.size])
                 yield PromptProgress(len(self.tokens), reused)
         except BaseException:
-            self.tokens = list(prompt[: self.runtime.size])
+            self._drop_lost_tokens()
             raise
+
+    def _parts(self, begin: int, end: int) -> Iterator[tuple[range, bool]]:
+        """Yield the passes over a prompt's tokens from `begin` to `end`, and whether a checkpoint precedes each.
+
+        A long prompt's last token runs alone behind a checkpoint: another try reads nothing but this token again.
+        """
+        last = end - 1 if self._needs_checkpoint(end) and end - begin > SHORT_PROMPT else end
+        for start in range(begin, last, self.runtime.max_batch):
+            yield range(start, min(start + self.runtime.max_batch, last)), self._needs_checkpoint(start)
+        if last < end:
+            yield range(last, end), True
+
+    def _needs_checkpoint(self, size: int) -> bool:
+        """Return whether a cache of `size` tokens, once it has grown, cannot be truncated back to this size."""
+        return size > self.runtime.window and self.checkpoints.most > 0
+
+    def _add_checkpoint(self, is_turn: bool) -> None:
+        """Make a checkpoint of the present content, if there is none; without memory for it, go on without."""
+        size = self.runtime.size
+        if not size or self.checkpoints.has(size):
+            return
+        assert isinstance(self.runtime, CheckpointRuntime), self.runtime
+        self.checkpoints.make_room(size)
+        try:
+            self.checkpoints.add(self.runtime.checkpoint(), is_turn)
+        except MemoryError as error:
+            log.warning("no checkpoint at %d tokens: %s", size, error)
+
+    def _go_back(self, size: int) -> int:
+        """Keep the first `size` tokens, or as many as the nearest checkpoint before them has; return their number."""
+        if not self.runtime.can_truncate_to(size) and (kept := self._restore_checkpoint(size)) is not None:
+            del self.tokens[kept:]
+            return kept
+        kept = self.runtime.truncate(size)
+        del self.tokens[kept:]
+        if not kept:
+            self.checkpoints.clear()
+        return kept
+
+    def _restore_checkpoint(self, size: int) -> int | None:
+        """Restore the last checkpoint of at most `size` tokens and return its size, or None if there is none."""
+        checkpoint = self.checkpoints.before(size)
+        if checkpoint is None or not isinstance(self.runtime, CheckpointRuntime):
+            return None
+        return checkpoint.size if self.runtime.restore(checkpoint) else None
 
     def _resize_for(self, needed: int) -> None:
         """Grow the cache for a prompt of `needed` tokens; shrink a cache that is larger than a new chat needs."""
@@ -64,17 +121,30 @@ class Session:
         if needed > self.runtime.n_ctx or (not self.tokens and wanted < self.runtime.n_ctx):
             self.runtime.resize(wanted)
 
-    def restore(self, tokens: Sequence[int], load: Callable[[], None]) -> None:
-        """Resize the cache for `tokens` and call `load`, which fills it with them. Raises what `load` raises."""
+    def restore(self, tokens: Sequence[int], load: Callable[[], Sequence[Checkpoint]]) -> None:
+        """Resize the cache for `tokens` and call `load`, which fills it with them and returns checkpoints of them.
+
+        Raises what `load` raises.
+        """
         self.clear()
         self._resize_for(len(tokens))
         try:
-            load()
+            checkpoints = load()
         except BaseException:
             self.clear()
             raise
         assert self.runtime.size == len(tokens), (self.runtime.size, len(tokens))
         self.tokens = list(tokens)
+        for checkpoint in checkpoints[-self.checkpoints.most :] if self.checkpoints.most else ():
+            self.checkpoints.add(checkpoint, is_turn=True)
+
+    def reusable(self, prompt: Sequence[int]) -> int:
+        """Return the number of the prompt's first tokens that `prefill` would not run again."""
+        wanted = min(common_prefix(self.tokens, prompt), len(prompt) - 1)
+        if self.runtime.can_truncate_to(wanted):
+            return wanted
+        checkpoint = self.checkpoints.before(wanted)
+        return checkpoint.size if checkpoint else 0
 
     def holds(self, prompt: Sequence[int]) -> bool:
         """Return whether the cache holds the whole prompt."""
@@ -114,12 +184,12 @@ class Session:
 
         After Stopped, those that were run are kept.
         """
-        all_tokens = [*self.tokens, *tokens]
+        self.tokens.extend(tokens)
         try:
             for logits in prefill(self.runtime, tokens):
                 self.logits = logits
         finally:
-            self.tokens = all_tokens[: self.runtime.size]
+            self._drop_lost_tokens()
 
     def keep_first(self, tokens: Sequence[int], count: int) -> None:
         """Keep the first `count` of the tokens that were just run in the cache, and drop the others."""
@@ -159,6 +229,7 @@ class Session:
             raise
         self.tokens.extend(inputs)
         self.tokens.extend(draft.tokens[i] for i in path)
+        assert self.runtime.size == len(self.tokens), "a draft of at most max_draft tokens can be taken back"
 
     def reject(self) -> None:
         """Drop all tokens that were just run, inputs and draft."""
@@ -174,13 +245,19 @@ class Session:
     def _drop_lost_tokens(self) -> None:
         """Drop the tokens that the cache has lost.
 
-        After a failed pass a model with a single state for all tokens has lost all of them, not only the new ones.
+        After a failed pass a recurrent model has lost all of them, not only the new ones: the last checkpoint among
+        them is then restored.
         """
-        del self.tokens[self.runtime.size :]
+        size = self.runtime.size
+        if not size and self.tokens:
+            size = self._restore_checkpoint(len(self.tokens)) or 0
+        del self.tokens[size:]
+        self.checkpoints.drop_behind(size)
 
     def clear(self) -> None:
         """Empty the cache."""
         self.tokens = []
+        self.checkpoints.clear()
         self.runtime.truncate(0)
 
 
@@ -197,6 +274,8 @@ class ChatCache:
         self.chat = ""
         self.prefill_rate = 0.0  # tokens/s, averaged over the last prompts that were long enough
         self.saved_tokens = 0  # number of the session's tokens that are on disk
+        self.retry_at = 0.0  # seconds of the monotonic clock, until which saving is not tried after it failed
+        self._why_not: Sentence | None = None  # why the last try to save failed
 
     def open_chat(self, chat: str, prompt: Sequence[int]) -> None:
         """Make `chat` the current chat, before its `prompt` is prefilled.
@@ -208,8 +287,7 @@ class ChatCache:
         self.saved_tokens = common_prefix(record.tokens, prompt) if record else 0
         if record is None or len(record.tokens) > self.session.limit:
             return
-        gain = common_prefix(record.tokens, prompt) - common_prefix(self.session.tokens, prompt)
-        if gain < MIN_SAVED_TOKENS:
+        if self._reusable(record, prompt) - self.session.reusable(prompt) < MIN_SAVED_TOKENS:
             return
         runtime = self.session.runtime
         with ThreadPoolExecutor(1) as pool:
@@ -219,6 +297,13 @@ class ChatCache:
                 self.saved_tokens = len(record.tokens)
             except Failure as failure:
                 log.warning("%s", failure.log_text)
+
+    def _reusable(self, record: Record, prompt: Sequence[int]) -> int:
+        """Return the number of the prompt's first tokens that need no pass once the saved chat is loaded."""
+        wanted, saved = min(common_prefix(record.tokens, prompt), len(prompt) - 1), len(record.tokens)
+        if wanted == saved or saved <= self.session.runtime.window:
+            return wanted
+        return max((size for size, _ in record.checkpoints if size <= wanted), default=0)
 
     def record_prefill(self, tokens: int, seconds: float) -> None:
         """Update the prefill speed after a prefill of `tokens` tokens.
@@ -232,18 +317,27 @@ class ChatCache:
     def save(self, disk_bytes_per_s: float) -> bool:
         """Save the chat if enough is new, loading would pay and the quota allows it; return whether it was saved.
 
-        Raises Failure if the disk has no room or cannot be written.
+        Raises Failure if the disk has no room or cannot be written; soon afterwards it does so without another try,
+        because writing a chat takes seconds.
         """
         tokens = self.session.tokens
         new = len(tokens) - self.saved_tokens
         if not self.chat or not self.prefill_rate or new < MIN_SAVED_TOKENS // 4:
             return False
         seconds = len(tokens) / self.prefill_rate
-        size = self.session.runtime.state_bytes
+        checkpoints = self.session.checkpoints.newest(SAVED_CHECKPOINTS)
+        size = self.session.runtime.state_bytes + sum(checkpoint.bytes for checkpoint in checkpoints)
         # A chat above the quota raises no Failure here, because the user chose the quota.
         if size > self.saved.quota or not worth_saving(len(tokens), size, seconds, disk_bytes_per_s):
             return False
-        self.saved.save(self.chat, self.guard, self.session.runtime, tokens, seconds)
+        if self._why_not and time.monotonic() < self.retry_at:
+            raise Failure(self._why_not)
+        try:
+            self.saved.save(self.chat, self.guard, self.session.runtime, tokens, seconds, checkpoints)
+        except Failure as failure:
+            self._why_not, self.retry_at = failure.sentence, time.monotonic() + RETRY_AFTER
+            raise
+        self._why_not = None
         self.saved_tokens = len(tokens)
         return True
 

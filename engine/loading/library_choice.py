@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from common.failures import Failure
 from common.files import make_private_folder
 from common.folders import cache_folder
 from common.sentences import Sentence
@@ -29,13 +30,14 @@ from engine.runtime.graph.dimensions import refusal as graph_refusal
 from engine.runtime.ik import needs
 from models.header import Header
 from models.identity import file_identity
-from models.shapes import KVType
+from models.shapes import KVType, shapes_of
 
 log = logging.getLogger("engine.library_choice")
 
 FASTER = 1.05  # speed-up that ik_llama.cpp must reach: two calibrations of one library differ by less
 RETRY_AFTER = 60.0  # seconds
 MOST_ATTEMPTS = 3  # of a trial: the machine may always be busy, or have no memory for the model
+SMALL_WINDOW = 2048  # tokens of a sliding window: Gemma 3 has 512 or 1,024, gpt-oss 128
 NO_SLOWER = 0.9  # lowest speed-up of each kind of pass: two calibrations differ by as much on a busy machine
 
 CRASHED, LLAMA_CRASHED = Sentence.of("choice.crashed"), Sentence.of("choice.llama_crashed")
@@ -62,8 +64,8 @@ def choose(requested: BackendWish | None, header: Header, threads: int, kv_type:
     """Choose the library for a model.
 
     ik_llama.cpp: if it is requested and can compute the model, or, with "auto" and None, if it is faster as far as is
-    known. Our own graph: only if it is requested and can compute the model. Else llama.cpp; while llama.cpp is not
-    installed, ik_llama.cpp takes the place of both.
+    known, and the model has no small windows. Our own graph: only if it is requested and can compute the model. Else
+    llama.cpp; while llama.cpp is not installed, ik_llama.cpp takes the place of both.
 
     A mark that a library crashed with this model counts with "auto" and None only: a user who requests it by name has
     it tried again. Raises Failure if the model needs a library that is not installed yet.
@@ -78,7 +80,7 @@ def choose(requested: BackendWish | None, header: Header, threads: int, kv_type:
         return replace(llama, note=refusal) if refusal else LibraryChoice("graph")
     refusal = needs.refusal(header, kv_type)
     if refusal:
-        return replace(llama, note=refusal)
+        return replace(llama, note=refusal if requested == "ik" or needs.supports(header) else None)
     ik = LibraryChoice("ik", mark=crash_mark(header, "ik"))
     if requested == "ik":
         return ik
@@ -86,12 +88,22 @@ def choose(requested: BackendWish | None, header: Header, threads: int, kv_type:
         return replace(llama, note=CRASHED)
     if has_crashed(llama):
         return replace(ik, note=LLAMA_CRASHED)
+    if has_small_windows(header):
+        return llama
     known = faster_as_timed(identity_of(header), threads, kv_type)
     # A timing of this machine must not be compared with a prior: both come from timings, or both from priors.
     name = known or faster(*(prior_timings(header, name, kv_type) for name in ("llama", "ik")))
     if name == "ik":
         return replace(ik, trial="llama")
     return replace(llama, note=SLOWER if known else NOT_TIMED, trial="ik")
+
+
+def has_small_windows(header: Header) -> bool:
+    """Return whether layers see so few tokens that llama.cpp's caches, which keep no others, are far smaller."""
+    try:
+        return any(layer.window and layer.window <= SMALL_WINDOW for layer in shapes_of(header).layers)
+    except Failure:  # the header leaves shapes open
+        return False
 
 
 def choose_after_crash(

@@ -69,19 +69,34 @@ class LoadedModel:
             size += freed_by_unloading(memory.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT_PREFIX)
         return size
 
-    def idle_work(self) -> Iterator[None]:
+    def idle_work(self) -> Iterator[Failure | None]:
         """Do useful work while no request waits, the most useful first; the caller may stop at each yield.
 
-        Raises Failure, and Stopped.
+        A Failure is yielded, not raised, so that the other work is done all the same. Raises Stopped.
         """
+        for work in self._pieces_of_work():
+            try:
+                yield from work
+            except Failure as failure:
+                yield failure
+
+    def _pieces_of_work(self) -> Iterator[Iterator[None]]:
+        yield self._save_chat()
+        yield self.cost_measurements.measure(self.target)
+        yield self._read_ahead()
+        yield self.sources.ngrams.count(self.cost_measurements.cost_model)
+        if self.trial:
+            yield self.trial.measure()
+
+    def _save_chat(self) -> Iterator[None]:
         self.chat_cache.save(self.cost_measurements.disk_bytes_per_s)
-        yield from self.cost_measurements.measure(self.target)
+        yield
+
+    def _read_ahead(self) -> Iterator[None]:
         self.sources.store_learned()
         if self.draft and self.cost_measurements.cost_model:
             self.draft.read_ahead(self.session.tokens, self.cost_measurements.cost_model)
-        yield from self.sources.ngrams.count(self.cost_measurements.cost_model)
-        if self.trial:
-            yield from self.trial.measure()
+        yield
 
     def faster_library(self) -> BackendName | None:
         """Return the library that should compute this model from the next load on, if it is known to be faster."""
@@ -157,7 +172,7 @@ class _Loader:
         memory = self.plan.memory
         n_ctx = min(memory.n_ctx, weights.n_ctx_train or memory.n_ctx)
         context = self._context(size_class(0, n_ctx), memory.draft_kv_type or "f16")
-        options = replace(context, max_logits=DRAFT_LOGITS)
+        options = replace(context, max_logits=DRAFT_LOGITS, rollback=0)
         target = self.plan.library.target(weights, options, self.stop, cache_folder())
         opened.callback(target.close)
         n_vocab = min(weights.vocabulary.n_tokens, model.vocabulary.n_tokens)
@@ -175,6 +190,7 @@ class _Loader:
             kv_mode=kv_mode,
             gives_way=options.threads is None,
             flash_attention=options.flash_attention,
+            rollback=memory.rollback,
         )
 
     def _assemble(self, model: CModel, draft: DraftModel | None, weights: CModel | None) -> LoadedModel:
@@ -186,7 +202,7 @@ class _Loader:
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, memory.n_ctx)
         context = self._context(n_ctx, memory.kv_type, options.kv_mode)
         target = library.target(model, context, self.stop, cache_folder())
-        session = Session(target, memory.n_ctx)
+        session = Session(target, memory.n_ctx, memory.checkpoints)
         key = CalibrationKey(identity, memory.threads, memory.kv_type, library.build + suffix, fingerprint())
         guessed = prior_timings(model.header, library.name, memory.kv_type)
         cost_measurements = CostMeasurements(key, known_shapes(model.header), guessed)

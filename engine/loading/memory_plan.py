@@ -13,10 +13,13 @@ further down the list. In order of what is given up:
    1.5B model either way) and 0.6 GB smaller, but loaded slower, and the system cannot take the memory back under need;
 3. repacking, where that is smaller still: 1.2 times slower;
 4. large batches: a long prompt is read a little slower;
-5. f16 keys and values: q8_0 halves the cache; answers may differ in rare words. q4_0 only on request: it hurts keys;
-6. context, if no size was requested: first down to COMFORTABLE;
-7. the draft model, if one is requested;
-8. context below COMFORTABLE.
+5. drafts, where recurrent layers need snapshots of their states for them;
+6. f16 keys and values: q8_0 halves the cache; answers may differ in rare words. q4_0 only on request: it hurts keys;
+7. context, if no size was requested: first down to COMFORTABLE;
+8. the draft model, if one is requested;
+9. context below COMFORTABLE.
+
+A part of the memory that is left pays for more checkpoints (`engine.kv.checkpoints`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,14 @@ from typing import Any, Literal
 from common.failures import Failure
 from common.sentences import Sentence
 from engine.loading.options import PlanOptions
-from engine.loading.sizes import MemoryBudget, MemoryLayout, draft_kv_type, engine_parts
+from engine.loading.sizes import (
+    MemoryBudget,
+    MemoryLayout,
+    affordable_checkpoints,
+    draft_kv_type,
+    engine_parts,
+    rollbacks,
+)
 from engine.protocol.requests import KVType
 from engine.runtime.contexts import CACHE_STEP, SMALLEST_CACHE, Sizes
 
@@ -53,8 +63,9 @@ class MemoryPlan:
     """The way to load a model, with sizes in bytes and contexts in tokens.
 
     `parts` are bytes by name and sum up to `total_bytes`; `notes` are those of the `reasons` that a user should see
-    without opening the details. `draft_kv_type` is the draft model's KV cache type, None without a draft model; in all
-    else the draft model is loaded as the model is.
+    without opening the details. `rollback` and `checkpoints` are those of the `MemoryLayout`.
+    `draft_kv_type` is the draft model's KV cache type, None without a draft model; in all else the draft model is
+    loaded as the model is.
 
     When the verdict is "no", the plan is the smallest way to load the model, and `max_n_ctx` the largest context that
     would fit, 0 if none does.
@@ -74,10 +85,22 @@ class MemoryPlan:
     reasons: tuple[Sentence, ...]
     notes: tuple[Sentence, ...] = ()
     draft_kv_type: KVType | None = None
+    rollback: int = 0
+    checkpoints: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `plan --json` prints; its fields are an interface."""
-        names = ("verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack")
+        names = (
+            "verdict",
+            "total_bytes",
+            "available_bytes",
+            "parts",
+            "n_ctx",
+            "max_n_ctx",
+            "kv_type",
+            "repack",
+            "checkpoints",
+        )
         return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(map(str, self.reasons))}
 
 
@@ -146,11 +169,13 @@ class _Search:
 
     @cached_property
     def layouts(self) -> tuple[MemoryLayout, ...]:
+        most, *less = rollbacks(self.sizes)
+        ways = [*((n_batch, most) for n_batch in BATCHES), *((BATCHES[-1], rollback) for rollback in less)]
         kv_types: tuple[KVType, ...] = (self.options.kv_type,) if self.options.kv_type else ("f16", "q8_0")
         return tuple(
-            MemoryLayout(kv_type, n_batch, repack, mmap)
+            MemoryLayout(kv_type, n_batch, repack, mmap, rollback)
             for kv_type in kv_types
-            for n_batch in BATCHES
+            for n_batch, rollback in ways
             for repack, mmap in self.sizes.weights.ways
         )
 
@@ -222,6 +247,7 @@ class _Search:
     # --- the sentences of a plan ---
 
     def _finished_plan(self, found: _Candidate) -> MemoryPlan:
+        found = self._with_checkpoints(found)
         layout, n_ctx = found.layout, found.n_ctx
         short = not self.options.n_ctx and n_ctx < self.comfortable_n_ctx
         less = say_given_up(self.layouts[0], layout, n_ctx if short else None)
@@ -230,6 +256,16 @@ class _Search:
         model = Sentence.of("plan.pair", name=self.name, draft=self.draft.name) if self.draft else self.name
         needs = Sentence.of("plan.needs", model=model, size=found.bytes, n_ctx=n_ctx, room=say_usable(self.budget))
         return self._plan(verdict, found, (needs, *notes, *self._explanations(layout, n_ctx)), notes)
+
+    def _with_checkpoints(self, found: _Candidate) -> _Candidate:
+        """Return the candidate with as many checkpoints as there is room for."""
+        count = affordable_checkpoints(found.parts, found.layout, self.budget.usable - found.bytes)
+        if count == found.layout.checkpoints or not count:
+            return found
+        layout = replace(found.layout, checkpoints=count)
+        parts = self.parts(layout, found.n_ctx)
+        assert parts
+        return _Candidate(layout, found.n_ctx, parts)
 
     def _trained_limit(self) -> tuple[Sentence, ...]:
         return say_trained_limit(self.trained) if self.options.n_ctx and self.options.n_ctx > self.trained else ()
@@ -254,7 +290,7 @@ class _Search:
     def _would_fit(self, n_ctx: int) -> Sentence:
         quantised: KVType = "q8_0"
         if self.options.kv_type == "f16":
-            others = tuple(MemoryLayout(quantised, c.n_batch, c.repack, c.mmap) for c in self.layouts)
+            others = tuple(replace(c, kv_type=quantised) for c in self.layouts)
             if self.total(others[0], n_ctx) is not None and self.smallest(n_ctx, others)[0] <= self.budget.usable:
                 return Sentence.of("plan.would_fit", kv_type=quantised)
         if self.max_n_ctx:
@@ -281,6 +317,8 @@ class _Search:
             threads=self.options.threads,
             reasons=reasons,
             notes=notes,
+            rollback=layout.rollback,
+            checkpoints=layout.checkpoints if found.parts.get("checkpoints") else 0,
             draft_kv_type=draft_kv_type(self.draft.sizes, layout.kv_type) if self.draft else None,
         )
 
@@ -312,6 +350,8 @@ def say_given_up(first: MemoryLayout, layout: MemoryLayout, short_n_ctx: int | N
         reasons.append(Sentence.of("plan.not_repacked"))
     if layout.n_batch != first.n_batch:
         reasons.append(Sentence.of("plan.small_batch", tokens=layout.n_batch))
+    if layout.rollback != first.rollback:
+        reasons.append(Sentence.of("plan.no_rollback"))
     if layout.kv_type != first.kv_type:
         reasons.append(Sentence.of("plan.q8_0"))
     if short_n_ctx:

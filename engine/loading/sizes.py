@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from common.planning import Estimate
 from engine.protocol.requests import KVType
-from engine.runtime.contexts import MAX_LOGITS, SMALLEST_CACHE, ContextSizes, Sizes, WeightSizes
+from engine.runtime.contexts import CACHE_STEP, MAX_LOGITS, SMALLEST_CACHE, ContextSizes, Sizes, WeightSizes
 from models.shapes import KV_ELEMENT_BYTES
 
 MIB = 1 << 20
@@ -26,6 +26,11 @@ VOCABULARY_BYTES_PER_TOKEN = (
     330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 )
 ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary")
+# Checkpoints (`engine.kv.checkpoints`): two are enough to try an answer again and to go on without its thoughts.
+FEWEST_CHECKPOINTS, MOST_CHECKPOINTS = 2, 16
+CHECKPOINTS_BYTES = 256 * MIB  # of all checkpoints, unless FEWEST_CHECKPOINTS are larger
+MOST_ROLLBACK, ROLLBACK_BYTES = 15, 256 * MIB  # tokens of a pass that recurrent layers can forget, and bytes for that
+LEAST_ROLLBACK = 2  # tokens: shorter drafts do not pay
 DRAFT_LOGITS = 1  # rows of one pass: a draft model writes token by token
 DRAFT_PREFIX = "draft_"  # begins the names of a draft model's parts
 
@@ -43,12 +48,18 @@ K_ROW = 256  # weights: rows of another length than a multiple are stored in a t
 
 @dataclass(frozen=True, slots=True)
 class MemoryLayout:
-    """One way to load the weights and to make contexts; `n_batch`: most tokens of a pass."""
+    """One way to load the weights and to make contexts.
+
+    `n_batch`: most tokens of a pass. `rollback`: tokens of a pass that recurrent layers can forget, so that drafts can
+    be verified. `checkpoints`: number of checkpoints that there is room for.
+    """
 
     kv_type: KVType
     n_batch: int
     repack: bool
     mmap: bool
+    rollback: int = 0
+    checkpoints: int = FEWEST_CHECKPOINTS
 
 
 def engine_parts(
@@ -77,7 +88,8 @@ def model_parts(
     `rows` of logits are allocated at most, and a pass can compute `max_logits`. None if the model cannot have the
     layout's type of KV cache.
     """
-    context, weights = sizes.context(n_ctx, layout.kv_type, layout.n_batch, max_logits), sizes.weights
+    context = sizes.context(n_ctx, layout.kv_type, layout.n_batch, max_logits, layout.rollback)
+    weights = sizes.weights
     if context is None:
         return None
     return {
@@ -86,10 +98,29 @@ def model_parts(
         "weights_repacked": weights.repacked if layout.repack else 0,
         "kv": context.kv,
         "kv_compressed": context.kv_compressed,
+        "checkpoints": context.checkpoint * layout.checkpoints,
         "compute": context.compute,
         "output": context.output * rows,
         "vocabulary": sizes.n_vocab * VOCABULARY_BYTES_PER_TOKEN,
     }
+
+
+def rollbacks(sizes: Sizes) -> tuple[int, ...]:
+    """Return for how many tokens of rollback a context is worth planning, the most first; (0,) without snapshots."""
+    context = sizes.context(SMALLEST_CACHE, "f16", CACHE_STEP, 1, 1)
+    if context is None or not context.rollback or not context.checkpoint:
+        return (0,)
+    most = min(MOST_ROLLBACK, ROLLBACK_BYTES // context.checkpoint)
+    return (most, 0) if most >= LEAST_ROLLBACK else (0,)
+
+
+def affordable_checkpoints(parts: Mapping[str, int], layout: MemoryLayout, room: int) -> int:
+    """Return how many checkpoints to keep if `room` bytes are left beside `parts`, which contain those of `layout`."""
+    each = parts.get("checkpoints", 0) // layout.checkpoints
+    if not each:
+        return 0
+    more = min(room // 2, CHECKPOINTS_BYTES - layout.checkpoints * each) // each
+    return min(MOST_CHECKPOINTS, layout.checkpoints + max(0, more))
 
 
 def draft_parts(draft: Sizes, layout: MemoryLayout, n_ctx: int) -> dict[str, int]:
@@ -97,7 +128,7 @@ def draft_parts(draft: Sizes, layout: MemoryLayout, n_ctx: int) -> dict[str, int
 
     Its context is as large as the model's, or as large as it was trained for.
     """
-    layout = replace(layout, kv_type=draft_kv_type(draft, layout.kv_type))
+    layout = replace(layout, kv_type=draft_kv_type(draft, layout.kv_type), rollback=0, checkpoints=0)
     found = model_parts(draft, layout, min(n_ctx, draft.n_ctx_train or n_ctx), DRAFT_LOGITS, DRAFT_LOGITS)
     assert found, "any model can have an f16 cache"
     return {DRAFT_PREFIX + name: size for name, size in found.items() if size}
@@ -166,7 +197,14 @@ class EstimatedSizes:
         """Tokens of the model's vocabulary, perhaps a guess."""
         return self.model.vocabulary
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes:
+    def context(
+        self,
+        n_ctx: int,
+        kv_type: KVType,
+        n_batch: int,
+        max_logits: int = MAX_LOGITS,
+        rollback: int = 0,  # noqa: ARG002
+    ) -> ContextSizes:
         """Return the bytes of a context's buffers.
 
         Keys and values (layers × width × tokens), vectors and mask of a pass, and one row of logits.

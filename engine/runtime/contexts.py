@@ -81,6 +81,8 @@ class ContextOptions:
       window and, in recurrent models, of a whole state.
     - `kv_mode`: compression of the KV cache; used by our own graph only.
     - `flash_attention`: "off" needs f16.
+    - `rollback`: tokens of a pass that recurrent layers can forget; each takes the memory of a whole state. Libraries
+      that cannot do this for a model ignore it.
     """
 
     n_ctx: int
@@ -92,6 +94,7 @@ class ContextOptions:
     gives_way: bool = False
     kv_mode: KVMode = EXACT
     flash_attention: FlashAttention = "auto"
+    rollback: int = 0
 
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx
@@ -135,13 +138,16 @@ class ContextSizes:
     """Bytes of a context: KV cache (resident as a whole from the start), compute buffers, one row of logits.
 
     If some heads keep less than every token, `kv_compressed` holds the bytes of their cache and `kv` those of the
-    others.
+    others. `checkpoint`: bytes of a `Checkpoint`, 0 if the cache can be truncated anywhere. `rollback`: tokens of a
+    pass that recurrent layers can forget; the memory for that is a part of `kv`.
     """
 
     kv: int
     compute: int
     output: int
     kv_compressed: int = 0
+    checkpoint: int = 0
+    rollback: int = 0
 
 
 class Sizes(Protocol):
@@ -159,9 +165,12 @@ class Sizes(Protocol):
     def n_vocab(self) -> int:
         """Tokens in the vocabulary, which is also the length of a row of logits."""
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes | None:
+    def context(
+        self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS, rollback: int = 0
+    ) -> ContextSizes | None:
         """Return the sizes of a context whose passes have at most `n_batch` tokens and `max_logits` rows of logits.
 
+        `rollback`: tokens of a pass that recurrent layers are to be able to forget (`ContextOptions.rollback`).
         Return None if the model cannot have a KV cache of this type, because its heads do not divide into the type's
         blocks or because flash attention is off.
         """

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from engine.protocol.events import HeadGroup
 from engine.tokenization.tokens import Vocabulary
 
+UNLIMITED = 1 << 30  # tokens: the window of a cache in which every layer keeps all tokens
 ROOT = -1  # index of the newest token, which every draft follows
 MOST_BRANCHES = 16  # branches that every target can verify in one pass
 
@@ -164,14 +165,14 @@ class Runtime(Protocol):
 
     @property
     def can_truncate(self) -> bool:
-        """Whether at least the last pass can be forgotten as a whole; recurrent layers keep one state for all tokens."""
+        """Whether the last pass can be forgotten as a whole; recurrent layers keep one state for all tokens."""
 
     @property
     def window(self) -> int:
         """Tokens up to which a cache can be truncated anywhere.
 
         In a longer cache, sliding windows have forgotten tokens that a truncated cache would need. 0 for recurrent
-        layers; at least `n_ctx` where every layer keeps all tokens.
+        layers, UNLIMITED where every layer keeps all tokens.
         """
 
     @property
@@ -221,7 +222,7 @@ class Runtime(Protocol):
 
 @runtime_checkable
 class TreeRuntime(Runtime, Protocol):
-    """A runtime that verifies several continuations in one pass, if its `window` holds all of its context.
+    """A runtime that verifies several continuations in one pass, if its `window` is UNLIMITED.
 
     The first tree may move the content to a cache with room for branches, so that only runtimes that verify trees pay
     for that memory.
@@ -304,7 +305,7 @@ class CheckpointRuntime(Runtime, Protocol):
         """Go back to the checkpoint's size; return False if its tokens' other keys and values are gone.
 
         The cache must hold, or have held before a failed pass, the tokens that it held when the checkpoint was made,
-        and may hold others behind them. The checkpoint stays valid. After False the cache is unchanged.
+        and may hold others behind them. The checkpoint stays valid. After False the cache is as before, or empty.
         """
 
 

@@ -7,7 +7,7 @@ import logging
 from common.store import Store
 from engine.costs.measurements import CostMeasurements
 from engine.protocol.requests import Generate
-from engine.runtime.interface import Runtime
+from engine.runtime.interface import UNLIMITED, Runtime
 from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel
 from engine.speculative.drafting import Auto, Drafting, Fixed, Off
@@ -96,8 +96,8 @@ def drafting_for(request: Generate, model: DraftSources, target: Runtime) -> Dra
     Raises Failure if the request names a layer that cannot draft.
     """
     drafters, costs = drafters_for(request, model), model.cost_measurements.cost_model
-    if not drafters or not target.can_truncate:
+    if not drafters or not target.max_draft:
         return Off()
     if request.draft.endswith("-published"):
-        return Fixed(drafters[0], costs)
+        return Fixed(drafters[0], costs, branches=target.window == UNLIMITED)
     return Auto(drafters, model.policy, costs) if costs else Off()

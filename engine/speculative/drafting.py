@@ -180,16 +180,18 @@ class Auto(_DraftingBase):
 class Fixed(_DraftingBase):
     """Drafting as the papers define it: whatever the drafter proposes is verified, as one tree, whether it pays or not.
 
-    `costs`, if known, only serves to estimate the effect on the speed.
+    `costs`, if known, only serves to estimate the effect on the speed. Without `branches`, which sliding windows and
+    recurrent layers cannot verify, only the first proposal is verified.
     """
 
-    def __init__(self, drafter: Drafter, costs: CostModel | None) -> None:
+    def __init__(self, drafter: Drafter, costs: CostModel | None, branches: bool = True) -> None:
         super().__init__((drafter,), costs)
-        self.drafter = drafter
+        self.drafter, self.branches = drafter, branches
 
     def _decide(self, costs: StepCosts, most: int) -> DraftChoice:
         drafts = self.drafter.propose(most) if most > 0 else []
-        tree = Tree.merged(draft.tokens for draft in drafts).first(max(0, most))
+        verified = drafts if self.branches else drafts[:1]
+        tree = Tree.merged(draft.tokens for draft in verified).first(max(0, most))
         return DraftChoice(
             tokens=tree.tokens,
             parents=() if tree.is_line else tree.parents,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from common.failures import Failure
 from engine.generation.sampling import Sampler
 from engine.protocol.events import HeadGroup
 from engine.protocol.requests import Sampling
-from engine.runtime.interface import EMPTY_TREE, Row, RowLogits, Tree
+from engine.runtime.interface import EMPTY_TREE, UNLIMITED, Checkpoint, Row, RowLogits, Tree
 from engine.stop import StopFlag, Stopped
 
 END = 256  # tokens 0 to 255 are bytes
@@ -37,6 +38,24 @@ def greedy() -> Sampler:
 
 
 class FakeVocabulary:
+    n_tokens = END + 1
+    adds_bos, bos_text, eos_text = False, "", ""
+
+    def all_pieces(self) -> Iterator[bytes]:
+        return map(self.piece, range(self.n_tokens))
+
+    def is_control(self, token: int) -> bool:
+        return token == END
+
+    def text(self, token: int) -> str:
+        return self.piece(token).decode(errors="replace")
+
+    def tokenize_pieces(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
+        yield self.tokenize(text, special)
+
+    def token_counts(self, text: str) -> Iterator[int]:
+        yield len(text.encode())
+
     def tokenize(self, text: str, special: bool) -> list[int]:
         return list(text.encode())
 
@@ -70,6 +89,17 @@ class FakeRuntime:
     @property
     def size(self) -> int:
         return len(self.cache)
+
+    @property
+    def window(self) -> int:
+        return UNLIMITED if self.can_truncate else 0
+
+    @property
+    def max_draft(self) -> int:
+        return MAX_DRAFTED if self.can_truncate else 0
+
+    def can_truncate_to(self, size: int) -> bool:
+        return size in (0, self.size) or (self.can_truncate and size < self.size)
 
     def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> RowLogits:
         assert 0 < n_logits <= min(len(tokens), self.max_logits)
@@ -146,3 +176,56 @@ class FakeRuntime:
 
     def close(self) -> None:
         self.cache = []
+
+
+class FakeRecurrent(FakeRuntime):
+    """A runtime with a single state for all tokens: a stopped pass destroys it, and checkpoints restore it.
+
+    After a pass it forgets at most `rollback` tokens, fewer than the pass had, and only once.
+    """
+
+    def __init__(self, *arguments: Any, rollback: int = 0, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.can_truncate = False
+        self.rollback = rollback
+        self._undoable = 0
+        self.left: list[int] = []  # tokens whose ordinary keys and values are left after a failed pass
+        self.fails_after: int | None = None  # tokens of passes until one fails
+
+    @property
+    def max_draft(self) -> int:
+        return self.rollback
+
+    def can_truncate_to(self, size: int) -> bool:
+        return size in (0, self.size) or (size < self.size and self.size - size <= self._undoable)
+
+    def _run(self, tokens: Sequence[int]) -> list[int]:
+        if not self.stop.is_set():
+            self.left = []
+        if self.fails_after is not None:
+            self.fails_after -= len(tokens)
+            if self.fails_after < 0:
+                self.left, self.cache, self.fails_after = self.cache, [], None
+                raise Stopped
+        found = super()._run(tokens)
+        self._undoable = min(self.rollback, len(tokens) - 1)
+        return found
+
+    def truncate(self, size: int) -> int:
+        self.left = []
+        if size < self.size:
+            del self.cache[size if self.can_truncate_to(size) else 0 :]
+            self._undoable = 0
+        return self.size
+
+    def checkpoint(self) -> Checkpoint:
+        assert self.cache
+        return Checkpoint(self.size, bytes(f"{self.cache}", "ascii"))
+
+    def restore(self, checkpoint: Checkpoint) -> bool:
+        held = self.left or self.cache
+        if checkpoint.size > len(held):
+            return False
+        assert bytes(f"{held[: checkpoint.size]}", "ascii") == checkpoint.data, "the checkpoint is of other tokens"
+        self.cache, self.left, self._undoable = held[: checkpoint.size], [], 0
+        return True

@@ -179,6 +179,8 @@ class CContext:
         self.n_batch: int = lib.llama_n_batch(self.pointer)  # at most the n_ctx that was asked for
         self.threads = options.threads  # of the next pass
         self.logits: object | None = None  # the logits of the last pass, which the next one invalidates
+        self.rollback = 0  # tokens of a pass that recurrent layers can forget
+        self.pass_began = False  # whether the last `decode` got as far as the library
 
     def decode(self, batch: Batch) -> None:
         """Run the tokens of `batch` in one pass.
@@ -186,11 +188,12 @@ class CContext:
         Raises Stopped if `stop` is set before the pass, or during the pass where the library can be interrupted;
         MemoryError; and RuntimeError if the library refuses the batch.
         """
-        self.logits = None
+        self.logits, self.pass_began = None, False
         if self.stop.is_set():
             raise Stopped
         if self.options.gives_way:
             self._use_threads(free_cores().threads(self.options.threads, batch.raw.n_tokens))
+        self.pass_began = True
         result = self.lib.llama_decode(self.pointer, batch.raw)
         free_cores().pass_ended()
         if result == ABORTED:
@@ -209,6 +212,11 @@ class CContext:
     def cached_tokens(self) -> int:
         """Number of the chat's tokens that the library's cache holds."""
         return int(self.lib.llama_memory_seq_pos_max(self.memory, SEQUENCE)) + 1
+
+    @property
+    def first_cached(self) -> int:
+        """Index of the first of the chat's tokens that all layers of the library's cache still hold; -1 if empty."""
+        return int(self.lib.llama_memory_seq_pos_min(self.memory, SEQUENCE))
 
     def _use_threads(self, threads: int) -> None:
         if threads != self.threads:

@@ -13,6 +13,7 @@ from common.failures import Failure
 from common.paths import display_name
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
+from engine.runtime.interface import UNLIMITED
 from engine.stop import Stopped
 from models.header import Header
 from models.split import model_headers
@@ -88,6 +89,11 @@ class CModel:
     def can_truncate(self) -> bool:
         """Whether single tokens can be removed from the cache; recurrent layers keep one state for all tokens."""
         return not (self.lib.llama_model_is_recurrent(self.pointer) or self.lib.llama_model_is_hybrid(self.pointer))
+
+    @property
+    def window(self) -> int:
+        """Tokens up to which a cache can be truncated anywhere (`Runtime.window`)."""
+        return UNLIMITED if self.can_truncate else 0
 
     @property
     def template(self) -> str:

@@ -21,7 +21,7 @@ from engine.runtime.capi.model import CModel
 from engine.runtime.capi.sequences import Sequences
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions
-from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, Row, Tokens, Tree, top_logits
+from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, UNLIMITED, Row, Tokens, Tree, top_logits
 from engine.stop import StopFlag
 
 
@@ -97,6 +97,17 @@ class CRuntime(ABC):
         return self.model.can_truncate
 
     @property
+    def window(self) -> int:
+        return UNLIMITED if self.can_truncate else 0  # libraries that keep windows whole
+
+    @property
+    def max_draft(self) -> int:
+        return self.max_logits - 1 if self.can_truncate else 0
+
+    def can_truncate_to(self, size: int) -> bool:
+        return size in (0, self._size) or (self.can_truncate and size < self._size)
+
+    @property
     def state_bytes(self) -> int:
         """Bytes of the chat's keys and values as a copy or a file takes them."""
         return sequence_state.size_bytes(self.context) if self.context.is_open else 0
@@ -132,14 +143,16 @@ class CRuntime(ABC):
         A model that keeps one state for all tokens has changed that state by then and loses all of it, unless the pass
         did not even begin.
         """
-        if self.can_truncate or self.context.cached_tokens != self._size:
+        if self.can_truncate:
             self._truncate_cache(self._size)
+        elif self.context.pass_began:
+            self._clear()
 
     # --- trees ---
 
     def forward_tree(self, inputs: Sequence[int], tree: Tree) -> CLogits:
         assert 0 < tree.size < self.max_logits, tree.size
-        assert self.can_truncate
+        assert self.window == UNLIMITED
         self._ensure_open()
         self._ensure_branches()
         self._tree, self._inputs_at = tree, self._size
@@ -177,8 +190,8 @@ class CRuntime(ABC):
         return self._size
 
     def _truncate_cache(self, size: int) -> None:
-        """Cut the library's cache to the chat's first `size` tokens, or clear it if the model's cache cannot be cut."""
-        if size and self.can_truncate and self.sequences.truncate(size):
+        """Cut the library's cache to the chat's first `size` tokens, or clear it if it cannot be cut there."""
+        if size and self.can_truncate_to(size) and self.sequences.truncate(size):
             self._size = size
         else:
             self._clear()

@@ -42,6 +42,29 @@ class SequenceState:
         """Do nothing: a copy in RAM leaves nothing behind. The counterpart in `TemporaryFileState` deletes its file."""
 
 
+PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+
+
+def copy_partial(context: CContext) -> memoryview:
+    """Copy the chat's recurrent states and sliding windows, without what other layers keep. Raises MemoryError.
+
+    Only llama.cpp has this.
+    """
+    size = context.lib.llama_state_seq_get_size_ext(context.pointer, SEQUENCE, PARTIAL_ONLY)
+    data = (ctypes.c_uint8 * size)()
+    written = context.lib.llama_state_seq_get_data_ext(context.pointer, data, size, SEQUENCE, PARTIAL_ONLY)
+    if written != size:
+        raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
+    return memoryview(data).cast("B")
+
+
+def restore_partial(context: CContext, data: bytes | bytearray | memoryview) -> bool:
+    """Replace the chat's recurrent states and sliding windows by a copy; return whether the library took it."""
+    array = (ctypes.c_uint8 * len(data)).from_buffer_copy(data) if isinstance(data, bytes) else data.obj  # type: ignore
+    read = context.lib.llama_state_seq_set_data_ext(context.pointer, array, len(data), SEQUENCE, PARTIAL_ONLY)
+    return bool(read == len(data))
+
+
 @contextmanager
 def create_private_file(path: Path) -> Iterator[None]:
     """Create a file that only this user may read, for the block to write. Raises Failure if the disk refuses it."""

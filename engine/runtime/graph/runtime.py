@@ -16,7 +16,7 @@ from engine.runtime.graph.kv_layout import KVLayout, Seen, out_of_memory
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import make_kv
 from engine.runtime.graph.passes import GraphPass, PassRunner, Processor
-from engine.runtime.interface import Row, RowLogits, Tree
+from engine.runtime.interface import UNLIMITED, Row, RowLogits, Tree
 from engine.stop import StopFlag
 
 
@@ -94,6 +94,20 @@ class GraphRuntime:
     def can_truncate(self) -> bool:
         """Whether single tokens can be dropped; False if merging or forgetting them cannot be undone."""
         return self.kv.can_truncate
+
+    @property
+    def window(self) -> int:
+        """Tokens up to which the cache can be truncated anywhere: any number, or none."""
+        return UNLIMITED if self.can_truncate else 0
+
+    @property
+    def max_draft(self) -> int:
+        """Maximum number of tokens behind the first one of a pass that can be forgotten after it."""
+        return self.max_logits - 1 if self.can_truncate else 0
+
+    def can_truncate_to(self, size: int) -> bool:
+        """Return whether the cache can be truncated to exactly `size` tokens now."""
+        return size in (0, self._size) or (self.can_truncate and size < self._size)
 
     @property
     def state_bytes(self) -> int:

@@ -55,7 +55,12 @@ class IkDryModel(CDryModel):
         self._contexts: dict[tuple[int, KVType, tuple[int, int]], tuple[int, int] | None] = {}
 
     def context(
-        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+        self,
+        n_ctx: int,
+        kv_type: KVType = "f16",
+        n_batch: int = 512,
+        max_logits: int = MAX_LOGITS,
+        rollback: int = 0,  # noqa: ARG002
     ) -> ContextSizes | None:
         if not supports_kv_type(self.flash_attention, kv_type):
             return None

@@ -42,6 +42,9 @@ ARCHITECTURES = frozenset((
     "qwen3vl", "qwen3vlmoe", "refact", "seed_oss", "smollm3", "stablelm", "starcoder", "starcoder2", "step35", "t5",
     "t5encoder", "xverse",
 ))  # fmt: skip
+# Those of them that keep recurrent states. The library has no checkpoints of these, so a stopped prompt or another try
+# would lose the whole chat.
+RECURRENT = frozenset(("mamba", "qwen35", "qwen35moe", "qwen3next"))
 
 KV_BLOCK = 32  # numbers of a head that q8_0 and q4_0 store together
 # Numbers of a head that the kernels for q4_0 know (0.1.5, asked with heads of 32 to 512). What computes the other
@@ -56,7 +59,7 @@ def refusal(header: Header, kv_type: KVType = "f16") -> Sentence | None:
     missing = missing_features()
     if missing:
         return Sentence.of("ik.processor", features=", ".join(missing).upper())
-    if header.architecture not in ARCHITECTURES:
+    if not supports(header):
         return Sentence.of("ik.architecture", architecture=display_name(header.architecture))
     if any(tensor.type not in SAME_TYPES for tensor in header.tensors):
         return Sentence.of("ik.quantisation")
@@ -66,6 +69,11 @@ def refusal(header: Header, kv_type: KVType = "f16") -> Sentence | None:
     if not can_store(header, kv_type):
         return Sentence.of("ik.kv_type", kv_type=kv_type)
     return None
+
+
+def supports(header: Header) -> bool:
+    """Return whether this engine runs models of this architecture on ik_llama.cpp."""
+    return header.architecture in ARCHITECTURES - RECURRENT
 
 
 def can_store(header: Header, kv_type: KVType) -> bool:

@@ -17,9 +17,11 @@ from common.failures import Failure
 from engine.protocol.requests import FlashAttention, KVType
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.library import AbortCallback
-from engine.runtime.capi.model import CDryModel, CModel, ModelFile, logged_bytes
-from engine.runtime.capi.runtime import CRuntime
+from engine.runtime.capi.model import MIB, CDryModel, CModel, ModelFile, logged_bytes
+from engine.runtime.capi.runtime import CLogits, CRuntime
+from engine.runtime.capi.sequence_state import copy_partial, restore_partial
 from engine.runtime.contexts import MAX_LOGITS, ContextOptions, ContextSizes, WeightSizes, supports_kv_type
+from engine.runtime.interface import UNLIMITED, Checkpoint
 from engine.runtime.llama.library import lib, log, open_library, stop_check
 from engine.runtime.llama.repack import HEAD, repacked_sizes
 from engine.stop import StopFlag
@@ -29,6 +31,10 @@ ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process if a
 # Sliding windows and recurrent layers have caches of their own, each with a line of its own. In a dry context the line
 # "KV buffer size" says 0, because nothing was allocated.
 KV = re.compile(r"llama_(?:kv_cache|memory_recurrent)\w*: size = +([\d.]+) MiB")
+RECURRENT = re.compile(r"llama_memory_recurrent\w*: size = +([\d.]+) MiB")
+WINDOWS = re.compile(
+    r"creating +SWA KV cache, size = +(\d+) cells.*?llama_kv_cache\w*: size = +([\d.]+) MiB", re.DOTALL
+)
 DSV4_STATE = re.compile(r"DSV4 .* state = .* size = +([\d.]+) MiB")
 COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
 OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
@@ -59,6 +65,11 @@ class Model(CModel):
         params.load_mode = LOAD_MMAP if mmap and not dry else LOAD_READ
         params.no_alloc = dry
         super().__init__(lib, log, "llama.cpp", file, params, progress)
+
+    @property
+    def window(self) -> int:
+        """Tokens up to which a cache can be truncated anywhere (`Runtime.window`)."""
+        return (int(lib.llama_model_n_swa(self.pointer)) or UNLIMITED) if self.can_truncate else 0
 
     def adjust_params(self, params: Any) -> None:
         """Read the file instead of mapping it if its tensors are not aligned as ggml needs them in a mapping."""
@@ -97,9 +108,9 @@ class Interrupt:
 class Context(CContext):
     """A context of llama.cpp whose passes `stop` interrupts.
 
-    A single-token pass of a model that keeps one state for all tokens is not interrupted: the model would lose all that
-    it has read and have to read the chat again, only to stop that little sooner. `unified`: all sequences share the
-    cells; otherwise each has its own part.
+    A short pass of a model that keeps one state for all tokens is not interrupted: the model would lose that state and
+    have to read tokens again, only to stop that little sooner. `unified`: all sequences share the cells; otherwise each
+    has its own part.
     """
 
     def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag, *, unified: bool = True) -> None:
@@ -110,10 +121,12 @@ class Context(CContext):
         params.abort_callback = self._interrupt.function
         params.abort_callback_data = self._interrupt.address
         super().__init__(lib, log, model, options, params, stop)
+        # Architectures that cannot roll back have the number set to 0 silently.
+        self.rollback = int(lib.llama_n_rs_seq(self.pointer))
 
     def decode(self, batch: Batch) -> None:
         if self._finishes_steps and self._interrupt:
-            callback = NEVER if batch.raw.n_tokens == 1 else self._interrupt.function
+            callback = NEVER if batch.raw.n_tokens <= 1 + self.rollback else self._interrupt.function
             lib.llama_set_abort_callback(self.pointer, callback, self._interrupt.address)
         super().decode(batch)
 
@@ -131,6 +144,8 @@ def context_params(options: ContextOptions) -> Any:
     params.n_threads = params.n_threads_batch = options.threads
     params.n_seq_max = options.sequences
     params.kv_unified = True
+    params.n_rs_seq = options.rollback
+    params.swa_full = False
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
     # Only flash attention can read quantised values.
     params.flash_attn_type = FLASH_ATTENTION[options.flash_attention if options.kv_type == "f16" else "on"]
@@ -139,10 +154,86 @@ def context_params(options: ContextOptions) -> Any:
 
 
 class LlamaRuntime(CRuntime):
-    """`CRuntime` on llama.cpp's contexts."""
+    """`CRuntime` on llama.cpp's contexts; implements `CheckpointRuntime` too.
+
+    Recurrent layers keep snapshots of their states after the last few tokens of a pass (`rollback`). The library can be
+    wrong about them (ggml-org/llama.cpp#26695, #29117): it also goes back over whole passes and over passes of a single
+    token, for which it has no snapshot. So this class goes back only within the last pass, over fewer tokens than it
+    had, and only once.
+    """
+
+    def __init__(self, model: Model, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
+        self._window = model.window
+        self._newest_undoable = 0  # tokens of the last pass that recurrent layers can forget
+        self._lost = 0  # tokens whose ordinary keys and values are left after a pass that destroyed recurrent states
+        super().__init__(model, options, stop, folder)
 
     def open_context(self, options: ContextOptions) -> Context:
         return Context(self.model, options, self.stop)
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    @property
+    def max_draft(self) -> int:
+        if self.can_truncate:
+            return self.max_logits - 1
+        return min(self.max_logits - 1, self.context.rollback)
+
+    def can_truncate_to(self, size: int) -> bool:
+        if size in (0, self._size) or size > self._size:
+            return size <= self._size
+        if not self.can_truncate:
+            return self._size - size <= self._newest_undoable
+        if self.window == UNLIMITED:
+            return True
+        # The next token sees the tokens before it that lie in the window; the library keeps them without a gap.
+        return self.context.first_cached <= max(0, size - self.window + 1)
+
+    def _ensure_open(self) -> None:
+        super()._ensure_open()
+        if self._lost:
+            self._clear()
+
+    def _run_batch(self, n_tokens: int, n_logits: int) -> CLogits:
+        self._newest_undoable = 0
+        logits = super()._run_batch(n_tokens, n_logits)
+        self._newest_undoable = 0 if self.can_truncate else min(n_tokens - 1, self.context.rollback)
+        return logits
+
+    def _undo_failed_pass(self) -> None:
+        if self.can_truncate or not self.context.pass_began:
+            super()._undo_failed_pass()
+        else:  # the recurrent states are destroyed, the keys and values of attention layers are not
+            self._lost, self._size = self._size, 0
+
+    def _truncate_cache(self, size: int) -> None:
+        super()._truncate_cache(size)
+        self._newest_undoable = 0
+
+    def _clear(self) -> None:
+        self._lost = self._newest_undoable = 0
+        super()._clear()
+
+    def _adopt_context(self, context: CContext) -> None:
+        self._lost = self._newest_undoable = 0
+        super()._adopt_context(context)
+
+    # --- checkpoints ---
+
+    def checkpoint(self) -> Checkpoint:
+        assert self._size
+        return Checkpoint(self._size, copy_partial(self.context))
+
+    def restore(self, checkpoint: Checkpoint) -> bool:
+        if not self.context.is_open or checkpoint.size > (self._lost or self._size):
+            return False
+        if not restore_partial(self.context, checkpoint.data) or not self.sequences.truncate(checkpoint.size):
+            self._clear()
+            return False
+        self._size, self._lost, self._newest_undoable = checkpoint.size, 0, 0
+        return True
 
 
 class DryModel(CDryModel):
@@ -163,11 +254,13 @@ class DryModel(CDryModel):
         return WeightSizes(file=file, repacked=sum(copies.values()), plain=max(0, file - replaced))
 
     def context(
-        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS, rollback: int = 0
     ) -> ContextSizes | None:
         if not supports_kv_type(self.flash_attention, kv_type):
             return None
-        options = ContextOptions(n_ctx, 1, n_batch, max_logits, kv_type, flash_attention=self.flash_attention)
+        options = ContextOptions(
+            n_ctx, 1, n_batch, max_logits, kv_type, flash_attention=self.flash_attention, rollback=rollback
+        )
         if options not in self._contexts:
             self._contexts[options] = self._measure(options)
         return self._contexts[options]
@@ -177,18 +270,27 @@ class DryModel(CDryModel):
             context = lib.llama_init_from_model(self.model.pointer, context_params(options))
         if not context:
             return None
+        rollback = int(lib.llama_n_rs_seq(context))
         lib.llama_free(context)
-        return parse_sizes(lines)
+        return parse_sizes(lines, self.model.window, rollback)
 
 
-def parse_sizes(lines: Iterable[str]) -> ContextSizes:
+def parse_sizes(lines: Iterable[str], window: int = UNLIMITED, rollback: int = 0) -> ContextSizes:
     """Return sizes in bytes from the lines that llama.cpp logs while it makes a context.
 
-    Raises RuntimeError if they lack the sizes, because the library's wording has changed.
+    `window` is the model's (`Model.window`), `rollback` the context's. Raises RuntimeError if the lines lack the sizes,
+    because the library's wording has changed.
     """
     text = "\n".join(lines)
     if not COMPUTE.search(text):
         raise RuntimeError(f"llama.cpp no longer logs its buffer sizes as expected:\n{text}")
+    checkpoint = logged_bytes(RECURRENT, text) // (1 + rollback)
+    for cells, size in WINDOWS.findall(text):
+        checkpoint += int(float(size) * MIB * min(1.0, (window or UNLIMITED) / int(cells)))
     return ContextSizes(
-        logged_bytes(KV, text) + logged_bytes(DSV4_STATE, text), logged_bytes(COMPUTE, text), logged_bytes(OUTPUT, text)
+        logged_bytes(KV, text) + logged_bytes(DSV4_STATE, text),
+        logged_bytes(COMPUTE, text),
+        logged_bytes(OUTPUT, text),
+        checkpoint=max(1, checkpoint) if window < UNLIMITED else 0,  # the log rounds small sizes to 0
+        rollback=rollback,
     )

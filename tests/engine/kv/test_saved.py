@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -352,6 +354,52 @@ def test_a_nearly_full_disk(tmp_path, monkeypatch):
     with pytest.raises(Failure, match="disk is nearly full"):
         save(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_full_disk_nothing_is_written_or_lost_and_it_is_tried_again_later(tmp_path, monkeypatch):
+    save(tmp_path, "b", [3] * 300)
+    chat = chat_cache(tmp_path)
+    read(chat, "a", PROMPT)
+    monkeypatch.setattr(chat.session.runtime, "save", None)  # is not called
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(
+        "engine.kv.saved.shutil.disk_usage", lambda _folder: usage._replace(free=saved.SPARE_DISK - 10**6)
+    )
+    for _ in range(3):
+        with pytest.raises(Failure, match="disk is nearly full"):
+            chat.save(FAST)
+        chat.retry_at = 0.0
+    assert chat.saved.find("b", GUARD)
+    monkeypatch.undo()
+    assert chat.save(FAST)
+
+
+def test_after_a_failed_write_the_chat_is_not_written_again_and_again(tmp_path, monkeypatch):
+    chat = chat_cache(tmp_path)
+    read(chat, "a", PROMPT)
+    tries = []
+
+    def fails(*_arguments):
+        tries.append(1)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(chat.session.runtime, "save", fails)
+    for _ in range(3):
+        with pytest.raises(Failure, match="No space left on device"):
+            chat.save(FAST)
+    assert tries == [1]
+    monkeypatch.undo()
+    chat.retry_at = 0.0
+    assert chat.save(FAST)
+
+
+def test_chats_are_evicted_before_a_disk_is_filled(tmp_path, monkeypatch):
+    save(tmp_path, "b", [3] * 300)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr("engine.kv.saved.shutil.disk_usage", lambda _folder: usage._replace(free=saved.SPARE_DISK))
+    save(tmp_path)
+    assert SavedChats(tmp_path).find("b", GUARD) is None
+    assert SavedChats(tmp_path).find("a", GUARD)
 
 
 @pytest.mark.skipif(os.name != "posix" or not Path("/proc/self").exists(), reason="needs a folder nobody can write to")

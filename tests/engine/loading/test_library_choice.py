@@ -168,8 +168,9 @@ def test_what_cannot_be_is_said(header, monkeypatch, requested):
     with monkeypatch.context() as patch:
         patch.setattr(needs, "missing_features", lambda: ["avx2", "fma"])
         assert "a processor with AVX2, FMA" in note(header)
-    other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": "dodo"})
-    assert "architecture “dodo”" in note(other)
+    if requested == "ik":
+        other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": "dodo"})
+        assert "architecture “dodo”" in note(other)
     tensor = dataclasses.replace(header.tensors[0], type=40)
     assert "quantisation" in note(dataclasses.replace(header, tensors=(tensor,)))
 
@@ -181,8 +182,25 @@ def test_a_tokenizer_of_that_name_is_no_architecture(header, requested, architec
     """ik_llama.cpp tokenizes such a model's text but cannot compute the model, so it is never tried."""
     other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": architecture})
     choice = choose(requested, other, 2, "f16")
-    sentence = f"ik_llama.cpp does not support the architecture “{architecture}” yet."
+    sentence = f"ik_llama.cpp does not support the architecture “{architecture}” yet." if requested == "ik" else "None"
     assert (choice.name, str(choice.note), choice.trial) == ("llama", sentence, None)
+
+
+@installed
+@pytest.mark.parametrize("architecture", ["qwen35", "qwen35moe", "mamba"])
+def test_recurrent_states_need_checkpoints(header, architecture):
+    other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": architecture})
+    choice = choose(None, other, 2, "f16")
+    assert (choice.name, choice.note, choice.trial) == ("llama", None, None)
+
+
+@installed
+def test_small_windows_are_small_caches_in_llama_cpp_only(header):
+    window = {"general.architecture": "gemma3", "gemma3.attention.sliding_window": 512}
+    renamed = {key.replace("llama.", "gemma3."): value for key, value in header.metadata.items()}
+    other = dataclasses.replace(header, metadata=renamed | window)
+    assert choose(None, other, 2, "f16").name == "llama"
+    assert choose("ik", other, 2, "f16").name == "ik"
 
 
 def test_features_of_the_processor(monkeypatch, tmp_path):

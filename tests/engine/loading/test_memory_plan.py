@@ -39,7 +39,9 @@ class FakeSizes:
     cell: int = 14_336
     quantises: bool = True
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = 64) -> ContextSizes | None:
+    def context(
+        self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = 64, rollback: int = 0
+    ) -> ContextSizes | None:
         if kv_type != "f16" and not self.quantises:
             return None
         compute = 30 * MIB + n_batch * (60_000 + n_ctx * 2)
