@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,25 +15,40 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.api import chat, completions
+from engine.api import chat, completions, embeddings, messages, responses, tokens
 from engine.api.activity import Activity, Served
 from engine.api.errors import ApiError
-from engine.api.jobs import Job, Jobs, Long
-from engine.api.respond import EventStream, error_response, json_response, read_body, while_connected
-from engine.api.security import Access, Guard, given_key
-from engine.api.written import gather
-from engine.protocol.events import Event, Finished
-from engine.protocol.requests import Generate
+from engine.api.jobs import Jobs, Long, Run
+from engine.api.openapi import description
+from engine.api.peers import client_of
+from engine.api.respond import EventStream, error_response, json_response, read_body, whole_answer
+from engine.api.security import Access, Guard
+from engine.api.written import Written, gather
+from engine.protocol.events import Counted, Detokenized, Embedded, Event, Finished, Tokenized
+from engine.protocol.requests import Detokenize, Generate, Tokenize
 
 log = logging.getLogger("engine.api")
 KEEP_ALIVE = 15.0  # seconds without an event, after which a stream tells that it still waits
 
 
-class Api:
-    """The endpoints. `default` returns a Generate with the options that clients leave open."""
+class Form(Protocol):
+    """An answer's form at one endpoint."""
 
-    def __init__(self, jobs: Jobs, activity: Activity, default: Callable[[], Generate]) -> None:
-        self.jobs, self.activity, self.default = jobs, activity, default
+    def whole(self, written: Written) -> dict[str, Any]: ...
+
+    def stream(self, events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]: ...
+
+
+class Api:
+    """The endpoints. `default` returns a Generate with the options that clients leave open.
+
+    `embedding_model`: path of the model that makes vectors; empty: the loaded one.
+    """
+
+    def __init__(
+        self, jobs: Jobs, activity: Activity, default: Callable[[], Generate], embedding_model: str = ""
+    ) -> None:
+        self.jobs, self.activity, self.default, self.embedding_model = jobs, activity, default, embedding_model
         self.started = int(time.time())
 
     # --- answers ------------------------------------------------------------------------------------------------------
@@ -41,70 +56,117 @@ class Api:
     async def chat(self, request: Request) -> Response:
         """Answer a chat's last message."""
         body = await read_body(request, chat.ChatRequest)
-        job = self._submit(request, chat.generate_of(body, self.default()), body.user)
-        form = chat.ChatForm(body, await self.model_name())
-        if body.stream:
-            return EventStream(job, form.stream(self._events(request, job)), chat.error_chunk)
-        return json_response(form.whole(await while_connected(request, gather(self._events(request, job)))))
+        run = await self._run(request, [chat.generate_of(body, self.default())], body.user)
+        form = chat.ChatForm(body, self.model_name)
+        return await self._answer(request, run, form, body.stream, chat.error_chunk)
+
+    async def messages(self, request: Request) -> Response:
+        """Answer a chat's last message, in Anthropic's form."""
+        body = await read_body(request, messages.MessagesRequest)
+        run = await self._run(request, [messages.generate_of(body, self.default())])
+        form = messages.MessagesForm(body, self.model_name)
+        return await self._answer(request, run, form, body.stream, messages.error_chunk)
+
+    async def count_tokens(self, request: Request) -> Response:
+        """Count a chat's tokens, in Anthropic's form."""
+        body = await read_body(request, messages.CountRequest)
+        counted = await self.jobs.ask(messages.count_of(body), Counted)
+        return json_response({"input_tokens": counted.prompt})
+
+    async def respond(self, request: Request) -> Response:
+        """Answer a chat's last message, in the form of responses."""
+        body = await read_body(request, responses.ResponsesRequest)
+        run = await self._run(request, [responses.generate_of(body, self.default())], body.user)
+        form = responses.ResponsesForm(body, self.model_name)
+        return await self._answer(request, run, form, body.stream, form.error_chunk)
 
     async def complete(self, request: Request) -> Response:
         """Continue one or more texts."""
         body = await read_body(request, completions.CompletionRequest)
-        generates = completions.generates_of(body, self.default())
-        first = self._submit(request, generates[0], body.user)
-        form = completions.CompletionForm(body, await self.model_name())
-
-        async def answers() -> AsyncIterator[tuple[int, Event | None]]:
-            for index, generate in enumerate(generates):
-                job = self._submit(request, generate, body.user) if index else first
-                async for event in self._events(request, job):
-                    yield index, event
-
+        run = await self._run(request, completions.generates_of(body, self.default()), body.user)
+        form = completions.CompletionForm(body, self.model_name)
+        events = self._events(request, run)
         if body.stream:
-            return EventStream(first, form.stream(answers()), chat.error_chunk)
-        return json_response(await while_connected(request, form.whole(answers())))
+            return EventStream(run, form.stream(events), chat.error_chunk)
+        return await whole_answer(request, run, form.whole(events))
 
-    def _submit(self, request: Request, long: Long, user: str | None) -> Job:
-        return self.jobs.submit(long, client_of(request, user))
+    async def embed(self, request: Request) -> Response:
+        """Return texts as vectors."""
+        body = await read_body(request, embeddings.EmbeddingRequest)
+        run = await self._run(request, [await embeddings.embed_of(body, self.jobs, self.embedding_model)], body.user)
+        model = model_id(self.embedding_model) if self.embedding_model else self.model_name
 
-    async def _events(self, request: Request, job: Job) -> AsyncIterator[Event | None]:
-        """Yield a job's events and count the answer; the job is cancelled if nobody reads them to the end."""
-        try:
-            async for event in job.events(KEEP_ALIVE):
-                if isinstance(event, Finished):
-                    self.activity.count(request.scope.get("served"), event.statistics)
-                yield event
-        finally:
-            self.jobs.cancel(job)
+        async def answer() -> dict[str, Any]:
+            async for _, event in run.events():
+                if isinstance(event, Embedded):
+                    return embeddings.answer_of(body, model, event)
+            raise ApiError(500, "The engine gave no vectors.", "internal")
+
+        return await whole_answer(request, run, answer())
+
+    async def tokenize(self, request: Request) -> Response:
+        """Return a text's tokens."""
+        body = await read_body(request, tokens.TokenizeRequest)
+        question = Tokenize(0, body.content, body.add_special, body.parse_special)
+        return json_response(tokens.tokens_of(body, await self.jobs.ask(question, Tokenized)))
+
+    async def detokenize(self, request: Request) -> Response:
+        """Return the text of tokens."""
+        body = await read_body(request, tokens.DetokenizeRequest)
+        detokenized = await self.jobs.ask(Detokenize(0, tuple(body.tokens)), Detokenized)
+        return json_response({"content": detokenized.text})
+
+    async def _run(self, request: Request, requests: Sequence[Long], user: str | None = None) -> Run:
+        return Run(self.jobs, requests, await client_of(request, user, self.jobs.busy))
+
+    async def _answer(
+        self, request: Request, run: Run, form: Form, stream: bool | None, error_chunk: Callable[[ApiError], bytes]
+    ) -> Response:
+        events = (event async for _, event in self._events(request, run))
+        if stream:
+            return EventStream(run, form.stream(events), error_chunk)
+
+        async def whole() -> dict[str, Any]:
+            return form.whole(await gather(events))
+
+        return await whole_answer(request, run, whole())
+
+    async def _events(self, request: Request, run: Run) -> AsyncIterator[tuple[int, Event | None]]:
+        """Yield a run's events and count its answers."""
+        async for number, event in run.events(KEEP_ALIVE):
+            if isinstance(event, Finished):
+                self.activity.count(request.scope["served"], event.statistics)
+            yield number, event
 
     # --- about the server ---------------------------------------------------------------------------------------------
 
     async def models(self, _request: Request) -> Response:
         """List the loaded model."""
-        return json_response({"object": "list", "data": await self._models()})
+        return json_response({"object": "list", "data": self._models()})
 
     async def model(self, request: Request) -> Response:
         """Describe one model of the list."""
         wanted = request.path_params["model"]
-        for model in await self._models():
+        for model in self._models():
             if model["id"] == wanted:
                 return json_response(model)
         raise ApiError(404, f"There is no model {wanted!r:.80} here.", "model_not_found", "model")
 
-    async def _models(self) -> list[dict[str, Any]]:
-        info = (await self.jobs.status()).model
+    def _models(self) -> list[dict[str, Any]]:
+        info = self.jobs.link.model
         if info is None:
             return []
         meta = {
             "n_ctx": info.n_ctx, "n_ctx_train": info.n_ctx_train, "n_params": info.parameters,
             "size": info.file_bytes, "architecture": info.architecture, "name": info.name,
         }  # fmt: skip
-        id, owner = model_id(info.path), "chickadee"
-        return [{"id": id, "object": "model", "created": self.started, "owned_by": owner, "meta": meta}]
+        id = model_id(info.path)
+        return [{"id": id, "object": "model", "created": self.started, "owned_by": "chickadee", "meta": meta}]
 
-    async def model_name(self) -> str:
-        """Return the name under which answers are given."""
-        info = (await self.jobs.status()).model
+    @property
+    def model_name(self) -> str:
+        """The name under which answers are given: the request's own does not matter, because one model is loaded."""
+        info = self.jobs.link.model
         return model_id(info.path) if info else ""
 
     async def health(self, _request: Request) -> Response:
@@ -116,21 +178,34 @@ class Api:
         text = self.activity.metrics(len(self.jobs.waiting), self.jobs.running is not None)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
+    async def openapi(self, _request: Request) -> Response:
+        """Describe the API as an OpenAPI file."""
+        return json_response(description())
+
     def routes(self) -> list[Route]:
         return [
             Route("/v1/chat/completions", self.chat, methods=["POST"]),
             Route("/v1/completions", self.complete, methods=["POST"]),
+            Route("/v1/responses", self.respond, methods=["POST"]),
+            Route("/v1/messages", self.messages, methods=["POST"]),
+            Route("/v1/messages/count_tokens", self.count_tokens, methods=["POST"]),
+            Route("/v1/embeddings", self.embed, methods=["POST"]),
             Route("/v1/models", self.models),
             Route("/v1/models/{model:path}", self.model),
+            Route("/tokenize", self.tokenize, methods=["POST"]),
+            Route("/detokenize", self.detokenize, methods=["POST"]),
             Route("/health", self.health),
             Route("/metrics", self.metrics),
+            Route("/openapi.json", self.openapi),
         ]
 
 
 def application(api: Api, access: Callable[[], Access]) -> ASGIApp:
     """Return the application, with its guard and its error responses."""
     routes = api.routes()
-    handlers: dict[Any, Any] = {ApiError: on_error, HTTPException: on_http_error, ClientDisconnect: on_disconnect}
+    handlers: dict[Any, Any] = {
+        ApiError: on_error, HTTPException: on_http_error, ClientDisconnect: on_disconnect, Exception: on_bug,
+    }  # fmt: skip
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(Recorder(app, api.activity, {route.path for route in routes}), access)
@@ -148,12 +223,17 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     return error_response(made, request.url.path, error.headers)
 
 
+async def on_bug(request: Request, _error: Exception) -> Response:
+    error = ApiError(500, "Something went wrong inside Chickadee; the log has the details.", "internal")
+    return error_response(error, request.url.path)
+
+
 async def on_disconnect(_request: Request, _error: Exception) -> Response:
     return Response(status_code=499)  # nobody reads it
 
 
 class Recorder:
-    """ASGI middleware that records each request in `activity`, and reports bugs as an error of the API."""
+    """ASGI middleware that records each request in `activity`, and bugs in the log."""
 
     def __init__(self, app: ASGIApp, activity: Activity, paths: set[str]) -> None:
         self.app, self.activity, self.paths = app, activity, paths
@@ -173,13 +253,8 @@ class Recorder:
 
         try:
             await self.app(scope, receive, send_and_note)
-        except Exception:
+        except Exception:  # after `on_bug` has sent the response, or after a stream began, which then ends early
             log.exception("bug while %s was answered", served.path)
-            if status:
-                raise
-            error = ApiError(500, "Something went wrong inside Chickadee; the log has the details.", "internal")
-            status = error.status
-            await error_response(error, scope["path"])(scope, receive, send)
         finally:
             self.activity.end(served, status or 499)
 
@@ -188,12 +263,6 @@ class Recorder:
         agent = headers.get(b"user-agent", b"").decode("latin-1")[:80]
         path = scope["path"] if scope["path"] in self.paths else "other"
         return self.activity.begin(agent, scope["method"], path)
-
-
-def client_of(request: Request, user: str | None) -> Hashable:
-    """Return what tells this request's client from others, which take turns with it."""
-    host = request.client.host if request.client else ""
-    return host, given_key(dict(request.headers)), request.headers.get("user-agent", ""), user or ""
 
 
 def model_id(path: str) -> str:

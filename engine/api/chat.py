@@ -14,11 +14,13 @@ from engine.api import sse
 from engine.api.content import ChatMessage, messages_of
 from engine.api.errors import ApiError
 from engine.api.fields import (
+    RawJson,
     SamplingFields,
     TemplateValues,
     chat_id,
     exact_by_default,
     length_limit,
+    raw_text,
     thinking_options,
     with_tools,
 )
@@ -40,7 +42,7 @@ from engine.protocol.requests import MOST_TOP_LOGPROBS, Generate, Tool, ToolChoi
 class Function(msgspec.Struct, kw_only=True):
     name: str
     description: str | None = None
-    parameters: msgspec.Raw = msgspec.Raw()
+    parameters: RawJson = msgspec.UNSET
 
 
 class ChatTool(msgspec.Struct, kw_only=True):
@@ -112,9 +114,9 @@ def top_logprobs(wanted: bool | None, most: int | None) -> int | None:
 
 
 def tool_of(tool: ChatTool) -> Tool:
+    function = tool.function
     try:
-        parameters = bytes(tool.function.parameters).decode()
-        return Tool(tool.function.name, tool.function.description or "", "" if parameters == "null" else parameters)
+        return Tool(function.name, function.description or "", raw_text(function.parameters))
     except ValueError as error:
         raise ApiError(400, f"{error}.", "bad_value", "tools") from error
 

@@ -34,13 +34,22 @@ EFFORTS: dict[str, ThinkingEffort] = {
 }  # fmt: skip
 
 
+RawJson = msgspec.Raw | msgspec.UnsetType  # JSON that is handed on as it is
+
+
+def raw_text(raw: RawJson) -> str:
+    """Return JSON as text; "" for a field that is missing or null."""
+    text = "" if raw is msgspec.UNSET else bytes(raw).decode()
+    return "" if text == "null" else text
+
+
 class StreamOptions(msgspec.Struct, kw_only=True):
     include_usage: bool | None = None
 
 
 class JsonSchema(msgspec.Struct, kw_only=True):
     name: str | None = None
-    schema: msgspec.Raw = msgspec.Raw()
+    schema: RawJson = msgspec.UNSET
     strict: bool | None = None
 
 
@@ -49,7 +58,7 @@ class ResponseFormat(msgspec.Struct, kw_only=True):
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchema | None = None
-    schema: msgspec.Raw = msgspec.Raw()
+    schema: RawJson = msgspec.UNSET
 
 
 class TemplateValues(msgspec.Struct, kw_only=True):
@@ -80,7 +89,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     user: str | None = None
     store: bool | None = None
     grammar: str | None = None
-    json_schema: msgspec.Raw = msgspec.Raw()
+    json_schema: RawJson = msgspec.UNSET
     response_format: ResponseFormat | None = None
 
     @property
@@ -129,16 +138,15 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         form = self.response_format
         if form is None or form.type == "text":
             return None
-        schema = bytes(form.json_schema.schema if form.json_schema else form.schema)
-        if schema:
-            return Constraint("json_schema", schema.decode())
+        if schema := raw_text(form.json_schema.schema if form.json_schema else form.schema):
+            return Constraint("json_schema", schema)
         if form.type == "json_schema":
             raise ApiError(400, "response_format lacks the schema.", "bad_value", "response_format.json_schema")
         return Constraint("json_object")
 
     def _of_llama(self) -> Constraint | None:
-        if schema := bytes(self.json_schema):
-            return None if schema == b"null" else Constraint("json_schema", schema.decode())
+        if schema := raw_text(self.json_schema):
+            return Constraint("json_schema", schema)
         return Constraint("grammar", self.grammar) if self.grammar else None
 
     def check_count(self) -> None:

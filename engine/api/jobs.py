@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Hashable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,12 +13,13 @@ from common.sentences import Sentence
 from engine.api.errors import ApiError, error_of
 from engine.api.fair_queue import FairQueue
 from engine.api.link import Link
-from engine.protocol.events import ENDS, Event, Failed, Faster, Notice, Pulse, StatusReport
-from engine.protocol.requests import Cancel, Embed, Generate, Request, Status
+from engine.protocol.events import ENDS, Event, Failed, Faster, Notice, Pulse
+from engine.protocol.requests import Cancel, Embed, Generate, Request
 
 log = logging.getLogger("engine.api")
 Long = Generate | Embed  # what the engine does one at a time
 E = TypeVar("E")
+ASK_SECONDS = 60.0  # for a question that the engine answers beside its work: counting a book takes a second
 
 
 class Job:
@@ -77,6 +78,11 @@ class Jobs:
         self._last_id = 0
         self._worker: asyncio.Task[None] | None = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a new request has to wait."""
+        return self.running is not None or len(self.waiting) > 0
+
     async def start(self) -> None:
         """Make the engine ready, then begin to work through the queue. Raises Failure."""
         await self.link.prepare()
@@ -109,17 +115,15 @@ class Jobs:
         future = self._questions[id] = asyncio.get_running_loop().create_future()
         self.link.send(replace(request, id=id))
         try:
-            event = await future
+            event = await asyncio.wait_for(future, ASK_SECONDS)
+        except TimeoutError:
+            raise ApiError(503, "The engine does not answer. Try again later.", "engine_busy") from None
         finally:
             self._questions.pop(id, None)
         if isinstance(event, Failed):
             raise error_of(event)
         assert isinstance(event, kind), event
         return event
-
-    async def status(self) -> StatusReport:
-        """Return what is loaded."""
-        return await self.ask(Status(0), StatusReport)
 
     async def prepare(self) -> None:
         """Have the model loaded. Raises ApiError."""
@@ -167,10 +171,29 @@ class Jobs:
         return self._last_id
 
 
-async def first_error(job: Job) -> ApiError | None:
-    """Wait until the job has begun; return the error of one that cannot begin."""
-    try:
-        await asyncio.shield(job.begun)
-    except ApiError as error:
-        return error
-    return None
+class Run:
+    """The jobs of one HTTP request, one after the other; `close` ends what is left of them."""
+
+    def __init__(self, jobs: Jobs, requests: Sequence[Long], client: Hashable) -> None:
+        self._jobs, self._requests, self._client = jobs, requests, client
+        self._job = jobs.submit(requests[0], client)
+
+    async def first_error(self) -> ApiError | None:
+        """Wait until the first job has begun; return the error of one that cannot begin."""
+        try:
+            await asyncio.shield(self._job.begun)
+        except ApiError as error:
+            return error
+        return None
+
+    async def events(self, patience: float | None = None) -> AsyncIterator[tuple[int, Event | None]]:
+        """Yield the events of all jobs, each with its job's number, as `Job.events` does."""
+        for number, request in enumerate(self._requests):
+            if number:
+                self._job = self._jobs.submit(request, self._client)
+            async for event in self._job.events(patience):
+                yield number, event
+
+    def close(self) -> None:
+        """Stop the job under way, if the client is gone."""
+        self._jobs.cancel(self._job)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from common.sentences import Sentence
-from engine.protocol.events import Event
+from engine.protocol.events import Event, ModelInfo
 from engine.protocol.lines import ProtocolError, decode_event
 from engine.protocol.requests import Request
 
@@ -19,6 +19,7 @@ MAX_LINE = 64 << 20  # bytes of an event's line; vectors of many texts are the l
 class Link(Protocol):
     """An engine, wherever it is. `received` is called with each event, `ended` with the reason if the engine ends."""
 
+    model: ModelInfo | None  # the loaded model, as far as it is known
     received: Callable[[Event], None]
     ended: Callable[[Sentence], None]
 

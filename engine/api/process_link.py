@@ -9,7 +9,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from common.confinement.program import ROOT
@@ -17,7 +17,7 @@ from common.engine_program import engine_command
 from common.failures import Failure
 from common.sentences import Sentence
 from engine.api.link import MAX_LINE, each_event
-from engine.protocol.events import ENDS, Event, Failed, Faster, Loaded, Restart
+from engine.protocol.events import ENDS, Event, Failed, Faster, Loaded, ModelInfo, Restart
 from engine.protocol.lines import encode
 from engine.protocol.requests import Cancel, Hello, Load, Request, Shutdown
 from engine.run_subprocess import NO_CONSOLE
@@ -31,12 +31,16 @@ MOST_RESTARTS = 2  # that one load may ask for: another library, then the right 
 
 
 class ProcessLink:
-    """A link to an engine process with one model; `model` is the request that loads it."""
+    """A link to an engine process with one model, which the request `load` loads.
 
-    def __init__(self, model: Load) -> None:
+    `files`: others that the engine may read.
+    """
+
+    def __init__(self, load: Load, files: Sequence[str] = ()) -> None:
         self.received: Callable[[Event], None] = lambda _event: None
         self.ended: Callable[[Sentence], None] = lambda _reason: None
-        self._model = model
+        self.model: ModelInfo | None = None
+        self._load, self._files = load, files
         self._process: Process | None = None
         self._reading: list[asyncio.Task[None]] = []
         self._own: dict[int, asyncio.Future[Event]] = {}
@@ -53,9 +57,9 @@ class ProcessLink:
             if not self._running:
                 await self._start()
             self._outdated = False
-            match await self._ask(replace(self._model, id=self._next_id())):
-                case Loaded():
-                    self._loaded = True
+            match await self._ask(replace(self._load, id=self._next_id())):
+                case Loaded() as loaded:
+                    self.model, self._loaded = loaded.model, True
                     return
                 case Restart():
                     await self._end()
@@ -76,7 +80,7 @@ class ProcessLink:
         return self._process is not None and self._process.returncode is None
 
     async def _start(self) -> None:
-        files = readable_files((self._model.path, self._model.draft_model)).arguments
+        files = readable_files((self._load.path, self._load.draft_model, *self._files)).arguments
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *engine_command("serve"), *files, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_LINE,

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engine.api.errors import ApiError
-from engine.api.jobs import Job, first_error
+from engine.api.jobs import Run
 
 T = TypeVar("T")
 START_SECONDS = 5.0  # a stream that waits longer for its turn begins before it is known whether it can be answered
@@ -68,18 +68,26 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def whole_answer(request: Request, run: Run, work: Awaitable[Any]) -> Response:
+    """Return the result of `work`, which gathers the run's events, as JSON; a client that hangs up ends the run."""
+    try:
+        return json_response(await while_connected(request, work))
+    finally:
+        run.close()
+
+
 class EventStream(Response):
-    """Streamed answer of a job, as server-sent events; an error after the beginning is an event too."""
+    """Streamed answer of a run, as server-sent events; an error after the beginning is an event too."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, job: Job, chunks: AsyncIterator[bytes], error_chunk: Callable[[ApiError], bytes]) -> None:
-        self.job, self.chunks, self.error_chunk = job, chunks, error_chunk
+    def __init__(self, run: Run, chunks: AsyncIterator[bytes], error_chunk: Callable[[ApiError], bytes]) -> None:
+        self.run, self.chunks, self.error_chunk = run, chunks, error_chunk
         self.status_code, self.background = 200, None
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the chunks until they end or the client hangs up. Raises ApiError if the job cannot begin."""
+        """Send the chunks until they end or the client hangs up. Raises ApiError if the run cannot begin."""
         sending, gone = asyncio.ensure_future(self._send_all(send)), asyncio.ensure_future(hung_up(receive))
         try:
             await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -87,9 +95,10 @@ class EventStream(Response):
                 sending.result()
         finally:
             await end(sending, gone)
+            self.run.close()
 
     async def _send_all(self, send: Send) -> None:
-        begun = asyncio.ensure_future(first_error(self.job))
+        begun = asyncio.ensure_future(self.run.first_error())
         await asyncio.wait((begun,), timeout=START_SECONDS)
         if begun.done() and (error := begun.result()):
             raise error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from engine.protocol.events import (
     Event,
@@ -85,3 +86,60 @@ async def trimmed(events: AsyncIterator[Event | None]) -> AsyncIterator[Event | 
                 yield type(event)(event.id, text)
                 continue
         yield event
+
+
+@dataclass(slots=True)
+class Block:
+    """Part of an answer that is one thing: reasoning, text, or a call. `text` grows; of a call, it is the arguments."""
+
+    index: int
+    kind: Literal["reasoning", "text", "call"]
+    call: str = ""
+    name: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChange:
+    """What happens to a block: it opens, grows by `text`, or closes."""
+
+    block: Block
+    change: Literal["open", "grow", "close"]
+    text: str = ""
+
+
+async def block_changes(events: AsyncIterator[Event | None]) -> AsyncIterator[BlockChange | Event | None]:
+    """Yield how the answer's blocks grow one after the other; what is part of no block is yielded as it is."""
+    block, count = None, 0
+    async for event in trimmed(events):
+        kind = KINDS.get(type(event))
+        begins = isinstance(event, ToolCallStarted) or (kind is not None and (block is None or block.kind != kind))
+        if block and (begins or isinstance(event, Finished)):
+            yield BlockChange(block, "close")
+            block = None
+        if begins and kind:
+            block = Block(count, kind)
+            count += 1
+            if isinstance(event, ToolCallStarted):
+                block.call, block.name = event.call, event.name
+            yield BlockChange(block, "open")
+        if block and isinstance(event, Text | Thinking | ToolCallArguments):
+            block.text += event.text
+            yield BlockChange(block, "grow", event.text)
+        elif kind is None:
+            yield event
+
+
+KINDS: dict[type, Literal["reasoning", "text", "call"]] = {
+    Thinking: "reasoning", Text: "text", ToolCallStarted: "call", ToolCallArguments: "call",
+}  # fmt: skip
+
+
+def blocks_of(written: Written) -> list[Block]:
+    """Return the blocks of a complete answer."""
+    found = [Block(0, "reasoning", text=written.reasoning.strip())] if written.reasoning.strip() else []
+    if written.text or not written.calls:
+        found.append(Block(len(found), "text", text=written.text))
+    for call in written.calls:
+        found.append(Block(len(found), "call", call.id, call.name, call.arguments))
+    return found

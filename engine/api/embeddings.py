@@ -1,0 +1,60 @@
+"""`/v1/embeddings`: texts as vectors, in OpenAI's form."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Any, Literal
+
+import msgspec
+
+from engine.api.errors import ApiError
+from engine.api.jobs import Jobs
+from engine.protocol.events import Detokenized, Embedded
+from engine.protocol.requests import Detokenize, Embed
+
+MOST_TEXTS = 2048
+
+
+class EmbeddingRequest(msgspec.Struct, kw_only=True):
+    """Body of a request for the vectors of one text, or of several."""
+
+    input: str | list[str | int | list[int]]
+    model: str | None = None
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = None
+    user: str | None = None
+
+
+async def embed_of(body: EmbeddingRequest, jobs: Jobs, model: str) -> Embed:
+    """Return the engine's request; `model` is the file of the embedding model. Raises ApiError."""
+    given = body.input
+    if isinstance(given, list) and given and all(isinstance(each, int) for each in given):
+        given = [[each for each in given if isinstance(each, int)]]
+    texts = [given] if isinstance(given, str) else given
+    if not 1 <= len(texts) <= MOST_TEXTS or any(isinstance(each, int) or not each for each in texts):
+        raise ApiError(400, f"input takes a text, tokens, or 1 to {MOST_TEXTS} of them.", "bad_value", "input")
+    found = [each if isinstance(each, str) else await _text(jobs, each) for each in texts if not isinstance(each, int)]
+    return Embed(0, tuple(found), model)
+
+
+async def _text(jobs: Jobs, tokens: list[int]) -> str:
+    return (await jobs.ask(Detokenize(0, tuple(tokens)), Detokenized)).text
+
+
+def answer_of(body: EmbeddingRequest, model: str, embedded: Embedded) -> dict[str, Any]:
+    """Return the vectors. Raises ApiError if vectors of another length are wanted."""
+    as_text = body.encoding_format == "base64"
+    size = len(embedded.vectors[0]) // 4
+    if body.dimensions not in (None, size):
+        raise ApiError(400, f"This model's vectors have {size} numbers.", "bad_value", "dimensions")
+    data = [
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": base64.b64encode(vector).decode() if as_text else struct.unpack(f"<{size}f", vector),
+        }
+        for index, vector in enumerate(embedded.vectors)
+    ]
+    tokens = sum(embedded.tokens)
+    return {"object": "list", "data": data, "model": model, "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}

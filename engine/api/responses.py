@@ -1,0 +1,304 @@
+"""`/v1/responses`: OpenAI's newer form, without a memory: each request brings the whole chat."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from engine.api import sse
+from engine.api.chat import choice_of, continues
+from engine.api.content import Part, text_of
+from engine.api.errors import ApiError
+from engine.api.fields import (
+    RawJson,
+    ResponseFormat,
+    SamplingFields,
+    chat_id,
+    checked,
+    exact_by_default,
+    length_limit,
+    raw_text,
+    thinking_options,
+    with_tools,
+)
+from engine.api.numbers import timings
+from engine.api.written import Block, BlockChange, Written, block_changes, blocks_of
+from engine.protocol.events import Event, Finished, Statistics
+from engine.protocol.requests import Constraint, Generate, Message, Role, Tool, ToolCall
+
+ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+
+
+class InputItem(msgspec.Struct, kw_only=True):
+    """Message, call of a tool, or result of a call."""
+
+    type: str = "message"
+    role: str = ""
+    content: str | list[Part] | None = None
+    call_id: str = ""
+    name: str = ""
+    arguments: str = "{}"
+    output: str | list[Part] | None = None
+
+
+class ResponseTool(msgspec.Struct, kw_only=True):
+    type: str
+    name: str = ""
+    description: str | None = None
+    parameters: RawJson = msgspec.UNSET
+
+
+class NamedTool(msgspec.Struct, kw_only=True):
+    type: str
+    name: str = ""
+
+
+class TextConfig(msgspec.Struct, kw_only=True):
+    format: ResponseFormat | None = None
+
+
+class Reasoning(msgspec.Struct, kw_only=True):
+    effort: str | None = None
+
+
+class ResponsesRequest(SamplingFields, kw_only=True):
+    """Body of a request for a response."""
+
+    input: str | list[InputItem]
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    text: TextConfig | None = None
+    reasoning: Reasoning | None = None
+    tools: list[ResponseTool] | None = None
+    tool_choice: str | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
+    previous_response_id: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+def generate_of(body: ResponsesRequest, default: Generate) -> Generate:
+    """Return the engine's request. Raises ApiError."""
+    if body.previous_response_id:
+        raise ApiError(
+            400, "Responses are not kept here: send the whole chat as input.", "unsupported", "previous_response_id"
+        )
+    messages = messages_of(body)
+    constraint = constraint_of(body)
+    sampling = body.sampling(default.sampling)
+    made = replace(
+        default,
+        messages=messages,
+        sampling=exact_by_default(sampling, body.repeat_penalty, bool(constraint or body.tools)),
+        max_tokens=length_limit(body.max_output_tokens) or default.max_tokens,
+        stop=(*default.stop, *body.stops()),
+        chat=chat_id(messages, body.store),
+        continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),
+        thinking=thinking_options(default.thinking, body.reasoning.effort if body.reasoning else None, None, None),
+        constraint=constraint,
+    )
+    named = body.tool_choice if isinstance(body.tool_choice, NamedTool) else None
+    choice, name = ("required", named.name) if named else choice_of(str(body.tool_choice or "auto"))
+    return with_tools(made, tools_of(body), choice, name, body.parallel_tool_calls)  # type: ignore[arg-type]
+
+
+def constraint_of(body: ResponsesRequest) -> Constraint | None:
+    form = body.text.format if body.text else None
+    if form is None:
+        return body.constraint()
+    return SamplingFields(response_format=form).constraint()
+
+
+def tools_of(body: ResponsesRequest) -> tuple[Tool, ...]:
+    """Return the client's own tools; those that OpenAI itself would run are not there."""
+    return checked(
+        lambda: tuple(
+            Tool(tool.name, tool.description or "", raw_text(tool.parameters))
+            for tool in body.tools or ()
+            if tool.type == "function"
+        )
+    )
+
+
+def messages_of(body: ResponsesRequest) -> tuple[Message, ...]:
+    """Return the chat in the engine's form. Raises ApiError for what a model of text cannot read."""
+    found = [Message("system", body.instructions)] if body.instructions else []
+    if isinstance(body.input, str):
+        found.append(Message("user", body.input))
+    else:
+        for index, item in enumerate(body.input):
+            _add_item(found, item, f"input[{index}]")
+    if not found:
+        raise ApiError(400, "There is no message to answer.", "empty_prompt", "input")
+    return tuple(found)
+
+
+def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
+    """Append what an item says; calls in a row belong to one message."""
+    match item.type:
+        case "message":
+            if item.role not in ROLES:
+                raise ApiError(400, f"A message's role must not be {item.role!r:.40}.", "bad_value", f"{param}.role")
+            messages.append(Message(ROLES[item.role], text_of(item.content, param)))
+        case "function_call":
+            call = ToolCall(item.call_id, item.name, item.arguments)
+            if messages and messages[-1].role == "assistant":
+                messages[-1] = replace(messages[-1], tool_calls=(*messages[-1].tool_calls, call))
+            else:
+                messages.append(Message("assistant", "", (call,)))
+        case "function_call_output":
+            messages.append(Message("tool", text_of(item.output, param), tool_call_id=item.call_id))
+        case "reasoning":
+            pass  # chat templates leave earlier reasoning out
+        case _:
+            raise ApiError(400, f"An input item must not be {item.type!r:.40}.", "unsupported_content", param)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Part of the output, which has an id of its own."""
+
+    block: Block
+    id: str
+
+    def value(self, done: bool) -> dict[str, Any]:
+        """Return the item, complete or as it begins."""
+        status, block = "completed" if done else "in_progress", self.block
+        text = block.text if done else ""
+        match block.kind:
+            case "call":
+                return {
+                    "id": self.id, "type": "function_call", "status": status, "call_id": block.call,
+                    "name": block.name, "arguments": text,
+                }  # fmt: skip
+            case "reasoning":
+                content = [self.part(text)] if done else []
+                return {"id": self.id, "type": "reasoning", "summary": [], "content": content, "status": status}
+            case "text":
+                content = [self.part(text)] if done else []
+                return {"id": self.id, "type": "message", "status": status, "role": "assistant", "content": content}
+
+    def part(self, text: str) -> dict[str, Any]:
+        if self.block.kind == "reasoning":
+            return {"type": "reasoning_text", "text": text}
+        return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def item_of(block: Block) -> Item:
+    prefix = {"reasoning": "rs", "text": "msg", "call": "fc"}[block.kind]
+    return Item(block, f"{prefix}_{uuid.uuid4().hex}")
+
+
+class ResponsesForm:
+    """The answer in the form of responses."""
+
+    def __init__(self, body: ResponsesRequest, model: str) -> None:
+        self.body, self.model = body, model
+        self.id, self.created = f"resp_{uuid.uuid4().hex}", int(time.time())
+        self._number = -1
+
+    def whole(self, written: Written) -> dict[str, Any]:
+        """Return the complete answer."""
+        output = [item_of(block).value(done=True) for block in blocks_of(written)]
+        return self._response(output, written.finished.statistics)
+
+    async def stream(self, events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
+        """Yield the answer in pieces."""
+        item: Item | None = None
+        output: list[dict[str, Any]] = []
+        for name in ("created", "in_progress"):
+            yield self._event(f"response.{name}", response=self._response([], None))
+        async for event in block_changes(events):
+            match event:
+                case None:
+                    yield sse.WAITING
+                case BlockChange():
+                    if item is None or event.change == "open":
+                        item = item_of(event.block)
+                    for name, fields in _item_events(item, event):
+                        yield self._event(f"response.{name}", output_index=event.block.index, **fields)
+                    if event.change == "close":
+                        output.append(item.value(done=True))
+                case Finished():
+                    response = self._response(output, event.statistics)
+                    yield self._event(f"response.{response['status']}", response=response)
+
+    def error_chunk(self, error: ApiError) -> bytes:
+        """Return the event that ends a stream with an error."""
+        failed = {**self._response([], None), "status": "failed"}
+        failed["error"] = {"code": error.code or error.kind, "message": error.message}
+        return self._event("response.failed", response=failed)
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        self._number += 1
+        return sse.event({"type": kind, "sequence_number": self._number, **fields})
+
+    def _response(self, output: list[dict[str, Any]], numbers: Statistics | None) -> dict[str, Any]:
+        """Return the response; `numbers` are those of a complete one."""
+        cut = numbers is not None and numbers.stop_reason in ("length", "context")
+        body = self.body
+        made = {
+            "id": self.id,
+            "object": "response",
+            "created_at": self.created,
+            "status": "in_progress" if numbers is None else "incomplete" if cut else "completed",
+            "error": None,
+            "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+            "instructions": body.instructions,
+            "max_output_tokens": body.max_output_tokens,
+            "model": self.model,
+            "output": output,
+            "parallel_tool_calls": body.parallel_tool_calls is not False,
+            "previous_response_id": None,
+            "reasoning": {"effort": body.reasoning.effort if body.reasoning else None, "summary": None},
+            "store": False,
+            "temperature": body.temperature,
+            "text": {"format": msgspec.to_builtins(body.text.format) if body.text and body.text.format else TEXT},
+            "tool_choice": body.tool_choice if isinstance(body.tool_choice, str) else "auto",
+            "tools": [msgspec.to_builtins(tool) for tool in body.tools or ()],
+            "top_p": body.top_p,
+            "truncation": "disabled",
+            "usage": usage(numbers) if numbers else None,
+            "user": body.user,
+            "metadata": body.metadata or {},
+        }
+        return made | ({"timings": timings(numbers)} if numbers else {})
+
+
+TEXT = {"type": "text"}
+
+
+def usage(numbers: Statistics) -> dict[str, Any]:
+    return {
+        "input_tokens": numbers.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": numbers.reused_tokens},
+        "output_tokens": numbers.decode_tokens,
+        "output_tokens_details": {"reasoning_tokens": numbers.thinking_tokens},
+        "total_tokens": numbers.prompt_tokens + numbers.decode_tokens,
+    }
+
+
+def _item_events(item: Item, event: BlockChange) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the names and fields of the stream's events for a change of an item."""
+    block, at = item.block, {"item_id": item.id}
+    part = {**at, "content_index": 0}
+    kinds = {"text": "output_text", "reasoning": "reasoning_text", "call": "function_call_arguments"}
+    where = at if block.kind == "call" else part
+    if event.change == "open":
+        yield "output_item.added", {"item": item.value(done=False)}
+        if block.kind != "call":
+            yield "content_part.added", {**part, "part": item.part("")}
+    elif event.change == "grow":
+        more: dict[str, Any] = {"logprobs": []} if block.kind == "text" else {}
+        yield f"{kinds[block.kind]}.delta", {**where, "delta": event.text, **more}
+    else:
+        named = {"arguments": block.text, "name": block.name} if block.kind == "call" else {"text": block.text}
+        more = {"logprobs": []} if block.kind == "text" else {}
+        yield f"{kinds[block.kind]}.done", {**where, **named, **more}
+        if block.kind != "call":
+            yield "content_part.done", {**part, "part": item.part(block.text)}
+        yield "output_item.done", {"item": item.value(done=True)}
