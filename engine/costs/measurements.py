@@ -166,6 +166,7 @@ class CostMeasurements:
         self._observed = 0
         self._passes: list[TimedPass] = []
         self._attempts = 0  # calibrations without a result
+        self._profile_attempts = 0  # finished measurements of the machine, stored or not
         self.quiet_minute = QuietMinuteDetector()
 
     @property
@@ -225,10 +226,11 @@ class CostMeasurements:
         A measurement that other programs disturbed is repeated after a quiet minute.
         """
         is_quiet = self.awaits_quiet and self.quiet_minute.has_passed()
-        if self.profile is None or (self.profile.provisional and is_quiet):
+        if self._may_measure_profile(is_quiet):
             for _ in measure_profile_in_subprocess():
                 yield
             self.profile = stored_profile()
+            self._profile_attempts += 1
             self.quiet_minute.restart()
         if not self.calibrated and self._may_calibrate(is_quiet) and target.state_bytes <= MAX_SNAPSHOT_BYTES:
             self.quiet_minute.restart()
@@ -246,6 +248,11 @@ class CostMeasurements:
         """Whether a disturbed measurement waits for a quiet minute; until then, call `measure` repeatedly."""
         disturbed = not self.calibrated and 0 < self._attempts < MAX_ATTEMPTS
         return disturbed or (self.profile is not None and self.profile.provisional)
+
+    def _may_measure_profile(self, is_quiet: bool) -> bool:
+        if self.profile is None:  # a full disk keeps none, and measuring takes two seconds
+            return self._profile_attempts < MAX_ATTEMPTS
+        return self.profile.provisional and is_quiet
 
     def _may_calibrate(self, is_quiet: bool) -> bool:
         return self._attempts == 0 or (is_quiet and self._attempts < MAX_ATTEMPTS)

@@ -219,10 +219,14 @@ class BackendTrial:
         if not self._attempts or time.monotonic() < self._not_before:
             return
         self._not_before = time.monotonic() + RETRY_AFTER
-        with trial_folder(), closing(run_engine_command(*self._command)) as process:
-            for code in process:
-                if code is None:
-                    yield
-                else:
-                    self._attempts = self._attempts - 1 if code else 0
-                    log.info("the other library's calibration ended with code %d", code)
+        try:
+            with trial_folder(), closing(run_engine_command(*self._command)) as process:
+                for code in process:
+                    if code is None:
+                        yield
+                    else:
+                        self._attempts = self._attempts - 1 if code else 0
+                        log.info("the other library's calibration ended with code %d", code)
+        except OSError as error:  # a full disk has no room for the folder
+            self._attempts -= 1
+            log.warning("the other library cannot be timed: %s", error.strerror)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.costs import speeds
-from engine.costs.measurements import CalibrationKey, CostMeasurements
+from engine.costs.measurements import MAX_ATTEMPTS, CalibrationKey, CostMeasurements
 from engine.costs.profile import machine_profile
 from engine.costs.speeds import QuietMinuteDetector
 from engine.machine import fingerprint
@@ -69,6 +69,14 @@ def test_a_provisional_profile_is_measured_again_in_the_next_quiet_minute(waitin
     assert not measurements.awaits_quiet
     look(measurements, target, 200)
     assert len(calls) == 2
+
+
+def test_a_profile_that_cannot_be_stored_is_not_measured_in_every_idle_second(waiting, monkeypatch):
+    measurements, _machine_clocks, calls, target = waiting
+    monkeypatch.setattr(measurements, "profile", None)
+    monkeypatch.setattr("engine.costs.measurements.stored_profile", lambda: None)
+    look(measurements, target, 20)
+    assert len(calls) == MAX_ATTEMPTS
 
 
 def test_a_disturbed_calibration_waits_for_quiet_too(waiting, monkeypatch):

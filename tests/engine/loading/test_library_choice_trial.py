@@ -78,6 +78,16 @@ def test_a_model_that_cannot_be_timed_is_given_up(tmp_path, monkeypatch):
     assert [*trial.measure()] == []
 
 
+def test_on_a_disk_without_room_for_its_folder_it_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.loading.library_choice.RETRY_AFTER", 0.0)
+    (tmp_path / "trial").write_text("a file")
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    trial = BackendTrial(tmp_path / "none.gguf", "ik", 2, "f16")
+    for _ in range(MOST_ATTEMPTS):
+        assert [*trial.measure()] == []
+    assert trial._attempts == 0
+
+
 def test_idle_time_that_goes_on_is_not_filled_with_it(tmp_path):
     trial = BackendTrial(tmp_path / "none.gguf", "ik", 2, "f16")
     assert [*trial.measure()]
