@@ -5,24 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from engine.protocol.events import Statistics
-
-
-@dataclass(slots=True)
-class Served:
-    """One request. `client`: the program's name for itself; `status`: 0 while the request is under way."""
-
-    number: int
-    client: str
-    method: str
-    path: str
-    begun: float = field(default_factory=time.time)
-    seconds: float = 0.0
-    status: int = 0
-    prompt_tokens: int = 0
-    tokens: int = 0
+from engine.protocol.front import Served
 
 
 class Activity:

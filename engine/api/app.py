@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.api import chat, completions, embeddings, messages, responses, tokens
-from engine.api.activity import Activity, Served
+from engine.api.activity import Activity
 from engine.api.errors import ApiError
 from engine.api.jobs import Jobs, Long, Run
 from engine.api.openapi import description
@@ -25,6 +25,7 @@ from engine.api.respond import EventStream, error_response, json_response, read_
 from engine.api.security import Access, Guard
 from engine.api.written import Written, gather
 from engine.protocol.events import Counted, Detokenized, Embedded, Event, Finished, Tokenized
+from engine.protocol.front import Served
 from engine.protocol.requests import Detokenize, Generate, Tokenize
 
 log = logging.getLogger("engine.api")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Protocol
@@ -19,9 +18,12 @@ MAX_LINE = 64 << 20  # bytes of an event's line; vectors of many texts are the l
 class Link(Protocol):
     """An engine, wherever it is. `received` is called with each event, `ended` with the reason if the engine ends."""
 
-    model: ModelInfo | None  # the loaded model, as far as it is known
     received: Callable[[Event], None]
     ended: Callable[[Sentence], None]
+
+    @property
+    def model(self) -> ModelInfo | None:
+        """The loaded model, as far as it is known."""
 
     async def prepare(self) -> None:
         """Make the engine ready for a Generate. Raises Failure."""
@@ -33,12 +35,10 @@ class Link(Protocol):
         """End the engine, if it is this link's own."""
 
 
-async def each_event(lines: asyncio.StreamReader, take: Callable[[Event], None]) -> None:
-    """Call `take` with each event that arrives, until the input ends; lines that are no events are logged."""
-    while line := await lines.readline():
-        try:
-            event = decode_event(line)
-        except ProtocolError as error:
-            log.warning("a line of %d bytes from the engine was ignored: %s", len(line), error.kind)
-        else:
-            take(event)
+def event_of(line: bytes) -> Event | None:
+    """Return the event of a line; None, with an entry in the log, if it is none that this version knows."""
+    try:
+        return decode_event(line)
+    except ProtocolError as error:
+        log.warning("a line of %d bytes from the engine was ignored: %s", len(line), error.kind)
+        return None

@@ -16,7 +16,7 @@ from common.confinement.program import ROOT
 from common.engine_program import engine_command
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.api.link import MAX_LINE, each_event
+from engine.api.link import MAX_LINE, event_of
 from engine.protocol.events import ENDS, Event, Failed, Faster, Loaded, ModelInfo, Restart
 from engine.protocol.lines import encode
 from engine.protocol.requests import Cancel, Hello, Load, Request, Shutdown
@@ -112,7 +112,9 @@ class ProcessLink:
     async def _read(self, process: Process) -> None:
         assert process.stdout
         try:
-            await each_event(process.stdout, self._take)
+            while line := await process.stdout.readline():
+                if event := event_of(line):
+                    self._take(event)
         except ValueError:
             log.exception("a line of the engine is too long")
             process.kill()

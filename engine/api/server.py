@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import logging
 import os
 import socket
 import stat
@@ -17,6 +16,7 @@ from starlette.types import ASGIApp
 from common.failures import Failure
 from engine.api.jobs import Jobs
 from engine.api.security import MOST_CONNECTIONS, MOST_HEADERS, ImpatientH11, is_loopback
+from models.network import offline_reason
 
 KEEP_ALIVE_SECONDS = 75
 SHUTDOWN_SECONDS = 3
@@ -26,6 +26,8 @@ def listen(host: str, port: int, key: str) -> socket.socket:
     """Return a socket that listens at the address. Raises Failure if it is taken, or open to others without a key."""
     if not key and not is_loopback(host):
         raise Failure("api.needs_key", host=host)
+    if not is_loopback(host) and (reason := offline_reason()):
+        raise Failure(reason)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=128)
@@ -52,8 +54,23 @@ def listen_unix(path: Path) -> socket.socket:
 class Server(uvicorn.Server):
     """Uvicorn's server together with the queue of requests; it calls `ready` once it answers."""
 
-    def __init__(self, config: uvicorn.Config, jobs: Jobs, ready: Callable[[], None]) -> None:
-        super().__init__(config)
+    def __init__(self, app: ASGIApp, jobs: Jobs, ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=ImpatientH11,
+                ws="none",
+                loop="asyncio",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                limit_concurrency=MOST_CONNECTIONS,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+                h11_max_incomplete_event_size=MOST_HEADERS,
+            )
+        )
         self._jobs, self._ready = jobs, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -68,34 +85,35 @@ class Server(uvicorn.Server):
         finally:
             await self._jobs.close()
 
+    def run_until_asked(self, listening: socket.socket) -> None:
+        """Answer requests until the process is asked to end. Raises Failure if the engine cannot be made ready."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self.run(sockets=[listening])
 
-def serve(app: ASGIApp, jobs: Jobs, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Answer requests until the process is asked to end. Raises Failure if the engine cannot be made ready."""
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    config = uvicorn.Config(
-        app,
-        http=ImpatientH11,
-        ws="none",
-        loop="asyncio",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        h11_max_incomplete_event_size=MOST_HEADERS,
-    )
-    with contextlib.suppress(KeyboardInterrupt):
-        Server(config, jobs, ready).run(sockets=[listening])
+    def ask_to_end(self) -> None:
+        """Have the server end soon; answers under way are cut off."""
+        self.should_exit = True
 
 
 def address_of(host: str, port: int) -> str:
-    """Return the base address that clients are given."""
+    """Return the base address that clients are given; for all addresses, that in the local network."""
     with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).version == 6:
+        address = ipaddress.ip_address(host)
+        if address.is_unspecified:
+            host = address_in_network()
+        elif address.version == 6:
             host = f"[{host}]"
     return f"http://{host}:{port}"
+
+
+def address_in_network() -> str:
+    """Return this computer's address in the local network; its name if there is no network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing: the system only chooses the way there
+        except OSError:
+            return socket.gethostname()
+        return str(probe.getsockname()[0])
 
 
 def reason_of(error: Exception) -> str:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
-import sys
 from pathlib import Path
 
-from common.log_format import PrivateFormatter
 from common.paths import path_of, path_text
 from engine.commands.chat import backend_of, check_draft_options
 from engine.commands.options import add_options, request_fields
@@ -33,6 +30,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         default=os.environ.get(KEY_VARIABLE, ""),
         help=f"key that clients must send (default: {KEY_VARIABLE} of the environment, else none is needed)",
     )
+    parser.add_argument(
+        "--embedding-model", type=path_of, metavar="PATH", help="GGUF file for embeddings (default: the model itself)"
+    )
+    parser.add_argument("--relay", action="store_true", help="use the engine of the window that started this")
     add_options(parser, "load", "generate")
 
 
@@ -46,28 +47,10 @@ def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C. Raises Failure if the address cannot be used or the model cannot be loaded."""
-    load, template = requests_of(options)
-    # Imported only now, because they take a fifth of a second.
-    from engine.api.activity import Activity
-    from engine.api.app import Api, application
-    from engine.api.jobs import Jobs
-    from engine.api.process_link import ProcessLink
-    from engine.api.security import Access, is_loopback
-    from engine.api.server import address_of, listen, listen_unix, serve
+    from engine.api import front  # imported only now, because it takes a fifth of a second
 
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(PrivateFormatter("%(asctime)s %(message)s"))
-    listening = listen_unix(options.unix) if options.unix else listen(options.host, options.port, options.key)
-    jobs = Jobs(ProcessLink(load))
-    api = Api(jobs, Activity(), lambda: template)
-    access = Access(options.key, any_host=bool(options.key) and not is_loopback(options.host))
-    where = options.unix or address_of(options.host, listening.getsockname()[1])
-    ready = f"{path_of(load.path).name} answers at {where}. Ctrl-C ends."
-    try:
-        serve(application(api, lambda: access), jobs, listening, lambda: print(f"chickadee: {ready}", flush=True))
-    finally:
-        listening.close()
-        if options.unix:
-            options.unix.unlink(missing_ok=True)
-    return 0
+    if options.relay:
+        return front.serve_window()
+    load, default = requests_of(options)
+    place = front.Place(options.host, options.port, options.key, options.unix)
+    return front.serve_alone(place, load, default, path_text(options.embedding_model or ""))

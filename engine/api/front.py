@@ -1,0 +1,95 @@
+"""The front: the API's process, on its own or for a window."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.failures import Failure
+from common.log_format import PrivateFormatter
+from common.paths import path_of
+from engine.api.activity import Activity
+from engine.api.app import Api, application
+from engine.api.jobs import Jobs
+from engine.api.process_link import ProcessLink
+from engine.api.relay_link import RelayLink, first_options
+from engine.api.security import Access, is_loopback
+from engine.api.server import Server, address_of, listen, listen_unix
+from engine.protocol.front import Refused, Served, Serving
+from engine.protocol.lines import claim_stdout
+from engine.protocol.requests import Generate, Load
+
+log = logging.getLogger("engine.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the API listens, and the key that clients must send; `unix`: a socket file in place of host and port."""
+
+    host: str
+    port: int
+    key: str = ""
+    unix: Path | None = None
+
+
+def serve_alone(place: Place, load: Load, default: Generate, embedding_model: str = "") -> int:
+    """Serve with an engine of its own until Ctrl-C. Raises Failure if it cannot listen, or not load the model."""
+    start_logging()
+    listening = listen_unix(place.unix) if place.unix else listen(place.host, place.port, place.key)
+    jobs = Jobs(ProcessLink(load, [embedding_model] if embedding_model else []))
+    access = Access(place.key, any_host=not is_loopback(place.host))
+    api = Api(jobs, Activity(log_request), lambda: default, embedding_model)
+    where = place.unix or address_of(place.host, listening.getsockname()[1])
+    ready = f"chickadee: {path_of(load.path).name} answers at {where}. Ctrl-C ends.\n"
+
+    def tell() -> None:
+        sys.stdout.write(ready)
+        sys.stdout.flush()
+
+    try:
+        Server(application(api, lambda: access), jobs, tell).run_until_asked(listening)
+    finally:
+        listening.close()
+        if place.unix:
+            place.unix.unlink(missing_ok=True)
+    return 0
+
+
+def serve_window() -> int:
+    """Serve with the engine of the window that started this process, until its pipe closes."""
+    output = claim_stdout()
+    start_logging()
+    options = first_options()
+    link = RelayLink(options, output)
+    try:
+        listening = listen(options.host, options.port, options.key)
+    except Failure as failure:
+        link.tell(Refused(failure.sentence))
+        return 1
+    jobs = Jobs(link)
+    api = Api(jobs, Activity(link.tell), lambda: link.options.default)
+    access = not is_loopback(options.host)
+    app = application(api, lambda: Access(link.options.key, any_host=access))
+    server = Server(app, jobs, lambda: link.tell(Serving(address_of(options.host, listening.getsockname()[1]))))
+    link.closed = server.ask_to_end
+    server.run_until_asked(listening)
+    return 0
+
+
+def start_logging() -> None:
+    """Log to stderr, without anything of a request's contents."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PrivateFormatter("%(asctime)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+
+
+def log_request(served: Served) -> None:
+    """Log a request that has ended."""
+    if served.status:
+        log.info(
+            "%s %s %d, %.2f s, %d tokens read, %d written",
+            served.method, served.path, served.status, served.seconds, served.prompt_tokens, served.tokens,
+        )  # fmt: skip
