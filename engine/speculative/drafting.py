@@ -38,6 +38,9 @@ class Drafting(Protocol):
     def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
         """Learn from the tokens that a step with this choice produced."""
 
+    def drop_branches(self) -> None:
+        """Draft single lines from now on, because there is no memory for branches."""
+
 
 class Off:
     """Plain decoding: no drafts, one token per step."""
@@ -52,6 +55,9 @@ class Off:
         return DraftChoice(reason="off")
 
     def learn(self, _choice: DraftChoice, _step_tokens: Sequence[int], /) -> None:
+        """Do nothing."""
+
+    def drop_branches(self) -> None:
         """Do nothing."""
 
 
@@ -84,6 +90,9 @@ class _DraftingBase:
         self._learn(choice, step_tokens)
         self._extend(step_tokens[:-1])  # the newest token follows with the next step
         self.seconds += time.perf_counter() - started
+
+    def drop_branches(self) -> None:
+        """Do nothing; `Fixed` overrides it, because only its drafts have branches."""
 
     def _extend(self, tokens: Sequence[int]) -> None:
         for drafter in self.drafters:
@@ -187,6 +196,9 @@ class Fixed(_DraftingBase):
     def __init__(self, drafter: Drafter, costs: CostModel | None, branches: bool = True) -> None:
         super().__init__((drafter,), costs)
         self.drafter, self.branches = drafter, branches
+
+    def drop_branches(self) -> None:
+        self.branches = False
 
     def _decide(self, costs: StepCosts, most: int) -> DraftChoice:
         drafts = self.drafter.propose(most) if most > 0 else []

@@ -152,7 +152,7 @@ class CRuntime(ABC):
 
     def forward_tree(self, inputs: Sequence[int], tree: Tree) -> CLogits:
         assert 0 < tree.size < self.max_logits, tree.size
-        assert self.window == UNLIMITED
+        assert self.window == UNLIMITED, "windows and recurrent layers cannot go back behind a tree"
         self._ensure_open()
         self._ensure_branches()
         self._tree, self._inputs_at = tree, self._size

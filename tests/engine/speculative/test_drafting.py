@@ -48,6 +48,9 @@ class Guess:
         tree = Tree.merged(self.line() for _ in range(self.rng.randint(0, self.branches))).first(max(0, most))
         return DraftChoice(tree.tokens, parents=() if tree.is_line else tree.parents)
 
+    def drop_branches(self) -> None:
+        self.branches = 1
+
     def line(self) -> list[int]:
         draft: list[int] = []
         for _ in range(self.rng.randint(0, 9)):
