@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from app.commands.commands import ActionButton, CommandSet, with_keys
 from app.composer.chat_model_line import ChatModelLine
 from app.composer.composer import Composer, DropHint
+from app.composer.consent_line import ConsentLine
 from app.composer.status_line import StatusLine
 from app.events import Event
 from app.look.live import Live, LiveAction
@@ -231,6 +232,7 @@ class Window(Live, QMainWindow):
         self.welcome = Welcome()
         self.notice = NoticeArea()
         self.chat_model = ChatModelLine()
+        self.consent = ConsentLine()
         self.composer = Composer(self.commands)
         self.status = StatusLine(self.commands)
         self.drop_hint = DropHint(self, self.composer)
@@ -271,7 +273,7 @@ class Window(Live, QMainWindow):
     def _lower_part(self) -> QHBoxLayout:
         stack = QVBoxLayout()
         stack.setSpacing(SIZES.gap)
-        for widget in (self.notice, self.chat_model, self.composer, self.status):
+        for widget in (self.notice, self.chat_model, self.consent, self.composer, self.status):
             stack.addWidget(widget)
         self._column = QWidget()
         self._column.setLayout(stack)
@@ -290,8 +292,8 @@ class Window(Live, QMainWindow):
         self._panels.append(panel)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        page = (self.header, self.find_bar, self.pages, self.notice, self.chat_model, self.composer, self.status)
-        parts = (self.sidebar, *page, *self._panels)
+        above = (self.header, self.find_bar, self.pages, self.notice, self.chat_model, self.consent)
+        parts = (self.sidebar, *above, self.composer, self.status, *self._panels)
         return step_around(parts, next) or super().focusNextPrevChild(next)
 
     def show_page(self, empty: bool) -> None:

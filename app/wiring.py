@@ -10,11 +10,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
+from app.control.api_controller import ApiController
 from app.control.appearance import Appearance
 from app.control.chat_controller import ChatController
 from app.control.chat_list_controller import ChatListController, Upkeep
 from app.control.chat_model_controller import ChatModelController
 from app.control.chat_options_controller import ChatOptionsController
+from app.control.consent_controller import ConsentController
 from app.control.context_menu import ContextMenu
 from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
@@ -27,6 +29,7 @@ from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
 from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
+from app.control.server_keys import ServerKeys
 from app.control.settings_controller import SettingsController
 from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
@@ -121,9 +124,10 @@ class Chats:
 def compose_models(
     window: Window, client: EngineClient, store: ChatStore, settings: Settings, intervals: Intervals
 ) -> Models:
-    engine = EngineQueue(client, settings, patience_ms=intervals.patience)
+    keys = ServerKeys(settings, window)
+    engine = EngineQueue(client, settings, patience_ms=intervals.patience, servers=keys)
     settings.changed.connect(engine.apply_settings)
-    controller = ModelController(window, settings, engine, store)
+    controller = ModelController(window, settings, engine, store, keys)
     status = StatusController(window, engine, controller, intervals.tick)
     idle = IdleController(window, engine, settings, intervals.minute)
     client.received.connect(engine.handle)
@@ -189,6 +193,7 @@ def compose_chats(
     window.commands.bind("storage", chats.storage.open)
     window.commands.bind("logs", chats.storage.open_logs)
     settings.settled.connect(chat.read_ahead_soon)
+    ConsentController(window, open_chats, engine)
     SpeechController(window, open_chats, intervals.speech)
     WelcomeController(window, open_chats, engine, chat, drafts).show()
     return chats
@@ -223,6 +228,8 @@ class Chickadee(QObject):
         self.models = compose_models(self.window, self.client, self.store, self.settings, intervals)
         self.preparation = PreparationController(self.window, self.models.engine, self.models.controller, preparation)
         self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
+        self.api = ApiController(self.settings_controller, self.models.engine)
+        self.window.commands.bind("local_api", self.api.open)
         self.chats = compose_chats(self.window, self.models, self.store, self.settings_controller, folders, intervals)
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
@@ -242,6 +249,7 @@ class Chickadee(QObject):
             self.window.notice.post_failure(failure, NO_MODEL)
         self.preparation.start()
         self.offers.start()
+        self.api.apply()
         import_in_background()  # while the engine starts; else the first answer would wait for this import
 
     def stop(self) -> None:
@@ -250,6 +258,7 @@ class Chickadee(QObject):
         self.chats.close()
         self.models.status.close()
         self.models.idle.close()
+        self.api.close()
         self.preparation.close()
         self.appearance.close()
         self.settings_controller.close()

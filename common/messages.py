@@ -14,6 +14,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     # The engine: requests, and the loaded model.
     "empty_prompt.message": "There is nothing to answer: the message is empty.",
     "prompt_too_long.plain": "This text has {tokens:,} tokens, the context holds {n_ctx:,}. Shorten the text.",
+    "empty_prompt.text": "There is nothing to embed: a text is empty.",
     "bad_prompt.tokens": "The model has no such tokens: their numbers must lie between 0 and {n_tokens:,}.",
     "bad_constraint.schema": "The JSON schema cannot be used: {reason}.",
     "bad_constraint.grammar": "The grammar cannot be used: {reason}.",
@@ -57,6 +58,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "turns.not_trained": "or start a new chat; the model was not trained for a larger context.",
     # The local API.
     "api.needs_key": ("Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1."),
+    "api.on_server": "The model is on {host}. Other programs can ask models of this computer only.",
+    "api.ended": "The local API has stopped: its process {end}. Turn it off and on again.",
     "api.no_address": "The API cannot listen at {address}: {reason}.",
     # The engine: loading, and the memory plan.
     "out_of_memory.plan": "{reasons}",
@@ -155,6 +158,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "graph.quantisation": "it does not know how its weights are quantised",
     "graph.norms": "its norms or biases are quantised",
     "graph.positions": "it does not know the scaling “{scaling}” of positions",
+    "bad_model.no_embedding": "{name} makes no vectors of texts. Choose an embedding model.",
+    "bad_model.out_of_reach": "The engine may not read {name}. Move it to a folder of models.",
     "bad_model.no_numbers": "The model computes no numbers: its file is damaged. Download the model again.",
     "out_of_memory.weights": "There is not enough free memory for {name}.",
     "ranking_unwritable.folder": "The head ranking cannot be saved to {folder}: {reason}.",

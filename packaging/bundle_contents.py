@@ -23,12 +23,15 @@ METADATA = tuple(re.split(r"[=; ]", line)[0] for line in PROJECT["dependencies"]
 LIBRARIES = ("llama_cpp", "ik_llama_cpp")  # opened by path, so PyInstaller does not see them
 
 # Imported by name at run time, so PyInstaller does not see them.
-HIDDEN = ("pyqtgraph", "ziamath")
+HIDDEN = (
+    "pyqtgraph", "ziamath", "keyring.backends.chainer", "keyring.backends.fail", "keyring.backends.SecretService",
+    "keyring.backends.Windows", "keyring.backends.macOS",
+)  # fmt: skip
 ENGINE_HIDDEN = ("anyio._backends._asyncio", "uvicorn.lifespan.off", "uvicorn.loops.asyncio")  # of the local API
 
 # Imported by libraries, but never run here. llama_cpp's server needs fastapi; readline's library is GPL.
 EXCLUDED = (
-    "_tkinter", "chardet", "cryptography", "Crypto", "fastapi", "huggingface_hub", "IPython", "llama_cpp.server",
+    "_tkinter", "chardet", "Crypto", "fastapi", "huggingface_hub", "IPython", "llama_cpp.server",
     "matplotlib", "numpy.f2py", "PIL", "pydoc_data", "pytest", "readline", "scipy", "setuptools", "tkinter", "torch",
     "transformers",
 )  # fmt: skip
@@ -57,8 +60,9 @@ UNUSED = re.compile(
             r"ik_llama_cpp/lib/libggml\.so$",
             r"ik_llama_cpp_python\.libs/libllama",
             r"ik_llama_cpp/bin/",
-            # Package metadata other than name, version and licence; pip also notes where a package came from.
-            r"\.dist-info/(?:direct_url\.json|INSTALLER|RECORD|REQUESTED|WHEEL|entry_points\.txt|top_level\.txt)$",
+            # Package metadata other than name, version and licence; pip also notes where a package came from. keyring
+            # finds its backends by its entry points.
+            r"^(?!keyring-).*\.dist-info/(?:direct_url\.json|INSTALLER|RECORD|REQUESTED|WHEEL|entry_points\.txt|top_level\.txt)$",
         )
     )
 )

@@ -22,7 +22,7 @@ class ChatModelLine(Live, QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("chatModel")
-        self._model, self._here = "", False
+        self._model, self._here, self._remote = "", False, False
         self.text = QLabel(self)
         self.text.setObjectName("progressText")
         self.text.setTextFormat(Qt.TextFormat.PlainText)
@@ -39,15 +39,19 @@ class ChatModelLine(Live, QWidget):
         self.apply_look()
         self.hide()
 
-    def show_model(self, model: str, here: bool) -> None:
-        """Name the chat's model; `here` is whether its file is on this computer. "" hides the line."""
-        self._model, self._here = model, here
+    def show_model(self, model: str, here: bool, remote: bool = False) -> None:
+        """Name the chat's model; `here` is whether its file is on this computer. "" hides the line.
+
+        For a `remote` model it is whether its server is still in the list of models.
+        """
+        self._model, self._here, self._remote = model, here, remote
         self.retranslate()
         self.setVisible(bool(model))
 
     def retranslate(self) -> None:
         was = tr("Was: {model}", model=self._model)
-        self.text.setText(f"{was} ·" if self._here else tr("{was} (not on this computer)", was=was))
+        gone = tr("{was} (server removed)", was=was) if self._remote else tr("{was} (not on this computer)", was=was)
+        self.text.setText(f"{was} ·" if self._here else gone)
         self.button.setText(tr("Switch"))
         self.button.setAccessibleName(tr("Switch to {model}", model=self._model))
         self.button.setVisible(self._here)

@@ -54,12 +54,19 @@ class ComposerText(PromptEditor):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, MAX_LINES)
+        self._host = ""
         self.textChanged.connect(self.fit_height)
         self.apply_look()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Message"))
-        self.setPlaceholderText(tr("Message"))
+        self.setPlaceholderText(tr("Message to {host}", host=self._host) if self._host else tr("Message"))
+
+    def show_host(self, host: str) -> None:
+        """Name the server that reads what is typed here; "" for this computer."""
+        if host != self._host:
+            self._host = host
+            self.retranslate()
 
     def restyle(self) -> None:
         super().restyle()
@@ -147,6 +154,7 @@ class Composer(Live, QFrame):
     def show_waiting(self, engine: EngineState, conversation: Conversation) -> None:
         """Show what the conversation waits for; while an answer is being written, the Send button is a Stop button."""
         self._waiting_shown = engine, conversation
+        self.text.show_host(engine.host)
         if conversation.busy != self.busy:
             self.busy = conversation.busy
             self._update_button()
@@ -247,7 +255,13 @@ def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, 
         if reading.seconds_left is not None:
             line = tr("{line} · {time} left", line=line, time=duration(reading.seconds_left))
         return line, reading.done / reading.total
+    if conversation.asked_host:
+        return "", None  # the line above asks
+    if conversation.phase == "reading" and engine.host:
+        return tr("Waiting for {host}", host=engine.host), None
     if engine.phase in ("starting", "loading"):
+        if engine.host:
+            return tr("Connecting to {host}", host=engine.host), None
         name = title_of(engine.path) if engine.path else tr("the model")
         text = LOADING_FIRST if conversation.phase == "waiting" else LOADING
         return tr(text, model=name), engine.fraction

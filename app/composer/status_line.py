@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.commands.commands import CommandSet
 from app.composer.model_menu import ModelMenu
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import CompileProgress, EngineState
 from app.words import as_written, in_bytes, mark, tr, worded
@@ -21,6 +21,7 @@ from models.titles import title_of
 
 ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
 COMPUTED = mark("Runs on {library} with {n} threads")
+REMOTE = mark("Answers come from {host}: your messages are sent there")
 CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
 QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
 PREPARING = mark("llama.cpp, which runs more models, is being compiled for this computer. This happens once.")
@@ -140,7 +141,8 @@ class StatusLine(Live, QWidget):
     def show_engine(self, engine: EngineState) -> None:
         self._engine = engine
         loaded, numbers = engine.model, engine.statistics
-        self.context.setVisible(loaded is not None)
+        self.context.setVisible(loaded is not None and loaded.n_ctx > 0)
+        self.model.setIcon(icon("globe", theme().soft) if engine.host else QIcon())
         if loaded is not None:
             self.context.show_use(self.used_tokens(self._chat), loaded.n_ctx)
         speed = engine.live_speed or _speed(numbers)
@@ -176,7 +178,7 @@ class StatusLine(Live, QWidget):
         """Return the pixels that are left for the model's name."""
         parts = (self.preparing, self.download, self.context, self.speed, self.memory)
         others = sum(part.sizeHint().width() for part in parts if not part.isHidden())
-        padding = 2 * SIZES.gap + 2
+        padding = 2 * SIZES.gap + 2 + (SIZES.icon + SIZES.gap_s) * bool(self._engine.host)
         return self.width() - others - 2 * SIZES.gap - padding
 
     def _show_model_menu(self) -> None:
@@ -213,9 +215,13 @@ def detail_lines(engine: EngineState) -> list[str]:
     model, numbers = engine.model, engine.statistics
     if model is not None:
         size = f"{model.parameters / 1e6:,.0f}"
-        lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
-        lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
-        lines.append(tr(CONTEXT, used=engine.context_tokens, n_ctx=model.n_ctx))
+        if model.host:
+            lines += [model.name, tr(REMOTE, host=model.host), model.software]
+        else:
+            lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
+            lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
+        if model.n_ctx:
+            lines.append(tr(CONTEXT, used=engine.context_tokens, n_ctx=model.n_ctx))
         lines.extend(map(worded, model.notes))
     if numbers is not None:
         read = numbers.prompt_tokens - numbers.reused_tokens
@@ -225,7 +231,7 @@ def detail_lines(engine: EngineState) -> list[str]:
         lines.append(tr("Engine memory: {size}", size=in_bytes(engine.rss_bytes)))
     if engine.preparing is not None:
         lines.append(tr(PREPARING))
-    return lines or [tr("No model is loaded")]
+    return list(filter(None, lines)) or [tr("No model is loaded")]
 
 
 def _speed(numbers: Statistics | None) -> float:

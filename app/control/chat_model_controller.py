@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -17,6 +17,7 @@ from app.store.chat import Chat
 from app.window import Window
 from common.files import is_file
 from common.paths import path_of, path_text
+from models.servers import remote_model
 from models.titles import title_of
 
 
@@ -67,7 +68,8 @@ class ChatModelController(QObject):
             self._models.on_disk.scan()  # the file may have been moved; `changed` looks again
             return
         self._found = path
-        self._line.show_model(chat.model, here=path is not None)
+        remote = remote_model(path_of(chat.model_path)) is not None
+        self._line.show_model(chat.model, here=path is not None, remote=remote)
 
     def _switch(self) -> None:
         if self._found is not None:
@@ -82,8 +84,13 @@ def is_in_use(chat: Chat, state: EngineState) -> bool:
     return chat.model == name or chat.model_path == path_text(state.path)
 
 
-def find_model(chat: Chat, known: Iterable[Path]) -> Path | None:
-    """Return the file of the chat's model: where it was, or else the one of the same title among the `known` ones."""
+def find_model(chat: Chat, known: Collection[Path]) -> Path | None:
+    """Return the file of the chat's model: where it was, or else the one of the same title among the `known` ones.
+
+    Of a model on a server, return what stands for it if its server is still known.
+    """
+    if remote_model(path_of(chat.model_path)):
+        return path_of(chat.model_path) if path_of(chat.model_path) in known else None
     if chat.model_path and is_file(path_of(chat.model_path)):
         return path_of(chat.model_path)
     return next((path for path in known if title_of(path) == chat.model and is_file(path)), None)

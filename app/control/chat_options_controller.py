@@ -32,11 +32,13 @@ class ChatOptionsController(QObject):
         open_chats.current_changed.connect(self._changed)
         open_chats.options_changed.connect(self._changed)
         settings.changed.connect(self.show_options)
+        engine.state.phase_changed.connect(lambda _state: self._grey())
 
     def open(self) -> None:
         if self.panel is None:
             self.panel = ChatPanel(self, self._window)
             self.panel.hide_rows(self._hidden)
+            self._grey()
         self.show_options()
         self.panel.show()
         self.panel.raise_()
@@ -60,6 +62,15 @@ class ChatOptionsController(QObject):
         self._hidden = names
         if self.panel is not None:
             self.panel.hide_rows(names)
+
+    def _grey(self) -> None:
+        """Grey out what the server that answers does not do."""
+        model = self._engine.state.model
+        host = model.host if model else ""
+        ignored = {f"generate.{field}" for field in model.ignored} if model else set()
+        if self.panel is not None:
+            names = {name for name, row in self.panel.rows.items() if row.setting.fills in ignored}
+            self.panel.grey_rows(names, lambda: tr("{host} does not offer this.", host=host))
 
     # --- what is asked in the panel ---------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from engine.protocol.events import Counted as CountedEvent
 from engine.protocol.events import ModelInfo
 
 MAX_FILES = 20  # files in one message
+ASSUMED_CONTEXT = 16_384  # tokens, where a server does not tell: what most can read at least
 FILES = "files"  # topic of problems with the files of a message
 
 
@@ -390,7 +391,7 @@ class DraftController(QObject):
         draft, model = self._drafts.draft_of(conversation), self._engine.state.model
         if model is None or draft.tokens is None:
             return
-        draft.room = room_for_files(model.n_ctx, history)
+        draft.room = room_for_files(model.n_ctx or ASSUMED_CONTEXT, history)
         files = [CountedFile(item.attachment, item.tokens) for item in draft.items if item.attachment and item.tokens]
         if tokens_needed(files) <= room_beside_question(draft.room, draft.text):
             draft.fit = "all"

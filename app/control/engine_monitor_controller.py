@@ -33,6 +33,7 @@ class EngineMonitorController(QObject):
             self.samples.changed.connect(Throttle(show, every_ms, self).request)
         engine.pulsed.connect(self.samples.add_pulse)
         engine.state.phase_changed.connect(lambda state: self.samples.use_model(state.model))
+        engine.state.phase_changed.connect(lambda state: self.panel.show_host(state.host))
         open_chats.current_changed.connect(self._show)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._show(conversation))
         open_chats.branch_changed.connect(self._show)

@@ -21,6 +21,7 @@ from common.failures import Failure
 from common.files import is_file
 from common.paths import printable
 from models.default import default_model
+from models.servers import remote_model
 from models.titles import title_of
 
 log = logging.getLogger(__name__)
@@ -39,13 +40,19 @@ ELSEWHERE = ("gone", "other")  # reasons for which only another model helps
 class FirstModel:
     """Chooses the model of a start, loads it, and goes on to the next one where that fails.
 
-    `open_models` opens the list of models.
+    `open_models` opens the list of models; `has_model` says whether a model is still there.
     """
 
     def __init__(
-        self, engine: EngineQueue, store: ChatStore, notice: NoticeArea, open_models: Callable[[], object]
+        self,
+        engine: EngineQueue,
+        store: ChatStore,
+        notice: NoticeArea,
+        open_models: Callable[[], object],
+        has_model: Callable[[Path], bool] = is_file,
     ) -> None:
         self._engine, self._store, self._notice, self._open_models = engine, store, notice, open_models
+        self._has_model = has_model
         self._left: list[Path] = []
         self._loading: Path | None = None
         self._wanted: tuple[Path, Reason, Problem | None] | None = None  # the first model, and why it was not loaded
@@ -91,8 +98,9 @@ class FirstModel:
         """Return the next model that may be loaded, and mark it; None if there is none."""
         while self._left:
             path = self._left.pop(0)
-            if not is_file(path):
-                self._pass_over(path, "gone")
+            if not self._has_model(path):
+                if remote_model(path) is None:  # else the user has removed the server
+                    self._pass_over(path, "gone")
             elif self._left and self._was_loading(path):  # the last one is tried: a window needs a model
                 self._pass_over(path, "crashed before")
             else:

@@ -16,7 +16,7 @@ SHORT_OF_MEMORY_MINUTES = 10  # until a model that leaves other programs little 
 class IdleController(QObject):
     """Controller of the setting `models.unload_after`. A minute has `minute_ms` milliseconds; tests use shorter ones.
 
-    Answers, reading ahead, typing and changed settings are use; each starts the time anew.
+    Answers, also to other programs, reading ahead, typing and changed settings are use; each starts the time anew.
     """
 
     def __init__(self, window: Window, engine: EngineQueue, settings: Settings, minute_ms: int) -> None:
@@ -24,6 +24,7 @@ class IdleController(QObject):
         self._engine, self._settings, self._minute_ms = engine, settings, minute_ms
         self._pause = Debounce(self._unload, 0, self)
         engine.active_changed.connect(self._used)
+        engine.guests.changed.connect(self._used)
         for event in (engine.state.phase_changed, engine.state.progress_changed):
             event.connect(lambda _state: self._used())
         settings.changed.connect(self._used)
@@ -43,7 +44,8 @@ class IdleController(QObject):
     def _used(self) -> None:
         """Start the time anew while a loaded model waits for work."""
         minutes = self.minutes
-        if minutes and self._engine.state.phase == "ready" and self._engine.active is None:
+        works = self._engine.active is not None or self._engine.guests.busy
+        if minutes and self._engine.state.phase == "ready" and not works:
             self._pause.request_in(minutes * self._minute_ms)
         else:
             self._pause.cancel()

@@ -149,7 +149,10 @@ class MessageController(QObject):
 
     def answer_now(self) -> None:
         """End the thought of the open chat's answer; the answer follows at once."""
-        if not self._engine.answer_now(self._conversation):
+        host = self._engine.state.host
+        if host:
+            self._post(lambda: tr("{host} cannot end a thought early. Stop the answer instead.", host=host))
+        elif not self._engine.answer_now(self._conversation):
             self._post(lambda: tr("The model is not thinking now."))
 
     def choose_remedy(self, remedy: Remedy) -> None:

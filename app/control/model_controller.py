@@ -13,6 +13,8 @@ from PySide6.QtWidgets import QFileDialog
 from app.control.first_model import FirstModel
 from app.control.model_files import LocalModels, ModelDownloads
 from app.control.models_on_disk import ModelsOnDisk
+from app.control.server_controller import ServerController
+from app.control.server_keys import ServerKeys
 from app.dialogs.dialog import OneDialog
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
@@ -21,6 +23,7 @@ from app.memory_plan import PlanEffects
 from app.services.background import Background
 from app.services.planner import Planner, question
 from app.services.timers import Throttle
+from app.settings.servers import SavedServer
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
@@ -35,6 +38,8 @@ from models.catalogue import catalogue
 from models.catalogue_update import CatalogueUpdate
 from models.collection import LocalModel, scan_models
 from models.locations import own_folder, usual_folder
+from models.network import offline_reason
+from models.servers import remote_model
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100
@@ -50,7 +55,9 @@ class ModelController(QObject):
     listed = Signal()
     failed = Signal(object)
 
-    def __init__(self, window: Window, settings: Settings, engine: EngineQueue, store: ChatStore) -> None:
+    def __init__(
+        self, window: Window, settings: Settings, engine: EngineQueue, store: ChatStore, keys: ServerKeys
+    ) -> None:
         super().__init__(window)
         self.list = ModelList()
         self.planner = Planner(self)
@@ -59,7 +66,7 @@ class ModelController(QObject):
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
         self._effects = PlanEffects(self.planner, self)
         self._options_question: Ask | None = None  # the question about the model whose options are open
-        self.first = FirstModel(engine, store, window.notice, self.open)
+        self.first = FirstModel(engine, store, window.notice, self.open, settings.has_model)
         self._freed_bytes = 0
         self._remembered: Path | None = None  # the model that was stored last as a recent one
         self._own_folder = partial(own_folder, settings.path)
@@ -67,6 +74,7 @@ class ModelController(QObject):
         self._added = AddedPaths(settings.path.with_name(AddedPaths().path.name))
         self.local = LocalModels(self, self._added, self._own_folder)
         self.on_disk = ModelsOnDisk(self, self._added, self._own_folder)
+        self.servers = ServerController(settings, keys, self)
         self.downloads = ModelDownloads(self, self.list, settings.path, self._own_folder)
         self._background = Background(self)
         self._scan_number = 0
@@ -83,6 +91,8 @@ class ModelController(QObject):
         self.local.changed.connect(self.scan)
         self.local.undo_offered.connect(self._offer_undo)
         self._settings.changed.connect(self._settings_changed)
+        self.servers.changed.connect(self._server_changed)
+        self.servers.noted.connect(self._show_note)
         self._window.status.chosen.connect(self.use_model)
         self._engine.active_changed.connect(self._remember_answering)
 
@@ -115,7 +125,8 @@ class ModelController(QObject):
 
     def use_model(self, path: str) -> None:
         """Load the model at `path`, as `path_text` writes it."""
-        self._engine.use_model(path_of(path).absolute())
+        model = path_of(path)
+        self._engine.use_model(model if remote_model(model) else model.absolute())
 
     def _remember_answering(self) -> None:
         """Store a substitute as the most recent model once it answers; until then the next start tries the other."""
@@ -134,8 +145,12 @@ class ModelController(QObject):
 
     def _list_recent(self) -> None:
         """List the recent models in the status line. Raises Failure."""
-        self.on_disk.recent = self._store.recent_models()
+        self.on_disk.recent = list(filter(self._is_known, self._store.recent_models()))
         self._window.status.show_models(self.on_disk.recent)
+
+    def _is_known(self, path: Path) -> bool:
+        """Return whether a recent model may still be there: of servers, only those that were not removed are."""
+        return remote_model(path) is None or self._settings.has_model(path)
 
     # --- opening and closing ----------------------------------------------------------------------------------------
 
@@ -147,17 +162,20 @@ class ModelController(QObject):
     def _create_dialog(self) -> ModelsDialog:
         self._load_catalogue()
         self.list.words = ""
+        self._list_servers()
         dialog = ModelsDialog(self.list, self._window)
         dialog.action_requested.connect(self.do_action)
         dialog.search_requested.connect(self.search)
         dialog.update_button.clicked.connect(self._check_catalogue)
         dialog.folder_button.clicked.connect(lambda: self.local.choose_folder(dialog))
         dialog.file_button.clicked.connect(lambda: self.local.choose_file(dialog))
+        dialog.server_button.clicked.connect(lambda: self.servers.open(dialog))
         return dialog
 
     def close(self) -> None:
         """Stop everything before the window closes; unfinished downloads are listed again at the next start."""
         self.first.close()
+        self.servers.close()
         self.on_disk.close()
         self._background.close()
         self.local.close()
@@ -183,6 +201,9 @@ class ModelController(QObject):
     def _settings_changed(self) -> None:
         self.downloads.settings_changed()
         self._follow_folder()
+        self._list_servers()
+        if self._engine.state.host and offline_reason(self._settings.path):
+            self._engine.unload()
         if self.options is not None:
             self._plan_options(self.options.model.path)
 
@@ -195,7 +216,35 @@ class ModelController(QObject):
             self.local.add(path_text(before))
         self.scan()
 
+    def _list_servers(self) -> None:
+        """List the models of the servers in the settings, which the user may have changed by hand."""
+        servers = tuple(self._settings.servers.values())
+        if servers != self.list.servers:
+            self.list.servers = servers
+            self._list_recent()
+            self._show.request()
+        self.on_disk.remote = [path for server in servers for path in server.paths]
+
+    def _server_changed(self, server: SavedServer) -> None:
+        """Show a server that was stored or removed; connect again if its model is in use."""
+        path = self._engine.state.path
+        remote = remote_model(path)
+        if path is not None and remote is not None and remote.url == server.url:
+            if path in server.paths:
+                self._engine.use_model(path)
+            else:
+                self._engine.unload()
+        self._list_servers()
+        self.on_disk.changed.emit()
+
+    def _show_note(self, text: UiText) -> None:
+        if self.dialog is not None:
+            self.dialog.show_note(text)
+        else:
+            self._window.notice.post(text)
+
     def _dialog_closed(self) -> None:
+        self.servers.close_dialog()
         self._options.close()  # its parent is the models' dialog
         self.local.finish_removal()
 
@@ -272,6 +321,8 @@ class ModelController(QObject):
         kind, name = key[0], key[1]
         if kind == "here":
             self._act_on_local_model(self.list.local_model(Path(str(name))), action)
+        elif kind == "remote":
+            self._act_on_remote_model(Path(str(name)), action)
         elif kind == "job":
             self._act_on_job(int(str(name)), action)
         elif kind == "entry":
@@ -309,6 +360,13 @@ class ModelController(QObject):
             if model.location.is_ours:  # its file was deleted
                 self._store.forget_model(model.path)
                 self._list_recent()
+
+    def _act_on_remote_model(self, path: Path, action: str) -> None:
+        remote = remote_model(path)
+        if action == "use":
+            self._engine.use_model(path)
+        elif remote is not None:
+            self.servers.open(self.dialog or self._window, remote.url)
 
     def _act_on_job(self, id: int, action: str) -> None:
         job = next((job for job in self.list.jobs if job.id == id), None)

@@ -1,4 +1,4 @@
-"""The chat models on this computer: those used lately, and what the last scan has found."""
+"""The chat models that can answer: those used lately, what the last scan of this computer has found, and servers'."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from app.services.background import Background
 from common.files import is_file
 from models.added_paths import AddedPaths
 from models.collection import LocalModel, scan_models
+from models.servers import remote_model
 
 
 class ModelsOnDisk(QObject):
     """List of the models that can answer. `changed` is emitted after a scan.
 
-    `added` has the places that the user added, `own_folder` gives that of the downloads. `recent` are the files used
-    lately, the latest first. `scanned` is whether a scan has been completed.
+    `added` has the places that the user added, `own_folder` gives that of the downloads. `recent` are the models used
+    lately, the latest first; `remote` are those on servers. `scanned` is whether a scan has been completed.
     """
 
     changed = Signal()
@@ -25,6 +26,7 @@ class ModelsOnDisk(QObject):
     def __init__(self, parent: QObject, added: AddedPaths, own_folder: Callable[[], Path]) -> None:
         super().__init__(parent)
         self.recent: list[Path] = []
+        self.remote: list[Path] = []
         self.scanned = False
         self._added, self._own_folder = added, own_folder
         self._found: list[Path] = []
@@ -33,8 +35,9 @@ class ModelsOnDisk(QObject):
 
     @property
     def paths(self) -> list[Path]:
-        """The files, those used lately first."""
-        return [path for path in dict.fromkeys([*self.recent, *self._found]) if path not in self._gone]
+        """The models, those used lately first and those on servers last."""
+        known = dict.fromkeys([*self.recent, *self._found, *self.remote])
+        return [path for path in known if path not in self._gone]
 
     def scan(self) -> None:
         """Look for models in the background; a new file takes 0.1 s, a known one 20 µs."""
@@ -44,7 +47,7 @@ class ModelsOnDisk(QObject):
 
         def look() -> tuple[list[LocalModel], set[Path]]:
             found = scan_models(self._added.read(), stop=lambda: self._background.closed, own=self._own_folder())
-            return list(found), {path for path in recent if not is_file(path)}
+            return list(found), {path for path in recent if not (is_file(path) or remote_model(path))}
 
         self._background.run(look, lambda found: self.use(*found))
 

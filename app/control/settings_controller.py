@@ -115,12 +115,13 @@ class SettingsController(QObject):
         If another model was loaded, ask the planner how the settings would work with that model.
         """
         model = state.model
-        numbers = {"engine.context": model.n_ctx, "engine.threads": model.threads} if model else {}
+        local = model if model and not model.host else None
+        numbers = {"engine.context": local.n_ctx, "engine.threads": local.threads} if local else {}
         self._automatic_values = {name: f"{number:,}" for name, number in numbers.items()}
         if self.dialog is not None:
             self.dialog.show_automatic_values(self._automatic_values)
         if state.phase == "ready" and state.path != self._model:
-            self._model = state.path
+            self._model = None if state.host else state.path
             self._plan()
 
     def _settings_changed(self) -> None:
@@ -133,7 +134,9 @@ class SettingsController(QObject):
     # --- what they come to with the model in use, worked out while somebody looks -----------------------------------
 
     def _plan(self) -> None:
-        if self.dialog is not None and self._model is not None:
+        if self.dialog is not None and self._model is None:
+            self.dialog.plan.hide()
+        elif self.dialog is not None and self._model is not None:
             self._effects.ask(self._models.question(self._model))
 
     def _show_effects(self) -> None:

@@ -14,7 +14,7 @@ from app.state.engine_state import EngineState, Problem
 from app.window import Window
 from app.words import UiText, mark, tr, tr_n
 
-BUTTON_TEXTS = {"restart": mark("Restart engine"), "choose": mark("Choose another model")}
+BUTTON_TEXTS = {"restart": mark("Restart engine"), "again": mark("Try again"), "choose": mark("Choose another model")}
 
 
 class StatusController(QObject):

@@ -10,7 +10,7 @@ from app.control.draft_controller import DraftController
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
-from app.transcript.welcome import examples_for
+from app.transcript.welcome import LARGE_FROM, examples_for
 from app.window import Window
 from common.failures import Failure
 from models.default import default_model
@@ -40,8 +40,10 @@ class WelcomeController(QObject):
 
     def _show_examples(self, state: EngineState) -> None:
         """Offer example questions that suit the loaded model."""
+        self._window.welcome.set_host(state.host)
         if state.model is not None and state.path is not None:
-            self._window.welcome.set_examples(examples_for(state.path.stem, state.model.parameters))
+            parameters = LARGE_FROM if state.host else state.model.parameters  # servers run large ones
+            self._window.welcome.set_examples(examples_for(state.path.stem, parameters))
 
     def _send_example(self, question: str) -> None:
         self._end_introduction()

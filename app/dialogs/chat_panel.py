@@ -93,6 +93,11 @@ class ChatPanel(Sheet):
         for name, row in self.rows.items():
             row.setVisible(name not in names)
 
+    def grey_rows(self, names: Collection[str], reason: UiText) -> None:
+        """Grey out the options with these names and say why; all others are available."""
+        for name, row in self.rows.items():
+            row.show_unavailable(reason if name in names else "")
+
     def show_problem(self, sentence: UiText) -> None:
         self._problem_text = sentence
         self.problem.setText(current_text(sentence))

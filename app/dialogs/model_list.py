@@ -9,6 +9,7 @@ from typing import Literal
 
 from app.dialogs.model_details import Details, details_of, weights
 from app.memory_plan import Tone, tone_of, verdict_words, words_per_second
+from app.settings.servers import SavedServer
 from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
 from common.paths import path_text
@@ -21,16 +22,30 @@ from models.estimate import guess_estimate
 from models.hub import RemoteModel, RepoResult
 from models.locations import LocationKind
 from models.recommend import READING_SPEED, Candidate, Recommendation, rank, recommend
+from models.servers import is_open
 from models.titles import title_from_name, title_of
 
 SECTIONS = {
     "jobs": mark("Downloads"),
     "here": mark("On this computer"),
+    "servers": mark("On servers"),
     "hub": mark("Results from huggingface.co"),
     "entries": mark("Recommended"),
 }
 Action = Literal[
-    "load", "unload", "options", "remove", "forget", "download", "files", "pause", "resume", "cancel", "hide"
+    "load",
+    "unload",
+    "options",
+    "remove",
+    "forget",
+    "download",
+    "files",
+    "pause",
+    "resume",
+    "cancel",
+    "hide",
+    "use",
+    "server",
 ]
 ACTIONS: dict[Action, str] = {
     "load": mark("Load"),
@@ -44,6 +59,8 @@ ACTIONS: dict[Action, str] = {
     "resume": mark("Resume"),
     "cancel": mark("Cancel"),
     "hide": mark("Hide"),
+    "use": mark("Use"),
+    "server": mark("Edit server…"),
 }
 ORIGINS: dict[LocationKind, str] = {
     "own": mark("downloaded"),
@@ -117,7 +134,8 @@ class ModelList:
     """Everything that the models' dialog shows.
 
     `words` and `filters` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are
-    the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model.
+    the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model; `servers` are those
+    that the user has connected to.
     """
 
     local_models: list[LocalModel] = field(default_factory=list)
@@ -130,6 +148,7 @@ class ModelList:
     loaded: Path | None = None
     words: str = ""
     filters: Filters = Filters()
+    servers: tuple[SavedServer, ...] = ()
 
     def sections(self) -> dict[str, list[ModelRow]]:
         """Return the rows by section, in the order in which they are shown: the best model of a section first."""
@@ -141,6 +160,7 @@ class ModelList:
         return {
             "jobs": [job_row(job) for job in self.jobs if job.id not in self.hidden and job.state != "cancelled"],
             "here": self._matching([*_rows_of(here, rows), *self._unless_filtered(unusable)]),
+            "servers": self._matching(self._unless_filtered(self._server_rows())),
             "hub": self._hub_rows(),
             "entries": self._matching(_rows_of(entries, rows)),
         }
@@ -219,6 +239,11 @@ class ModelList:
             rows += [self._file_row(model) for model in self.files if model.files[0].repo == result.repo]
         return rows
 
+    def _server_rows(self) -> list[ModelRow]:
+        """Return a row for each model of each server, the one in use first."""
+        rows = [server_row(server, path, path == self.loaded) for server in self.servers for path in server.paths]
+        return sorted(rows, key=lambda row: row.key != ("remote", self.loaded))
+
     def _choice_row(self, choice: Choice, badge: str) -> ModelRow:
         verdict = self.verdicts.get(choice.key)
         if choice.model:
@@ -261,6 +286,18 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
         tone=tone_of(verdict),
         problem="" if model.usable else note,
         actions=tuple(actions),
+    )
+
+
+def server_row(server: SavedServer, path: Path, loaded: bool) -> ModelRow:
+    """Return the row of a model on a server; its host is in its title."""
+    words = [tr("in use")] if loaded else []
+    words += [server.name, tr("chats are sent there"), tr("not encrypted") * is_open(server.url)]
+    return ModelRow(
+        key=("remote", path),
+        title=title_of(path),
+        facts=" · ".join(filter(None, words)),
+        actions=("server",) if loaded else ("use", "server"),
     )
 
 

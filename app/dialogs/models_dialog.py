@@ -233,6 +233,7 @@ class ModelsDialog(Sheet):
         self._undo_work: Callable[[], None] | None = None
         self.folder_button = button(self)
         self.file_button = button(self)
+        self.server_button = button(self)
         self.update_button = button(self)
         self.close_button = button(self, self.accept)
         self.headings = {name: heading(self) for name in SECTIONS}
@@ -286,6 +287,7 @@ class ModelsDialog(Sheet):
         self.nothing.setText(tr("No results on this computer. Try searching huggingface.co."))
         self.folder_button.setText(tr("Add folder…"))
         self.file_button.setText(tr("Add file…"))
+        self.server_button.setText(tr("Connect to a server…"))
         self.update_button.setText(tr("Check for new models"))
         self.close_button.setText(tr("Close"))
         for name, title in self.headings.items():
@@ -329,7 +331,8 @@ class ModelsDialog(Sheet):
             return
         self._tab_buttons = buttons
         above = (self.line, self.search_button, *self.filters.buttons.values(), self.filters.language)
-        below = (self.undo_button, self.folder_button, self.file_button, self.update_button, self.close_button)
+        adding = (self.folder_button, self.file_button, self.server_button)
+        below = (self.undo_button, *adding, self.update_button, self.close_button)
         for before, after in pairwise((*above, *buttons, *below)):
             QWidget.setTabOrder(before, after)
 
@@ -356,4 +359,5 @@ class ModelsDialog(Sheet):
         layout.addLayout(inset(self.consent, wide=self.consent))
         layout.addWidget(self.list, 1)
         layout.addLayout(inset(self.note, self.undo_button, wide=self.note))
-        layout.addLayout(inset(self.folder_button, self.file_button, self.update_button, None, self.close_button))
+        adding = (self.folder_button, self.file_button, self.server_button)
+        layout.addLayout(inset(*adding, self.update_button, None, self.close_button))

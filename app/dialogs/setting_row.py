@@ -22,7 +22,7 @@ from app.dialogs.dialog import label
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
-from app.words import as_written, mark, tr
+from app.words import UiText, as_written, current_text, mark, tr
 from engine.protocol.settings import Setting, Value
 
 PAUSE_MS = 500  # pause in typing after which a text is applied
@@ -216,6 +216,7 @@ class SettingRow(Live, QFrame):
         self.setting = setting
         self._differs = self._below = False
         self._automatic_value = ""
+        self._reason: UiText = ""
         self.control = control_for(setting, self)
         self.title = label("settingTitle", self)
         self.title.setBuddy(self.control)
@@ -248,8 +249,15 @@ class SettingRow(Live, QFrame):
         self.effect.setText(words)
         self.effect.setVisible(bool(words))
 
+    def show_unavailable(self, reason: UiText) -> None:
+        """Grey the row out and say why; "" makes it available again."""
+        self._reason = reason
+        for part in (self.title, self.control, self.reset_button):
+            part.setEnabled(not reason)
+        self.retranslate()
+
     def retranslate(self) -> None:
-        title, help = tr(self.setting.title), tr(self.setting.help)
+        title, help = tr(self.setting.title), current_text(self._reason) or tr(self.setting.help)
         self.title.setText(title)
         self.help.setText(help)
         self.control.setAccessibleName(title)

@@ -28,6 +28,10 @@ DRAFTERS = {
 }
 ACCEPTED = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
 GROUP_COLOURS = ("accent", "number", "keyword")  # names of the theme's colours
+ELSEWHERE = mark(
+    "{host} computes the answers, so memory, cached tokens and drafts are not to be seen from here. Choose a model on "
+    "this computer to see them."
+)
 CURVE_SECONDS = 60.0  # seconds of the past that the curve shows
 
 
@@ -48,7 +52,8 @@ class EnginePanel(Live, QFrame):
         self.close_button.clicked.connect(commands.actions["engine"].trigger)
         self._headings = [QLabel(self) for _ in range(5)]
         self.planned, self.now, self.cache, self.groups = StackedBar(), StackedBar(), StackedBar(), StackedBar()
-        self.speed, self.drafts, self.saved = QLabel(), QLabel(), QLabel()
+        self.speed, self.drafts, self.saved, self.elsewhere = QLabel(), QLabel(), QLabel(), QLabel()
+        self._host = ""
         self.steps: Plot | None = None
         self.costs: CostPlot | None = None
         self._importing: threading.Thread | None = None
@@ -59,6 +64,13 @@ class EnginePanel(Live, QFrame):
         """Show the open chat's tokens that are left out of the context, and the seconds saved in the chat."""
         self._dropped, self._saved = dropped, saved_seconds
         self.show_numbers()
+
+    def show_host(self, host: str) -> None:
+        """Say why there is nothing to see while the server `host` answers; "" shows what this computer does."""
+        self._host = host
+        self._area.setVisible(not host)
+        self.elsewhere.setVisible(bool(host))
+        self.retranslate()
 
     def show_all(self) -> None:
         self.show_numbers()
@@ -195,13 +207,14 @@ class EnginePanel(Live, QFrame):
             self.speed,
             self.drafts,
             self.saved,
+            self.elsewhere,
         ):
             label.setWordWrap(True)
             label.setIndent(0)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setObjectName("engineHeading" if label in self._headings else "engineText")
         self.title.setObjectName("engineTitle")
-        area = QScrollArea()
+        area = self._area = QScrollArea()
         area.setObjectName("engineArea")
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -215,6 +228,10 @@ class EnginePanel(Live, QFrame):
         layout.setSpacing(0)
         layout.addLayout(top)
         layout.addWidget(area, 1)
+        layout.addWidget(self.elsewhere, 1)
+        self.elsewhere.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.elsewhere.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap)
+        self.elsewhere.hide()
 
     def restyle(self) -> None:
         self.setFixedWidth(SIZES.panel)
@@ -224,6 +241,7 @@ class EnginePanel(Live, QFrame):
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Engine monitor"))
         self.title.setText(tr("Engine monitor"))
+        self.elsewhere.setText(tr(ELSEWHERE, host=self._host))
         self.close_button.setAccessibleName(tr("Close"))
         self.close_button.setToolTip(with_keys(tr("Close"), "engine"))
         memory, cache, speed, costs, saved = self._headings

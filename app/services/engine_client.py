@@ -43,7 +43,7 @@ class EngineClient(QObject):
 
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._command = list(command or engine_command("serve"))
+        self._commands = {False: list(command or engine_command("serve")), True: engine_command("remote")}
         self._process = JsonLineProcess(self, self._receive, self._end, errors=stderr_log)
         self._unread: deque[bytes] = deque()
 
@@ -55,10 +55,14 @@ class EngineClient(QObject):
     def pid(self) -> int:
         return self._process.pid
 
-    def start(self, files: Iterable[str | Path | None] = ()) -> None:
-        """Start the engine; `files` are those that it will be asked to load, outside of the model folders too."""
+    def start(self, files: Iterable[str | Path | None] = (), remote: bool = False) -> None:
+        """Start the engine; `files` are those that it will be asked to load, outside of the model folders too.
+
+        With `remote` it is the engine that asks servers and reads no models.
+        """
         self._unread.clear()
-        self._process.start([*self._command, *readable_files(files).arguments])
+        arguments = [] if remote else readable_files(files).arguments
+        self._process.start([*self._commands[remote], *arguments])
 
     def send(self, request: Request) -> None:
         """Send a request; without an engine it is dropped."""

@@ -16,6 +16,7 @@ SECTIONS = {
     "engine": mark("Engine"),
     "cache": mark("Cached context"),
     "models": mark("Models"),
+    "api": mark("Local API"),
 }
 ADVANCED = "advanced"
 GROUPS = SECTIONS | {ADVANCED: mark("Advanced")}  # headings in the window's order
@@ -49,7 +50,8 @@ WINDOW = (
     ),
     Setting(
         "models", "network", "choice", ALLOWED, mark("Connections"),
-        mark("Chickadee connects only when you search for or download models. “Never” blocks that too."),
+        mark("Chickadee connects only when you search for models, download them, or use one on a server. “Never” "
+             "blocks that too."),
         choices=((ALLOWED, mark("When I ask for it")), ("forbidden", mark("Never"))),
     ),
     Setting(
@@ -58,6 +60,22 @@ WINDOW = (
              "Automatic: 10 minutes where memory is short, otherwise never."),
         high=10_000, auto=True,
     ),
+    Setting(
+        "api", "enabled", "choice", "off", mark("Local API"),
+        mark("Other programs on this computer, such as editors and note apps, can ask the loaded model. Your own "
+             "questions go first."),
+        choices=(("off", mark("Off")), ("on", mark("On"))),
+    ),
+    Setting(
+        "api", "reach", "choice", "computer", mark("Who can connect"),
+        mark("Other computers in your network need a key. Their questions and answers are not encrypted on the way."),
+        choices=(("computer", mark("This computer only")), ("network", mark("Other computers too"))),
+    ),
+    Setting(
+        "api", "port", "whole", 8765, mark("Port"), mark("The number at the end of the address."),
+        low=1024, high=65_535,
+    ),
+    Setting("api", "key", "text", "", mark("Key"), mark("Programs must send this key."), high=200, listed=False),
 )  # fmt: skip
 # Both tables as one, by the settings' names. A view, not a copy, so that a setting added to a table appears here.
 SETTINGS: Mapping[str, Setting] = ChainMap(OF_REQUESTS, {setting.name: setting for setting in WINDOW})
@@ -85,8 +103,8 @@ def for_model(files: Iterable[tuple[str, str]] = ()) -> list[Setting]:
 
 
 def offered(settings: Iterable[Setting]) -> list[Setting]:
-    """Return the settings that a dialog offers: without published methods, which are baselines for comparison."""
-    return [_without_baselines(setting) for setting in settings if not setting.baseline]
+    """Return the settings that a dialog lists: without published methods, which are baselines for comparison."""
+    return [_without_baselines(setting) for setting in settings if setting.listed and not setting.baseline]
 
 
 def group_of(setting: Setting) -> str:

@@ -12,10 +12,13 @@ from app.events import Event
 from app.settings.recommended import recommended_for
 from app.settings.resolve import NOTHING, Options, Values, resolve
 from app.settings.schema import SECTIONS, SETTINGS, for_all, for_model
+from app.settings.servers import SECTION, SavedServer, servers_from
 from app.settings.settings_file import Contents, SettingsFile
 from app.settings.values import Wrong, WrongValue, check, stored, wrong
 from app.words import UiText, mark, tr
+from common.files import is_file
 from engine.protocol.settings import AUTO, Setting, Value
+from models.servers import remote_model
 
 log = logging.getLogger(__name__)
 NOT_USED = mark("In {file}, {error}. The default is used.")
@@ -26,7 +29,7 @@ class Settings:
     """The settings in use: `values` has the global value of every setting by name.
 
     `problems` say which values of the file are not used. `changed` is emitted when values, problems or a model's values
-    have changed.
+    have changed. `servers` are those that the user has connected to, by address.
     """
 
     def __init__(self, path: Path, fixed: Values = NOTHING) -> None:
@@ -34,6 +37,7 @@ class Settings:
         self.path = path
         self.values: Values = {}
         self.problems: tuple[Wrong, ...] = ()
+        self.servers: dict[str, SavedServer] = {}
         self.changed: Event[()] = Event()
         self._file, self._fixed = SettingsFile(path), fixed
         self._models: dict[str, dict[str, Any]] = {}  # the models' sections as they are in the file
@@ -67,9 +71,9 @@ class Settings:
 
     def refresh(self) -> None:
         """Read the file again, because the user may have changed it by hand."""
-        before = self.values, self.problems, self._models
+        before = self.values, self.problems, self._models, self.servers
         self._use(self._file.read())
-        if before != (self.values, self.problems, self._models):
+        if before != (self.values, self.problems, self._models, self.servers):
             self.changed.emit()
 
     def change(self, values: Values) -> UiText:
@@ -112,6 +116,23 @@ class Settings:
         """Remove all values of one model's own, so that the global ones apply. Raises Failure."""
         self._write({(MODELS, _name(model), key): None for key in self._models.get(_name(model), {})})
 
+    # --- servers, under [servers."their address"] --------------------------------------------------------------------
+
+    def save_server(self, server: SavedServer, before: str = "") -> None:
+        """Store a server; `before`: the address under which it was stored until now. Raises Failure."""
+        changes: dict[tuple[str, ...], object] = {(SECTION, url): None for url in (before, server.url) if url}
+        values = {(SECTION, server.url, name): value for name, value in server.to_table().items()}
+        self._write(changes | values)
+
+    def remove_server(self, url: str) -> None:
+        """Remove a server; its key is not here. Raises Failure."""
+        self._write({(SECTION, url): None})
+
+    def has_model(self, path: Path) -> bool:
+        """Return whether there is such a model: a file, or one of a server that the user has connected to."""
+        remote = remote_model(path)
+        return is_file(path) if remote is None else remote.url in self.servers
+
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _write(self, changes: Mapping[tuple[str, ...], object]) -> UiText:
@@ -147,6 +168,7 @@ class Settings:
         self.values, self.problems = values, tuple(problems)
         self._models = {name: table for name, table in tables[MODELS].items() if isinstance(table, dict)}
         self._own = {}
+        self.servers = servers_from(contents.tables)
 
     def _checked(self, model: str) -> dict[str, Value]:
         """Return the allowed values in the model's section that differ from the default of their setting.

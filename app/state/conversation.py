@@ -121,7 +121,8 @@ class Conversation(ConversationEvents):
     that the user is editing, by message id. `unfolded` holds the thoughts that the user has opened, as (message id,
     number of the thought). `draft` is the content of the composer; None until it was loaded. `clock` gives monotonic
     seconds. A `temporary` chat is never stored. `answer_resumed` is emitted when the last answer is continued,
-    `thoughts_counted` with the number of tokens of the answer's thoughts when one of them ends.
+    `thoughts_counted` with the number of tokens of the answer's thoughts when one of them ends. `asked_host` is the
+    host of a server that the user must let read this chat before it is answered; "" where nothing is asked.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class Conversation(ConversationEvents):
         self.unfolded: set[tuple[str, int]] = set()
         self.draft: MessageDraft | None = None
         self.phase: Phase = "idle"
+        self.asked_host = ""
         self.prompt_progress: PromptProgress | None = None
         self.remedies: tuple[Remedy, ...] = ()  # offered to the user when the context is full
         self.text_appended: Event[str, PieceKind] = Event()
@@ -246,7 +248,7 @@ class Conversation(ConversationEvents):
             replace(self.tree[old], id=new, chat_id=chat.id, parent_id=ids.get(self.tree[old].parent_id or ""))
             for old, new in ids.items()
         ]
-        chat = replace(chat, leaf_id=ids[id], chosen="", pinned_at=None, unread_at=None)
+        chat = replace(chat, leaf_id=ids[id], chosen="", pinned_at=None, unread_at=None, agreed="")
         copy = Conversation(self.store, chat, copies, self._clock, self.temporary)
         copy._saver.stored = False  # not yet
         copy._save(*copies)
@@ -277,10 +279,28 @@ class Conversation(ConversationEvents):
         self._set_phase("waiting")
         return True
 
+    def may_leave_for(self, host: str) -> bool:
+        """Return whether the user lets this server read the chat."""
+        return host in self.chat.agreed.split("\n")
+
+    def ask_about(self, host: str) -> None:
+        """Wait for the user, who must let the server `host` read the chat first; "" waits for nothing."""
+        if host != self.asked_host:
+            self.asked_host = host
+            self.phase_changed.emit(self)
+
+    def agree(self) -> None:
+        """Let the server that was asked about read this chat from now on."""
+        self.chat = replace(self.chat, agreed=f"{self.chat.agreed}\n{self.asked_host}".strip())
+        if self.stored:
+            self._save()
+        self.ask_about("")
+
     def withdraw(self) -> None:
         """Return to idle, if the answer has not begun: the user does not want it any more."""
         if self.phase == "waiting":
             self._continuing = False
+            self.asked_host = ""
             if self._leaf_before:
                 self.tree.show(self._leaf_before)
                 self._leaf_before = None
@@ -359,6 +379,7 @@ class Conversation(ConversationEvents):
         """Open the answer: the engine has accepted the request. From now on `model` is the chat's model."""
         self._prefill_start = None
         self._leaf_before = None
+        self.asked_host = ""
         self.chat = replace(self.chat, model=model, model_path=model_path)
         self._thinking_tokens = 0
         if self._continuing:

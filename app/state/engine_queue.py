@@ -18,11 +18,15 @@ from app.services.process_end import EngineEnd
 from app.settings.resolve import Options, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
-from app.state.engine_requests import CountCallback, Link, Loading, PendingCounts, ReadAhead
+from app.state.engine_requests import CountCallback, Link, Loading, NoServers, PendingCounts, ReadAhead, Servers
 from app.state.engine_state import EngineState, Problem, ReadAheadProgress
+from app.state.guests import Guests
 from app.state.prompt import drop_oldest_turns, with_system
+from common.failures import Failure
 from common.paths import path_of, path_text
+from common.sentences import Sentence
 from engine.protocol import events, requests
+from models.servers import RemoteModel, remote_model
 
 log = logging.getLogger(__name__)
 Fallback = Callable[[Problem], Path | None]  # from why a model could not be loaded to the model to load instead
@@ -72,12 +76,14 @@ class EngineQueue:
         settings: Settings,
         clock: Callable[[], float] = time.monotonic,
         patience_ms: int = PATIENCE_MS,
+        servers: Servers | None = None,
     ) -> None:
         self.state = EngineState()
         self.active_changed: Event[()] = Event()
         self.pulsed: Event[events.Pulse] = Event()
         self._watch = False
-        self._link = link
+        self._link, self._servers = link, servers or NoServers()
+        self._asks_servers = False  # whether the process is the one that asks servers
         self._settings, self._options = settings, settings.options()
         self._loading = Loading(self._options.load)
         self._queue: list[Conversation] = []
@@ -93,6 +99,7 @@ class EngineQueue:
         self._retried_load = False  # a library crashed while it loaded this model, and the load went on with another
         self._read_ahead = ReadAhead()
         self._pending_counts = PendingCounts()
+        self.guests = Guests(self._post)
         self._speed = LiveSpeed()
         self._prompt_tokens = 0
 
@@ -117,6 +124,7 @@ class EngineQueue:
         """
         if self._active:
             self.stop(self._active)
+        self.guests.stop()
         self._fallback = fallback
         self._faster_library_known = self._switching_library = self._retried_load = False
         self._use_options_for_model(path)
@@ -125,6 +133,9 @@ class EngineQueue:
         self.state.change(path=path, phase=phase, model=None, fraction=0.0, problem=None)
         if self._unloading and self._link.running:  # the process is ending; `engine_ended` starts another one
             self._restarting = True
+        elif self._link.running and self._asks_servers != bool(self.state.host):
+            self._restarting, self._load = True, 0
+            self._send(requests.Shutdown)
         elif self._link.running and self.state.phase != "starting":
             self._send_load()
         else:
@@ -143,7 +154,7 @@ class EngineQueue:
 
         Call this when the user has finished changing settings.
         """
-        if self.state.phase == "failed" and self._link.running and self._loading.outdated():
+        if self.state.phase == "failed" and self._link.running and self._outdated():
             self._send_load()
         self._start_next()
 
@@ -155,7 +166,9 @@ class EngineQueue:
             return
         self._restarting = self._unloading = False
         self._show_loading(phase="starting", model=None, fraction=0.0, problem=None)
-        self._link.start((self.state.path, self._loading.options.draft_model))
+        self._asks_servers = bool(self.state.host)
+        files = () if self._asks_servers else (self.state.path, self._loading.options.draft_model)
+        self._link.start(files, remote=self._asks_servers)
         self._hello = self._send(requests.Hello)
 
     def unload(self) -> None:
@@ -172,6 +185,21 @@ class EngineQueue:
             self._queue.append(conversation)
         if not self._link.running and self.state.path:
             self.start_engine()
+        elif self.state.phase == "failed" and self.state.host:  # the server may be back
+            self._send_load()
+        self.guests.give_way()
+        self._start_next()
+
+    def submit_guest(self, request: requests.Request) -> None:
+        """Take a request of another program, which is answered while no conversation waits."""
+        if self.state.host:
+            self.guests.heard(events.Failed(request.id, Sentence.of("api.on_server", host=self.state.host)))
+            return
+        self.guests.take(request, self.state.phase == "ready" and self._link.running)
+        if self.guests.waiting and not self._link.running and self.state.path:
+            self.start_engine()
+        elif self.state.path is None or self.state.phase == "failed":
+            self.guests.fail(Sentence.of("no_model.loaded"), waiting=True)
         self._start_next()
 
     def stop(self, conversation: Conversation) -> None:
@@ -200,7 +228,8 @@ class EngineQueue:
 
     def read_ahead(self, conversation: Conversation) -> None:
         """Let an idle engine read this chat ahead, because the user opened the chat and may continue it."""
-        if self._active or self._queue or self.state.phase != "ready" or self._switching_library:
+        others = self._active or self._queue or self.guests.busy
+        if others or self.state.phase != "ready" or self._switching_library or self.state.host:
             return
         if messages := self._read_ahead.messages_to_read(conversation):
             options = self._options_for(conversation)
@@ -257,8 +286,14 @@ class EngineQueue:
 
     def handle(self, event: events.Event) -> None:
         """Handle one event from the engine; events of outdated requests are ignored."""
+        if not self.guests.takes(event):
+            self._handle_own(event)
+        elif not self.guests.busy:
+            self._continue_queue()
+
+    def _handle_own(self, event: events.Event) -> None:
         match event:
-            case events.Welcome() if not self._unloading:
+            case events.Welcome() if not (self._unloading or self._restarting):
                 self.state.change(limits=event.limits)
                 self._send_load()
                 if self._watch:
@@ -318,6 +353,8 @@ class EngineQueue:
         """
         if self._active:
             self._release_active().fail_answer(end.sentence, end.output, reason="engine")
+        is_loading = self.state.phase in ("starting", "loading")
+        self.guests.fail(end.sentence, waiting=is_loading and not self._restarting)
         if self._restarting or self._goes_on_after(end):
             self.start_engine()
             return
@@ -326,6 +363,7 @@ class EngineQueue:
             return
         self._faster_library_known = self._switching_library = False
         wanted = (end.killed and (self._queue or self.state.phase == "loading")) or (self._unloading and self._queue)
+        wanted = wanted or self.guests.waiting
         self._read_ahead.forget()
         self._pending_counts.clear()
         self.state.change(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, read_ahead=None)
@@ -335,7 +373,7 @@ class EngineQueue:
     def _goes_on_after(self, end: EngineEnd) -> bool:
         """Return whether the load that a crash ended goes on with another library; once for each load."""
         loading = self.state.phase == "loading" or self._switching_library
-        any_library = self._loading.options.backend in (None, "auto")
+        any_library = not self._asks_servers and self._loading.options.backend in (None, "auto")
         goes_on = end.crashed and loading and any_library and not self._retried_load
         self._retried_load |= goes_on
         return goes_on
@@ -388,11 +426,8 @@ class EngineQueue:
         elif event.id == self._load:
             self._switching_library = False
             self._loading.drop_choice()
-            problem = Problem(event.sentence, "choose", event.detail)
-            if self._falls_back(problem):
-                return
-            self.state.change(phase="failed", problem=problem)
-            self._send(requests.Status)  # the model that was loaded before may still be there
+            if self._cannot_load(event.sentence, event.detail):
+                self._send(requests.Status)  # the model that was loaded before may still be there
 
     def _handle_status(self, event: events.StatusReport) -> None:
         self.state.change(rss_bytes=event.rss_bytes)
@@ -403,6 +438,16 @@ class EngineQueue:
             self._start_next()
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _cannot_load(self, sentence: Sentence, detail: str = "") -> bool:
+        """Load the model that is to take its place; without one, show the problem and return True."""
+        again = self.state.host and sentence.code == "no_connection"
+        problem = Problem(sentence, "again" if again else "choose", detail)
+        if self._falls_back(problem):
+            return False
+        self.state.change(phase="failed", problem=problem)
+        self.guests.fail(sentence, waiting=True)
+        return True
 
     def _falls_back(self, problem: Problem) -> bool:
         """Load the model that is to be loaded instead of the one that could not be; return whether there is one."""
@@ -435,20 +480,50 @@ class EngineQueue:
         self._start_next()
 
     def _start_next(self) -> None:
-        if self._active or self.state.phase != "ready" or self._switching_library:
+        if self._active or self.guests.busy or self.state.phase != "ready" or self._switching_library:
             return
-        if self._loading.outdated():
+        if self._outdated():
             self._send_load()
             return
         if not self._queue:
-            self._switch_library()
+            self._start_guest_or_switch()
             return
-        conversation = self._active = self._queue.pop(0)
+        conversation = self._next_allowed()
+        if conversation is None:
+            return
+        self._queue.remove(conversation)
+        self._active = conversation
         self.active_changed.emit()
         try:
             self._request_answer(conversation)
         except Exception as error:  # noqa: BLE001 - it is reported, and the chat must end
             self._give_up(conversation, error)
+
+    def _next_allowed(self) -> Conversation | None:
+        """Return the first waiting conversation that may be answered.
+
+        One that a server would read for the first time waits for the user's consent, and others go first.
+        """
+        host, allowed = self.state.host, None
+        for conversation in self._queue:
+            if host and not conversation.may_leave_for(host):
+                conversation.ask_about(host)
+            elif allowed is None:
+                allowed = conversation
+        return allowed
+
+    def _outdated(self) -> bool:
+        """Return whether the model must be loaded again; a server loads its models as it likes."""
+        return not self.state.host and self._loading.outdated()
+
+    def _start_guest_or_switch(self) -> None:
+        """Answer another program while no conversation waits, else switch to a faster library."""
+        if self.guests.waiting:
+            self._read_ahead.forget()  # the engine's cache will hold something else
+            self.state.change(read_ahead=None)
+            self.guests.start_next()
+        else:
+            self._switch_library()
 
     def _switch_library(self) -> None:
         """Switch to the faster library, if one is known, while no chat waits.
@@ -469,6 +544,7 @@ class EngineQueue:
         path = path_text(self.state.path) if self.state.path else ""
         conversation.begin_answer(self.state.model.name if self.state.model else "", path)
         self._speed.start()
+        self._prompt_tokens = 0
         self._read_ahead.forget()
         self.state.change(read_ahead=None)
         options = self._options_for(conversation)
@@ -498,7 +574,32 @@ class EngineQueue:
             return
         self.state.change(read_ahead=None)
         self._show_loading(phase="loading", fraction=0.0, model=None)
-        self._load = self._post(self._loading.request(self.state.path))
+        remote = remote_model(self.state.path)
+        if remote is None:
+            self._load = self._post(self._loading.request(self.state.path))
+        else:
+            self._connect(remote)
+
+    def _connect(self, remote: RemoteModel) -> None:
+        """Have the process use the model on a server, unless connections are turned off; its key is looked up first."""
+
+        def is_wanted() -> bool:
+            state = self.state
+            return state.path == remote.path and state.phase == "loading" and self._asks_servers and self._link.running
+
+        def found(key: str) -> None:
+            if is_wanted():
+                server = requests.Server(remote.url, key)
+                self._load = self._post(requests.Load(0, remote.name, server=server))
+
+        def failed(failure: Failure) -> None:
+            if is_wanted():
+                self._cannot_load(failure.sentence, failure.detail)
+
+        if (reason := self._servers.forbidden()) is not None:
+            self._cannot_load(reason)
+        else:
+            self._servers.find_key(remote.url, found, failed)
 
     def _send(self, kind: type[requests.Request], **fields: object) -> int:
         return self._post(kind(id=0, **fields))  # type: ignore[arg-type]

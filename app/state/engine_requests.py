@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from app.state.conversation import Conversation
+from common.failures import Failure
 from common.paths import path_text
+from common.sentences import Sentence
 from engine.protocol.events import Counted
 from engine.protocol.requests import KVType, Load, Message, Request
 
@@ -21,13 +23,37 @@ class Link(Protocol):
     @property
     def running(self) -> bool: ...
 
-    def start(self, files: Iterable[str | Path | None] = ()) -> None:
-        """Start the process; `files` are those that it will be asked to load."""
+    def start(self, files: Iterable[str | Path | None] = (), remote: bool = False) -> None:
+        """Start the process; `files` are those that it will be asked to load.
+
+        With `remote` it is the one that asks servers.
+        """
 
     def send(self, request: Request) -> None: ...
 
     def kill(self) -> None:
         """End an engine that no longer answers; `EngineQueue.engine_ended` follows."""
+
+
+class Servers(Protocol):
+    """What is needed to ask a server: its key, and whether connections are allowed."""
+
+    def forbidden(self) -> Sentence | None:
+        """Return why connections are turned off; None if they are allowed."""
+
+    def find_key(self, url: str, found: Callable[[str], object], failed: Callable[[Failure], object]) -> None:
+        """Call `found` with the server's key, "" if it needs none; at once or later, because a keyring may ask."""
+
+
+class NoServers:
+    """No servers: every connection is allowed, and none has a key."""
+
+    def forbidden(self) -> Sentence | None:
+        """Return None."""
+
+    def find_key(self, _url: str, found: Callable[[str], object], _failed: Callable[[Failure], object]) -> None:
+        """Call `found` with no key."""
+        found("")
 
 
 class Loading:

@@ -10,6 +10,7 @@ from app.events import Event
 from common.sentences import Sentence
 from engine.protocol.events import ModelInfo, Statistics
 from engine.protocol.requests import Limit
+from models.servers import remote_model
 
 Phase = Literal["off", "starting", "loading", "ready", "failed"]
 
@@ -19,7 +20,7 @@ class Problem:
     """A problem for the user: one sentence, the next sensible step, and technical details."""
 
     sentence: Sentence
-    step: Literal["restart", "choose", "none"]
+    step: Literal["restart", "again", "choose", "none"]
     detail: str = ""
 
     @property
@@ -86,6 +87,12 @@ class EngineState:
     def thinks(self) -> bool:
         """Whether the loaded model thinks before it answers unless it is told otherwise."""
         return self.model is not None and self.model.thinking.thinks
+
+    @property
+    def host(self) -> str:
+        """Host of the server that answers, or is about to; "" for a model on this computer."""
+        remote = remote_model(self.path)
+        return remote.host if remote else ""
 
     def change(self, **values: object) -> None:
         """Set these values, then emit the events of those that changed.

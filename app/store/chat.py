@@ -74,6 +74,7 @@ class Chat:
         model: name of the model that wrote the last answer, "" if none of ours did.
         model_path: that model's file, as `path_text` writes it; "" if it is unknown.
         unread_at: when an answer ended while another chat was open; None once the chat was opened.
+        agreed: hosts of servers that the user lets read this chat, one a line.
     """
 
     title: str = UNTITLED
@@ -89,6 +90,7 @@ class Chat:
     model: str = ""
     model_path: str = ""
     unread_at: float | None = None
+    agreed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

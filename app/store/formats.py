@@ -54,7 +54,7 @@ def encode_chat(chat: Chat, messages: Iterable[ChatMessage]) -> bytes:
     The model's path is left out: it names the user's folders.
     """
     entry = msgspec.to_builtins(chat)
-    del entry["model_path"], entry["unread_at"]
+    del entry["model_path"], entry["unread_at"], entry["agreed"]
     entry["messages"] = [_entry(message) for message in messages if message.deleted_at is None]
     return msgspec.json.encode(entry)
 
@@ -79,6 +79,7 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
         forget_turns=max(0, min(chat.forget_turns, 1_000_000)),
         model=line(chat.model),
         unread_at=None,
+        agreed="",  # only the user here can agree
         model_path="",  # a file from elsewhere must not name what a click loads here
     )
     turns = entry.get("messages", [])

@@ -226,6 +226,11 @@ def mark_edited_answers(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE messages ADD COLUMN edited_at REAL")
 
 
+def remember_agreed_hosts(db: sqlite3.Connection) -> None:
+    """Add the hosts of servers that the user lets read a chat, one a line."""
+    db.execute("ALTER TABLE chats ADD COLUMN agreed TEXT NOT NULL DEFAULT ''")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -246,6 +251,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     keep_unsent_options,
     mark_unread_chats,
     mark_edited_answers,
+    remember_agreed_hosts,
 )
 
 

@@ -46,7 +46,7 @@ CODER = re.compile(r"code|coder|starcoder|devstral|codestral", re.IGNORECASE)
 LARGE_FROM = 2e9  # parameters; smaller models fail at plans and quizzes
 
 
-def examples_for(name: str, parameters: int) -> tuple[str, str, str]:
+def examples_for(name: str, parameters: float) -> tuple[str, str, str]:
     """Return example questions in English, to be shown by `tr`, for the model with this file name and size."""
     if CODER.search(name):
         return CODE
@@ -66,6 +66,7 @@ class Welcome(Live, QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._texts = SMALL
         self._first: tuple[str, str] | None = None
+        self._host = ""
         self._bird = QLabel()
         self._bird.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.title = self._sentence_label("welcomeTitle")
@@ -82,6 +83,12 @@ class Welcome(Live, QScrollArea):
         """Set the example questions; they are English and are shown in the user's language."""
         if texts != self._texts:
             self._texts = texts
+            self.retranslate()
+
+    def set_host(self, host: str) -> None:
+        """Say that answers come from the server `host`; "": from this computer."""
+        if host != self._host:
+            self._host = host
             self.retranslate()
 
     def show_offers(self, make: Callable[[], Offers]) -> None:
@@ -107,7 +114,7 @@ class Welcome(Live, QScrollArea):
 
     def retranslate(self) -> None:
         first = self._first is not None
-        self.title.setText(tr("Welcome to Chickadee") if first else tr(SLOGAN))
+        self.title.setText(tr("Welcome to Chickadee") if first else self._slogan())
         self._bird.setAccessibleName(tr("A chickadee"))
         self.begin.setText(tr("Start chatting"))
         for button, text in zip(self.examples, self._texts, strict=True):
@@ -116,7 +123,8 @@ class Welcome(Live, QScrollArea):
             model, keys = self._first
             ready = SMALL_ONE if self._offering else READY
             last = tr(ready, model=model, keys=keys) if model else tr(MISSING, keys=keys)
-            for label, sentence in zip(self.sentences, (tr(FIRST[0]), tr(FIRST[1]), last), strict=True):
+            private = self._slogan() if self._host else tr(FIRST[1])
+            for label, sentence in zip(self.sentences, (tr(FIRST[0]), private, last), strict=True):
                 label.setText(sentence)
         for part in (*self.sentences, self.begin):
             part.setVisible(first)
@@ -124,6 +132,9 @@ class Welcome(Live, QScrollArea):
             part.setVisible(not first)
         self.offers.set_dismissible(not first)
         self._limit_width()
+
+    def _slogan(self) -> str:
+        return tr("Answers come from {host}.", host=self._host) if self._host else tr(SLOGAN)
 
     def restyle(self) -> None:
         self._bird.setPixmap(bird(SIZES.bird // 2 if self._offering else SIZES.bird))

@@ -678,6 +678,11 @@
     <translation>{was}（不在这台电脑上）</translation>
   </message>
   <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <source>{was} (server removed)</source>
+    <translation>{was}（服务器已移除）</translation>
+  </message>
+  <message>
     <location filename="../../app/composer/chips.py"/>
     <source>File {name}</source>
     <translation>文件 {name}</translation>
@@ -726,6 +731,11 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
+    <source>Connecting to {host}</source>
+    <translation>正在连接 {host}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
     <source>Drop files to attach them</source>
     <translation>松开即可添加文件</translation>
   </message>
@@ -751,6 +761,11 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
+    <source>Message to {host}</source>
+    <translation>发送给 {host} 的消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
     <source>Reading this chat again…</source>
     <translation>正在重新读取此对话…</translation>
   </message>
@@ -758,6 +773,11 @@
     <location filename="../../app/composer/composer.py"/>
     <source>Reading {done:,} of {total:,} tokens</source>
     <translation>正在读取：{done:,} / {total:,} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Waiting for {host}</source>
+    <translation>正在等待 {host}</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -778,6 +798,21 @@
     <location filename="../../app/composer/composer.py"/>
     <source>{line} · {time} left</source>
     <translation>{line} · 还需 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/consent_line.py"/>
+    <source>Do not send</source>
+    <translation>不发送</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/consent_line.py"/>
+    <source>Send this chat to {host}? That server then reads its messages, files and instructions.</source>
+    <translation>要把这个对话发送给 {host} 吗？该服务器将读取其中的消息、文件和指令。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Answers come from {host}: your messages are sent there</source>
+    <translation>由 {host} 回答：您的消息会发送到那里</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -976,6 +1011,11 @@
     <location filename="../../app/control/chat_options_controller.py"/>
     <source>Changed</source>
     <translation>已更改</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_options_controller.py"/>
+    <source>{host} does not offer this.</source>
+    <translation>{host} 不支持此项。</translation>
   </message>
   <message>
     <location filename="../../app/control/context_menu.py"/>
@@ -1182,6 +1222,11 @@
     <source>This is a new chat with copies of the messages up to here.</source>
     <translation>这是一个新对话，包含到此为止的消息副本。</translation>
   </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>{host} cannot end a thought early. Stop the answer instead.</source>
+    <translation>{host} 无法提前结束思考。可以改为停止回答。</translation>
+  </message>
   <message numerus="yes">
     <location filename="../../app/control/message_controller.py"/>
     <source>{n} messages were deleted.</source>
@@ -1276,11 +1321,6 @@
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
-    <source>Use</source>
-    <translation>使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/offer_controller.py"/>
     <source>With another computer, download {file} from huggingface.co/{repo}, copy it to a USB stick, and drop it on this window.</source>
     <translation>请在另一台电脑上从 huggingface.co/{repo} 下载 {file}，复制到 U 盘，再拖到此窗口。</translation>
   </message>
@@ -1313,6 +1353,16 @@
     <location filename="../../app/control/preparation_controller.py"/>
     <source>llama.cpp is ready.</source>
     <translation>llama.cpp 已就绪。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/server_controller.py"/>
+    <source>The server answers, but it has no models. Load one there first.</source>
+    <translation>服务器有响应，但没有模型。请先在那里加载一个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/server_controller.py"/>
+    <source>This system has no keyring, so the key is in a file that only you can read: {file}</source>
+    <translation>此系统没有密钥环，因此密钥保存在只有您能读取的文件中：{file}</translation>
   </message>
   <message>
     <location filename="../../app/control/settings_controller.py"/>
@@ -1765,6 +1815,11 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
+    <source>Edit server…</source>
+    <translation>编辑服务器…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
     <source>Faster</source>
     <translation>更快</translation>
   </message>
@@ -1778,6 +1833,11 @@
     <location filename="../../app/dialogs/model_options.py"/>
     <source>Load</source>
     <translation>加载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>On servers</source>
+    <translation>在服务器上</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -1841,6 +1901,11 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
+    <source>chats are sent there</source>
+    <translation>对话会发送到那里</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
     <source>downloaded</source>
     <translation>已下载</translation>
   </message>
@@ -1878,6 +1943,11 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>in use</source>
     <translation>使用中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>not encrypted</source>
+    <translation>未加密</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -1933,6 +2003,12 @@
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Connect to a server…</source>
+    <translation>连接到服务器…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/dialogs/server_dialog.py"/>
     <source>Find a model</source>
     <translation>查找模型</translation>
   </message>
@@ -1975,6 +2051,107 @@
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Thinking</source>
     <translation>思考</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Address</source>
+    <translation>地址</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. Each chat asks before its first message goes there.</source>
+    <translation>任何提供 OpenAI 接口的服务器：vLLM、SGLang、llama-server、Ollama、LM Studio、LiteLLM 或托管服务。每个对话在第一条消息发送到那里之前都会询问。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Connect to a server</source>
+    <translation>连接到服务器</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Delete key</source>
+    <translation>删除密钥</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Edit server</source>
+    <translation>编辑服务器</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>It has {n} models.</source>
+    <extracomment>n = 1: It has {n} model.</extracomment>
+    <translation><numerusform>它有 {n} 个模型。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Key</source>
+    <translation>密钥</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Models to list</source>
+    <translation>要列出的模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Name</source>
+    <translation>名称</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Not encrypted: whoever can read the network between can read your messages. Use https:// if you can.</source>
+    <translation>未加密：能监听中间网络的人都能读到您的消息。如果可以，请使用 https://。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Remove server</source>
+    <translation>移除服务器</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Test</source>
+    <translation>测试</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Testing…</source>
+    <translation>正在测试…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>The server answers.</source>
+    <translation>服务器有响应。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>This is {software}.</source>
+    <translation>这是 {software}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>for example: Office</source>
+    <translation>例如：办公室</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>if the server requires one</source>
+    <translation>如果服务器需要</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>saved in a file that only you can read</source>
+    <translation>已保存在只有您能读取的文件中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>saved in the system's keyring</source>
+    <translation>已保存在系统密钥环中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>{n:,} tokens of context</source>
+    <translation>上下文 {n:,} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/setting_row.py"/>
@@ -2189,9 +2366,27 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>A grammar and tools cannot be used together. Use a JSON schema, or no tools.</source>
+    <extracomment>bad_constraint.with_tools</extracomment>
+    <translation>语法和工具不能同时使用。请改用 JSON Schema，或不用工具。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>A model on a server cannot do this.</source>
+    <extracomment>local_only.request</extracomment>
+    <translation>服务器上的模型无法做到这一点。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>A question names a file or an estimate.</source>
     <extracomment>planner.no_model</extracomment>
     <translation>问题须指明一个文件或一个估算。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>A schema or grammar may have {most:,} characters, and this one has more.</source>
+    <extracomment>bad_constraint.long</extracomment>
+    <translation>Schema 或语法最多 {most:,} 个字符，这个超出了。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2405,9 +2600,21 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>Nothing answers at {host}. Check the address, and that the server is running.</source>
+    <extracomment>no_connection.server_refused</extracomment>
+    <translation>{host} 没有响应。请检查地址，并确认服务器正在运行。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Only the built-in engine supports --kv {mode}, not {backend}.</source>
     <extracomment>bad_option.kv_mode</extracomment>
     <translation>只有内置引擎支持 --kv {mode}，{backend} 不支持。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1.</source>
+    <extracomment>api.needs_key</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2435,9 +2642,33 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The API cannot listen at {address}: {reason}.</source>
+    <extracomment>api.no_address</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The JSON schema cannot be used: {reason}.</source>
+    <extracomment>bad_constraint.schema</extracomment>
+    <translation>无法使用这个 JSON Schema：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The KV cache starts small and grows with the chat; the numbers are for a full context.</source>
     <extracomment>plan.grows</extracomment>
     <translation>KV 缓存从小开始，随对话增长；以上数字按上下文全满计算。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The address of {address} has a password or a question mark in it. Leave them out; the key has its own field.</source>
+    <extracomment>bad_option.server_parts</extracomment>
+    <translation>{address} 的地址中含有密码或问号。请去掉它们；密钥有单独的输入框。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The answer so far does not fit the schema or grammar.</source>
+    <extracomment>bad_constraint.continued</extracomment>
+    <translation>已有的回答不符合 Schema 或语法。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2525,9 +2756,21 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The connection to {host} broke off.</source>
+    <extracomment>no_connection.server_cut</extracomment>
+    <translation>与 {host} 的连接中断了。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The connection to {host} is not safe: its certificate cannot be trusted. Check this computer's clock.</source>
     <extracomment>refused.certificate</extracomment>
     <translation>与 {host} 的连接不安全：其证书不可信。请检查本机时钟。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The connection to {host} is not safe: {reason}.</source>
+    <extracomment>refused.server_certificate</extracomment>
+    <translation>与 {host} 的连接不安全：{reason}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2609,6 +2852,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The engine may not read {name}. Move it to a folder of models.</source>
+    <extracomment>bad_model.out_of_reach</extracomment>
+    <translation>引擎无权读取 {name}。请把它移到模型文件夹。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
     <extracomment>protocol.unknown</extracomment>
     <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
@@ -2681,6 +2930,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The grammar cannot be used: {reason}.</source>
+    <extracomment>bad_constraint.grammar</extracomment>
+    <translation>无法使用这个语法：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The grammar leads nowhere, or it is too complex. Simplify it.</source>
+    <extracomment>bad_constraint.dead_end</extracomment>
+    <translation>这个语法走不通，或者过于复杂。请简化它。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The head ranking cannot be saved to {folder}: {reason}.</source>
     <extracomment>ranking_unwritable.folder</extracomment>
     <translation>无法将排名保存到 {folder}：{reason}。</translation>
@@ -2714,6 +2975,12 @@
     <source>The model has no chat template of its own; ChatML is used.</source>
     <extracomment>template.missing</extracomment>
     <translation>该模型没有自带的对话模板，已使用 ChatML。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model has no such tokens: their numbers must lie between 0 and {n_tokens:,}.</source>
+    <extracomment>bad_prompt.tokens</extracomment>
+    <translation>模型没有这样的词元：编号必须在 0 到 {n_tokens:,} 之间。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2765,6 +3032,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The parameters of the tool “{name}” cannot be used: {reason}.</source>
+    <extracomment>bad_tools.parameters</extracomment>
+    <translation>无法使用工具“{name}”的参数：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The planner did not understand a question: {reason}.</source>
     <extracomment>planner.not_understood</extracomment>
     <translation>规划程序无法理解一个问题：{reason}。</translation>
@@ -2783,6 +3056,24 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The schema or grammar cannot be used: {reason}.</source>
+    <extracomment>bad_constraint.refused</extracomment>
+    <translation>无法使用这个 Schema 或语法：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server's key cannot be saved to {file}: {reason}.</source>
+    <extracomment>keyring.unwritable</extracomment>
+    <translation>无法将服务器的密钥保存到 {file}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server's key is not in the keyring any more. Enter it again: Models, then Edit server.</source>
+    <extracomment>keyring.no_key</extracomment>
+    <translation>服务器的密钥已不在密钥环中。请重新输入：打开“模型”，然后选择“编辑服务器”。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The settings cannot be saved: {file} cannot be written ({reason}).</source>
     <extracomment>settings.unwritable</extracomment>
     <translation>无法保存设置：不能写入 {file}（{reason}）。</translation>
@@ -2792,6 +3083,12 @@
     <source>The system stopped the process that was checking {name}, most likely because memory ran out.</source>
     <extracomment>out_of_memory.while_checking</extracomment>
     <translation>检查 {name} 的进程被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The system's keyring does not give the server's key. Unlock it, or enter the key again.</source>
+    <extracomment>keyring.locked</extracomment>
+    <translation>系统密钥环没有给出服务器的密钥。请解锁密钥环，或重新输入密钥。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2867,9 +3164,21 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>There is no model server at {host} under this address. It often ends with /v1.</source>
+    <extracomment>not_found.server_api</extracomment>
+    <translation>{host} 的这个地址上没有模型服务器。地址通常以 /v1 结尾。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>There is no safe connection to {address}: its address must begin with https://.</source>
     <extracomment>refused.not_https</extracomment>
     <translation>无法安全连接到 {address}：地址必须以 https:// 开头。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no server called {host}. Check the address, and that this computer is online.</source>
+    <extracomment>no_connection.server_name</extracomment>
+    <translation>找不到名为 {host} 的服务器。请检查地址，并确认本机已联网。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2909,6 +3218,30 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>There is nothing to embed: a text is empty.</source>
+    <extracomment>empty_prompt.text</extracomment>
+    <translation>没有可供嵌入的内容：有一段文本是空的。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This chat is too long for {model}. Leave out the oldest turn, or start a new chat.</source>
+    <extracomment>prompt_too_long.server_turns</extracomment>
+    <translation>这个对话对 {model} 来说太长。请略去最早的一轮，或开始新对话。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>This chat is too long for {model}. Leave out the {n} oldest turns, or start a new chat.</source>
+    <extracomment>n = 1: This chat is too long for {model}. Leave out the oldest turn, or start a new chat., prompt_too_long.server_turns</extracomment>
+    <translation><numerusform>这个对话对 {model} 来说太长。请略去最早的 {n} 轮，或开始新对话。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This chat is too long for {model}: {reason}.</source>
+    <extracomment>prompt_too_long.server</extracomment>
+    <translation>这个对话对 {model} 来说太长：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>This chat needs {needed} tokens, the context holds {n_ctx:,}. {first} {other}</source>
     <extracomment>prompt_too_long.chat</extracomment>
     <translation>此对话需要 {needed} 个词元，上下文只能容纳 {n_ctx:,} 个。{first}{other}</translation>
@@ -2924,6 +3257,12 @@
     <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
     <extracomment>import.newer</extracomment>
     <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This is not a key: it has blanks, line breaks or letters that a key cannot have.</source>
+    <extracomment>bad_option.server_key</extracomment>
+    <translation>这不是密钥：其中含有空格、换行或密钥不能有的字符。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2948,6 +3287,18 @@
     <source>This model's speed could not be measured because another program was busy.</source>
     <extracomment>disturbed.by_programs</extracomment>
     <translation>另一个程序正忙，未能测量此模型的速度。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This text has {tokens:,} tokens, the context holds {n_ctx:,}. Shorten the text.</source>
+    <extracomment>prompt_too_long.plain</extracomment>
+    <translation>这段文本有 {tokens:,} 个词元，上下文只能容纳 {n_ctx:,} 个。请缩短文本。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>To save memory, answers of this model are not drafted, so copied text comes more slowly.</source>
+    <extracomment>plan.no_rollback</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2978,6 +3329,12 @@
     <source>Type what to search for, for example: qwen 1.5b instruct.</source>
     <extracomment>bad_option.empty_search</extracomment>
     <translation>输入要搜索的内容，例如：qwen 1.5b instruct。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>What {host} sent is no answer of a model server. Check the address.</source>
+    <extracomment>refused.server_nonsense</extracomment>
+    <translation>{host} 发来的内容不是模型服务器的回答。请检查地址。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3257,27 +3614,87 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} accepts no safe connection here. If it has none, its address begins with http://, not https://.</source>
+    <extracomment>refused.server_no_tls</extracomment>
+    <translation>{host} 在这里不接受安全连接。如果它不支持，地址应以 http:// 开头，而不是 https://。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} cannot be reached. Check that this computer is online.</source>
+    <extracomment>no_connection.server_unreachable</extracomment>
+    <translation>无法连接到 {host}。请确认本机已联网。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} closed the connection too early.</source>
     <extracomment>no_connection.closed</extracomment>
     <translation>{host} 过早断开了连接。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} does not accept the key (error {status}). Check the key.</source>
+    <extracomment>refused.server_key</extracomment>
+    <translation>{host} 不接受该密钥（错误 {status}）。请检查密钥。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} does not have {model} any more. Choose another model.</source>
+    <extracomment>not_found.server_model</extracomment>
+    <translation>{host} 上已没有 {model}。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} does not respond. Try again later.</source>
-    <extracomment>no_connection.no_answer</extracomment>
+    <extracomment>no_connection.no_answer, no_connection.server_silent</extracomment>
     <translation>{host} 没有响应。请稍后再试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} ended the answer: its filter does not allow more.</source>
+    <extracomment>refused.server_filter</extracomment>
+    <translation>{host} 结束了回答：它的过滤器不允许继续。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} has a problem (error {status}). Try again later.</source>
-    <extracomment>no_connection.status</extracomment>
+    <extracomment>no_connection.server_problem, no_connection.status</extracomment>
     <translation>{host} 出现问题（错误 {status}）。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} has no models. Load one there first.</source>
+    <extracomment>not_found.server_no_models</extracomment>
+    <translation>{host} 没有模型。请先在那里加载一个。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>{host} has no such model or file (error {status}). It may have been renamed.</source>
     <extracomment>not_found.status</extracomment>
     <translation>{host} 没有此模型或文件（错误 {status}）。它可能已被重命名。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} has several models. Name one with --server-model: {listed}.</source>
+    <extracomment>not_found.server_which</extracomment>
+    <translation>{host} 有多个模型。请用 --server-model 指定一个：{listed}。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>{host} has too many requests (error 429). Try again in {n} seconds.</source>
+    <extracomment>n = 1: {host} has too many requests (error 429). Try again in {n} second., no_connection.server_busy_until</extracomment>
+    <translation><numerusform>{host} 的请求太多（错误 429）。请在 {n} 秒后重试。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} has too many requests, or your account there is used up (error 429). Try again later.</source>
+    <extracomment>no_connection.server_busy</extracomment>
+    <translation>{host} 的请求太多，或您在那里的额度已用完（错误 429）。请稍后重试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} is still loading the model. Try again in a minute.</source>
+    <extracomment>no_connection.server_loading</extracomment>
+    <translation>{host} 仍在加载模型。请一分钟后重试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3305,15 +3722,45 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} refused the request (error {status}): {reason}.</source>
+    <extracomment>refused.server_request</extracomment>
+    <translation>{host} 拒绝了请求（错误 {status}）：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} requires a key (error {status}).</source>
+    <extracomment>refused.server_needs_key</extracomment>
+    <translation>{host} 需要密钥（错误 {status}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} requires an account and a licence for this file (error {status}).</source>
     <extracomment>refused.account</extracomment>
     <translation>{host} 要求账号和许可才能下载此文件（错误 {status}）。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} sends this request on to {address}. Chickadee stays on the server you named.</source>
+    <extracomment>refused.server_redirect</extracomment>
+    <translation>{host} 要把这个请求转到 {address}。Chickadee 只连接您指定的服务器。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} sent a response that Chickadee does not understand. Try again later.</source>
     <extracomment>refused.not_understood</extracomment>
     <translation>Chickadee 无法理解 {host} 的响应。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} sent far more than an answer can have, so the connection was closed.</source>
+    <extracomment>refused.server_too_much</extracomment>
+    <translation>{host} 发来的内容远超一个回答的长度，因此连接已关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} stopped answering because of an error of its own.</source>
+    <extracomment>no_connection.server_broke</extracomment>
+    <translation>{host} 因自身出错而停止了回答。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3563,6 +4010,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} makes no vectors of texts. Choose an embedding model.</source>
+    <extracomment>bad_model.no_embedding</extracomment>
+    <translation>{name} 不能生成文本向量。请选择嵌入模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} makes {library} crash: it is damaged or made for another version. Choose another model.</source>
     <extracomment>bad_model.crashes</extracomment>
     <translation>{name} 会使 {library} 崩溃：文件已损坏，或是为其他版本制作的。请选择其他模型。</translation>
@@ -3686,6 +4139,12 @@
     <source>{variable}={name} is not known: choose one of {known}.</source>
     <extracomment>bad_option.processor</extracomment>
     <translation>{variable}={name} 无法识别：请从 {known} 中选择一个。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>“{address}” is not the address of a server: write it like http://gpu.lan:8000/v1 or https://api.example.com/v1.</source>
+    <extracomment>bad_option.server</extracomment>
+    <translation>“{address}”不是服务器地址：请写成 http://gpu.lan:8000/v1 或 https://api.example.com/v1 这样的形式。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3878,6 +4337,11 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
+    <source>{host} computes the answers, so memory, cached tokens and drafts are not to be seen from here. Choose a model on this computer to see them.</source>
+    <translation>回答由 {host} 计算，因此在这里看不到内存、缓存的词元和草稿。要查看它们，请选择本机上的模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>{name}: {accepted} of {drafted} drafted tokens accepted</source>
     <translation>{name}：采纳了 {drafted} 个草稿词元中的 {accepted} 个</translation>
   </message>
@@ -3906,8 +4370,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Chickadee connects only when you search for or download models. “Never” blocks that too.</source>
-    <translation>Chickadee 仅在你搜索或下载模型时联网。“从不”会将其一并禁止。</translation>
+    <source>Chickadee connects only when you search for models, download them, or use one on a server. “Never” blocks that too.</source>
+    <translation>只有在您搜索、下载模型或使用服务器上的模型时，Chickadee 才会联网。选择“从不”会连这些也禁止。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -4612,6 +5076,7 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/composer/consent_line.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Send</source>
     <translation>发送</translation>
@@ -4719,12 +5184,25 @@
   <message>
     <location filename="../../app/control/offer_controller.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
+    <source>Use</source>
+    <translation>使用</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
     <source>{time} left</source>
     <translation>还需 {time}</translation>
   </message>
   <message>
+    <location filename="../../app/control/status_controller.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Try again</source>
+    <translation>重试</translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/dialogs/server_dialog.py"/>
     <location filename="../../app/dialogs/storage_page.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
@@ -4745,6 +5223,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/server_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Save</source>
     <translation>保存</translation>
@@ -5555,11 +6034,6 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
-    <source>Try again</source>
-    <translation>重试</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_actions.py"/>
     <source>Try again with…</source>
     <translation>换模型重试…</translation>
   </message>
@@ -5632,6 +6106,11 @@
     <location filename="../../app/transcript/scrolling_column.py"/>
     <source>Messages</source>
     <translation>消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Answers come from {host}.</source>
+    <translation>由 {host} 回答。</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>

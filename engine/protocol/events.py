@@ -40,7 +40,8 @@ class ModelInfo:
     `kernels`: the kind of processor that its kernels are for, if the library has variants. `thinking`: choices about
     its reasoning. `tight`: whether it leaves other programs little memory. `host`: the server that runs it, empty for a
     model on this computer; with a host, `backend`, `threads` and sizes say nothing, and `n_ctx` is 0 where the server
-    does not tell. `software`: name and version of the server's program, if known.
+    does not tell. `software`: name and version of the server's program, if known. `ignored`: fields of Generate, like
+    `sampling.top_k`, that the server does not know.
     """
 
     path: str
@@ -60,6 +61,7 @@ class ModelInfo:
     tight: bool = False
     host: str = ""
     software: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

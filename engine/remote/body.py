@@ -43,6 +43,13 @@ def body_of(request: Generate, model: str, software: str) -> dict[str, Any]:
     return body | _sampling(request.sampling, program) | _thinking(request, program)
 
 
+def ignored_fields(software: str) -> tuple[str, ...]:
+    """Return the fields of Generate that a server of this kind never gets."""
+    known = EXTRA_NAMES.get(software.partition(" ")[0], {})
+    extras = ("top_k", "min_p", "repeat_penalty", "repeat_last_n")
+    return (*(f"sampling.{name}" for name in extras if name not in known), "thinking.budget")
+
+
 def _continued(messages: tuple[Message, ...], program: str) -> dict[str, Any]:
     """Return the fields with which a server goes on with the last message, instead of answering it."""
     turns = [{"role": message.role, "content": message.content} for message in messages[:-1]]

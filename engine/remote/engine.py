@@ -42,7 +42,7 @@ from engine.protocol.requests import (
     Server,
     StopReason,
 )
-from engine.remote.body import body_of, without_refused
+from engine.remote.body import body_of, ignored_fields, without_refused
 from engine.remote.failures import cut, is_too_long, nonsense, status_failure, words_of
 from engine.remote.http import Patience, Request, Response, send
 from engine.remote.probe import Probed, not_there, probe
@@ -102,7 +102,7 @@ class RemoteEngine:
         self._info = ModelInfo(
             path=str(remote.path), name=title_of(remote.path), architecture="", parameters=0, file_bytes=0,
             n_ctx=found.n_ctx, n_ctx_train=found.n_ctx, threads=0, template="model", thinking=probed.thinking,
-            host=remote.host, software=probed.software,
+            host=remote.host, software=probed.software, ignored=ignored_fields(probed.software),
         )  # fmt: skip
         return Loaded(request.id, self._info, time.perf_counter() - started)
 
@@ -161,7 +161,7 @@ class RemoteEngine:
     def save_chat(self) -> None:
         """Do nothing: nothing is kept of a chat here."""
 
-    def idle(self) -> bool:
+    def idle(self, _report: Callable[[Failure], None], /) -> bool:
         """Return False: there is no work for idle time."""
         return False
 
@@ -205,6 +205,8 @@ class RemoteAnswer:
         id = self._request.id
         reason: StopReason = "cancelled"
         self._started = time.perf_counter()
+        estimate = prompt_tokens(drop_oldest_turns(self._request.messages, self._request.forget_turns))
+        yield PrefillProgress(id, estimate, estimate, 0)  # how far the server is, only some of them tell
         try:
             response = self._ask()
             try:

@@ -38,6 +38,9 @@ FLAGS = {
 NOT_IN_THE_WINDOW = {
     "--help": "the help page and the sentences of the settings",
     "--model": "the models' dialog",
+    "--server": "the models' dialog",
+    "--server-model": "the models' dialog",
+    "--server-key": "the models' dialog",
     "--greedy": "temperature 0",
     "--trace": "the engine's panel shows what is traced",
     "--json": "there is no output to be read by programs",

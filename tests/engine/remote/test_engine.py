@@ -310,7 +310,7 @@ def test_the_process_speaks_the_protocol_and_reads_nothing_of_the_user(server: F
     process.communicate()
     assert process.returncode == 0
     kinds = [json.loads(encode(event))["type"] for event in events]
-    assert kinds == ["welcome", "models_listed", "loaded", "text", "finished"]
+    assert kinds == ["welcome", "models_listed", "loaded", "prefill_progress", "text", "finished"]
     welcome = events[0]
     assert isinstance(welcome, Welcome)
     assert welcome.limits in (("files",), ())
