@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +39,12 @@ class GraphRuntime:
         """Allocate the KV cache, which `open_kv` opens, and the memory for passes. Raises Failure."""
         assert options.kv_type == "f16", options
         self.model, self.options, self.stop, self.folder = model, options, stop, folder
-        self.processor = Processor(options.threads, options.gives_way, stop)
-        self.kv = open_kv(model, options.n_ctx, options.kv_mode)
         self._last: RowLogits | None = None
-        self.pass_runner = self._create_pass_runner()
+        with ExitStack() as opened:
+            self.processor = opened.enter_context(closing(Processor(options.threads, options.gives_way, stop)))
+            self.kv = opened.enter_context(closing(open_kv(model, options.n_ctx, options.kv_mode)))
+            self.pass_runner = self._create_pass_runner()
+            opened.pop_all()
         self._size = 0
         self._tree_start = 0  # cached tokens before the last tree's pass
         self._look_ahead = LookAhead()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,12 @@ from engine.generation.sampling import Sampler
 from engine.protocol.requests import Sampling
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph import kv_storage
+from engine.runtime.graph.exact import ExactKV
+from engine.runtime.graph.passes import Processor
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
 from engine.stop import StopFlag, Stopped
+from tests.engine.runtime.graph.conftest import OPTIONS
 
 
 def next_row(target, token=300):
@@ -129,3 +134,26 @@ def test_sampling_from_a_row(target):
     best = int(logits.row().argmax())
     assert Sampler(Sampling(temperature=0, repeat_penalty=1)).sample(logits) == best
     assert Sampler(Sampling(temperature=0, repeat_penalty=10), [best]).sample(logits) != best
+
+
+@pytest.mark.parametrize("part", ["ExactKV", "PassRunner"])
+def test_without_memory_nothing_stays_open(model, monkeypatch, part):
+    closed: list[str] = []
+
+    def short(*_arguments: object) -> None:
+        raise MemoryError
+
+    def noted(close: Callable[[Any], None]) -> Callable[[object], None]:
+        def note(self: object) -> None:
+            closed.append(type(self).__name__)
+            close(self)
+
+        return note
+
+    for kind in (Processor, ExactKV):
+        monkeypatch.setattr(kind, "close", noted(kind.close))
+    module = {"ExactKV": "modes", "PassRunner": "runtime"}[part]
+    monkeypatch.setattr(f"engine.runtime.graph.{module}.{part}", short)
+    with pytest.raises((Failure, MemoryError)):
+        GraphRuntime(model, OPTIONS, StopFlag())
+    assert closed == (["Processor"] if part == "ExactKV" else ["ExactKV", "Processor"])
