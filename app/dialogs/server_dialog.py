@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.dialogs.dialog import Page, Sheet, button, heading, inset, label
-from app.look.theme import SIZES
+from app.look.theme import SIZES, theme
 from app.services.key_storage import KeyPlace
 from app.settings.servers import SavedServer
 from app.words import UiText, current_text, mark, tr, tr_n
@@ -24,7 +25,7 @@ ABOUT = mark(
     "Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. Each chat "
     "asks before its first message goes there."
 )
-OPEN = mark("Not encrypted: whoever can read the network between can read your messages. Use https:// if you can.")
+OPEN = mark("Not encrypted: anyone on the network between can read your messages. Use https:// if you can.")
 PLACES = {
     "keyring": mark("saved in the system's keyring"),
     "file": mark("saved in a file that only you can read"),
@@ -107,7 +108,7 @@ class ServerDialog(Sheet):
         def sentence() -> str:
             count = tr_n("It has {n} model.", "It has {n} models.", len(names))
             what = tr("This is {software}.", software=software) if software else tr("The server answers.")
-            return f"{what} {count}"
+            return tr("{first} {second}", first=what, second=count)
 
         self._show_result(sentence, "")
         self._update()
@@ -142,6 +143,10 @@ class ServerDialog(Sheet):
         self._show_result(self._result, self._problem)
         self._update()
 
+    def restyle(self) -> None:
+        self._frame_boxes()
+        super().restyle()
+
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _show_result(self, result: UiText, problem: UiText) -> None:
@@ -169,6 +174,7 @@ class ServerDialog(Sheet):
 
     def _show_boxes(self, models: dict[str, int], chosen: set[str]) -> None:
         for box in self.boxes.values():
+            box.hide()
             box.deleteLater()
         while self.models.column.count():
             self.models.column.takeAt(0)
@@ -181,7 +187,15 @@ class ServerDialog(Sheet):
             box.toggled.connect(self._update)
             self.models.column.addWidget(box)
         self.models.column.addStretch(1)
+        self._frame_boxes()
         self._filter(self.filter.text())
+
+    def _frame_boxes(self) -> None:
+        """Give the boxes a frame that can be seen on a dark ground: Fusion makes it from the window's colour."""
+        for box in self.boxes.values():
+            palette = box.palette()
+            palette.setColor(QPalette.ColorRole.Window, QColor(theme().soft))
+            box.setPalette(palette)
 
     def _filter(self, words: str) -> None:
         for name, box in self.boxes.items():

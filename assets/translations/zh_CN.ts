@@ -456,6 +456,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Lo&amp;cal API…</source>
+    <translation>本地 API(&amp;C)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>New &amp;folder</source>
     <translation>新建文件夹(&amp;F)</translation>
   </message>
@@ -812,7 +817,7 @@
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>Answers come from {host}: your messages are sent there</source>
-    <translation>由 {host} 回答：您的消息会发送到那里</translation>
+    <translation>由 {host} 回答：你的消息会发送到那里</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -958,6 +963,26 @@
 </context>
 <context>
   <name>control</name>
+  <message>
+    <location filename="../../app/control/api_controller.py"/>
+    <source>Programs that speak OpenAI's or Anthropic's API can ask the loaded model.</source>
+    <translation>支持 OpenAI 或 Anthropic API 的程序可以向已加载的模型提问。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/api_controller.py"/>
+    <source>The local API has stopped. Turn it off and on again.</source>
+    <translation>本地 API 已停止。请关闭后重新开启。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/api_controller.py"/>
+    <source>The local API is off.</source>
+    <translation>本地 API 已关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/api_controller.py"/>
+    <source>The local API starts…</source>
+    <translation>本地 API 正在启动…</translation>
+  </message>
   <message>
     <location filename="../../app/control/chat_controller.py"/>
     <source>Answer copied.</source>
@@ -1362,7 +1387,7 @@
   <message>
     <location filename="../../app/control/server_controller.py"/>
     <source>This system has no keyring, so the key is in a file that only you can read: {file}</source>
-    <translation>此系统没有密钥环，因此密钥保存在只有您能读取的文件中：{file}</translation>
+    <translation>此系统没有密钥环，因此密钥保存在只有你能读取的文件中：{file}</translation>
   </message>
   <message>
     <location filename="../../app/control/settings_controller.py"/>
@@ -1443,6 +1468,62 @@
 </context>
 <context>
   <name>dialogs</name>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <source>Address</source>
+    <translation>地址</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>Copy address</source>
+    <translation>复制地址</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>Copy key</source>
+    <translation>复制密钥</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>New key</source>
+    <translation>新密钥</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>None yet</source>
+    <translation>暂无</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>Remove key</source>
+    <translation>移除密钥</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>Requests</source>
+    <translation>请求</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>Without a key, every program on this computer can ask the model.</source>
+    <translation>没有密钥时，这台电脑上的任何程序都可以向模型提问。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>under way</source>
+    <translation>进行中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>unknown program</source>
+    <translation>未知程序</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <source>{read} tokens read, {written} written</source>
+    <translation>读取 {read} 个词元，生成 {written} 个</translation>
+  </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
     <source>Delete this persona; chats that use it keep its settings</source>
@@ -2054,11 +2135,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
-    <source>Address</source>
-    <translation>地址</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/server_dialog.py"/>
     <source>Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. Each chat asks before its first message goes there.</source>
     <translation>任何提供 OpenAI 接口的服务器：vLLM、SGLang、llama-server、Ollama、LM Studio、LiteLLM 或托管服务。每个对话在第一条消息发送到那里之前都会询问。</translation>
   </message>
@@ -2085,11 +2161,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
-    <source>Key</source>
-    <translation>密钥</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/server_dialog.py"/>
     <source>Models to list</source>
     <translation>要列出的模型</translation>
   </message>
@@ -2100,8 +2171,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
-    <source>Not encrypted: whoever can read the network between can read your messages. Use https:// if you can.</source>
-    <translation>未加密：能监听中间网络的人都能读到您的消息。如果可以，请使用 https://。</translation>
+    <source>Not encrypted: anyone on the network between can read your messages. Use https:// if you can.</source>
+    <translation>未加密：中间网络上的任何人都能读到你的消息。如果可以，请使用 https://。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
@@ -2141,7 +2212,7 @@
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
     <source>saved in a file that only you can read</source>
-    <translation>已保存在只有您能读取的文件中</translation>
+    <translation>已保存在只有你能读取的文件中</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
@@ -2614,7 +2685,7 @@
     <location filename="../../common/messages.py"/>
     <source>Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1.</source>
     <extracomment>api.needs_key</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>其他电脑可以访问 {host}，因此 API 需要密钥：请加上 --key，或改用 127.0.0.1。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2644,7 +2715,7 @@
     <location filename="../../common/messages.py"/>
     <source>The API cannot listen at {address}: {reason}.</source>
     <extracomment>api.no_address</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>API 无法在 {address} 上监听：{reason}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2981,6 +3052,12 @@
     <source>The model has no such tokens: their numbers must lie between 0 and {n_tokens:,}.</source>
     <extracomment>bad_prompt.tokens</extracomment>
     <translation>模型没有这样的词元：编号必须在 0 到 {n_tokens:,} 之间。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model is on {host}. Other programs can ask models of this computer only.</source>
+    <extracomment>api.on_server</extracomment>
+    <translation>该模型位于 {host}。其他程序只能向这台电脑上的模型提问。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3608,12 +3685,6 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{first} {second}</source>
-    <extracomment>sentences.two</extracomment>
-    <translation>{first}{second}</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>{host} accepts no safe connection here. If it has none, its address begins with http://, not https://.</source>
     <extracomment>refused.server_no_tls</extracomment>
     <translation>{host} 在这里不接受安全连接。如果它不支持，地址应以 http:// 开头，而不是 https://。</translation>
@@ -3688,7 +3759,7 @@
     <location filename="../../common/messages.py"/>
     <source>{host} has too many requests, or your account there is used up (error 429). Try again later.</source>
     <extracomment>no_connection.server_busy</extracomment>
-    <translation>{host} 的请求太多，或您在那里的额度已用完（错误 429）。请稍后重试。</translation>
+    <translation>{host} 的请求太多，或你在那里的额度已用完（错误 429）。请稍后重试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3742,7 +3813,7 @@
     <location filename="../../common/messages.py"/>
     <source>{host} sends this request on to {address}. Chickadee stays on the server you named.</source>
     <extracomment>refused.server_redirect</extracomment>
-    <translation>{host} 要把这个请求转到 {address}。Chickadee 只连接您指定的服务器。</translation>
+    <translation>{host} 要把这个请求转到 {address}。Chickadee 只连接你指定的服务器。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4371,7 +4442,7 @@
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>Chickadee connects only when you search for models, download them, or use one on a server. “Never” blocks that too.</source>
-    <translation>只有在您搜索、下载模型或使用服务器上的模型时，Chickadee 才会联网。选择“从不”会连这些也禁止。</translation>
+    <translation>只有在你搜索、下载模型或使用服务器上的模型时，Chickadee 才会联网。选择“从不”会连这些也禁止。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -4420,6 +4491,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Local API</source>
+    <translation>本地 API</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Minutes without use after which the model leaves memory; the next message loads it again. 0: never. Automatic: 10 minutes where memory is short, otherwise never.</source>
     <translation>闲置多少分钟后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
   </message>
@@ -4452,6 +4528,26 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Other computers in your network need a key. Their questions and answers are not encrypted on the way.</source>
+    <translation>网络中的其他电脑需要密钥。问题和回答在传输途中不加密。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Other computers too</source>
+    <translation>其他电脑也可以</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Other programs on this computer, such as editors and note apps, can ask the loaded model. Your own questions go first.</source>
+    <translation>这台电脑上的其他程序（如编辑器、笔记应用）可以向已加载的模型提问。你自己的问题优先。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Port</source>
+    <translation>端口</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>System default</source>
     <translation>系统默认</translation>
   </message>
@@ -4467,8 +4563,18 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>The number at the end of the address.</source>
+    <translation>地址末尾的数字。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Theme</source>
     <translation>主题</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>This computer only</source>
+    <translation>仅这台电脑</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -4479,6 +4585,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>When I ask for it</source>
     <translation>仅在我要求时</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Who can connect</source>
+    <translation>谁可以连接</translation>
   </message>
   <message>
     <location filename="../../app/settings/settings.py"/>
@@ -5200,6 +5311,32 @@
     <translation>重试</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Key</source>
+    <translation>密钥</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>None</source>
+    <translation>无</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Programs must send this key.</source>
+    <translation>程序必须发送此密钥。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/api_page.py"/>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>{seconds} s</source>
+    <translation>{seconds} 秒</translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <location filename="../../app/dialogs/server_dialog.py"/>
@@ -5214,12 +5351,6 @@
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Delete</source>
     <translation>删除</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/chat_panel.py"/>
-    <location filename="../../engine/protocol/settings.py"/>
-    <source>None</source>
-    <translation>无</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
@@ -5271,6 +5402,13 @@
     <location filename="../../app/transcript/model_offers.py"/>
     <source>{action}: {model}</source>
     <translation>{action}：{model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <location filename="../../common/messages.py"/>
+    <source>{first} {second}</source>
+    <extracomment>sentences.two</extracomment>
+    <translation>{first}{second}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/setting_row.py"/>
@@ -5953,11 +6091,6 @@
     <location filename="../../app/transcript/answer_view.py"/>
     <source>{line} · {tokens}</source>
     <translation>{line} · {tokens}</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/answer_view.py"/>
-    <source>{seconds} s</source>
-    <translation>{seconds} 秒</translation>
   </message>
   <message>
     <location filename="../../app/transcript/find_bar.py"/>

@@ -101,8 +101,8 @@ class RemoteEngine:
         self._probed, self._model = probed, found.name
         self._info = ModelInfo(
             path=str(remote.path), name=title_of(remote.path), architecture="", parameters=0, file_bytes=0,
-            n_ctx=found.n_ctx, n_ctx_train=found.n_ctx, threads=0, template="model", thinking=probed.thinking,
-            host=remote.host, software=probed.software, ignored=ignored_fields(probed.software),
+            n_ctx=found.n_ctx, n_ctx_train=found.n_ctx, threads=0, template="model",
+            thinking=probed.thinking_of(found.name), host=remote.host, software=probed.software, ignored=ignored_fields(probed.software),
         )  # fmt: skip
         return Loaded(request.id, self._info, time.perf_counter() - started)
 
@@ -243,7 +243,7 @@ class RemoteAnswer:
                 return response
             refusal = _beginning(response)
             reason = words_of(refusal, self._server.key)
-            if is_too_long(response.head.status, reason):
+            if is_too_long(response.head.status, refusal):
                 raise self._too_long(reason)
             fewer = without_refused(body, reason) if response.head.status in (400, 422) else None
             if fewer is None:

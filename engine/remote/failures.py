@@ -73,9 +73,10 @@ def status_failure(url: str, status: int, body: bytes, key: str, model: str = ""
     return Failure("refused.status", host=host, status=status)
 
 
-def is_too_long(status: int, reason: str) -> bool:
-    """Return whether the server refused a chat because it is longer than its context."""
-    return status in (400, 413, 422, 500) and any(sign in reason.casefold() for sign in TOO_LONG)
+def is_too_long(status: int, body: bytes) -> bool:
+    """Return whether the server refused a chat because it is longer than its context, by its words or its code."""
+    said = body.decode("utf-8", "replace").casefold()
+    return status in (400, 413, 422, 500) and any(sign in said for sign in TOO_LONG)
 
 
 def error_in_stream(url: str, error: Any, key: str) -> Failure:

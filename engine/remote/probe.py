@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from common.failures import Failure
 from common.paths import printable, shortened
 from engine.protocol.events import ServedModel, ThinkingControls
 from engine.protocol.requests import Server
+from engine.remote.body import TEMPLATE_SWITCH
 from engine.remote.failures import nonsense, status_failure
 from engine.remote.http import Patience, Request, send
 from models.servers import base_url, checked_key, host_of
@@ -22,6 +24,10 @@ ASIDE = Patience(connect=5, first=5, gap=5)  # for what is only nice to know
 MOST_MODELS = 2_000
 LONGEST_NAME = 300
 NO_CONTROLS = ThinkingControls()
+SWITCH = ThinkingControls(switch=True, default=True)
+EFFORTS = ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
+# Families whose templates know `enable_thinking`; Qwen's later releases (…-2507, Coder) either always think or never.
+SWITCHABLE = re.compile(r"^(?!.*(?:-2507|coder|embed|-vl)).*(?:qwen-?3|smollm3|glm-4\.[5-9])", re.IGNORECASE)
 # Names of a model's context in lists of models: vLLM and SGLang, OpenRouter, LM Studio, Groq and others, LiteLLM.
 CONTEXT_FIELDS = ("max_model_len", "context_length", "max_context_length", "context_window", "max_input_tokens")
 OWNERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "library": "Ollama", "chickadee": "Chickadee"}
@@ -40,6 +46,18 @@ class Probed:
     software: str
     models: tuple[ServedModel, ...]
     thinking: ThinkingControls = NO_CONTROLS
+
+    def thinking_of(self, name: str) -> ThinkingControls:
+        """Return what the user may choose about a model's thinking: by the template, else by the model's name.
+
+        vLLM and SGLang hand the choice to the template, but do not show the template.
+        """
+        if self.thinking != NO_CONTROLS:
+            return self.thinking
+        if "gpt-oss" in name.casefold():
+            return EFFORTS
+        passes_on = self.software.partition(" ")[0] in TEMPLATE_SWITCH
+        return SWITCH if passes_on and SWITCHABLE.search(name) else NO_CONTROLS
 
     def model(self, name: str) -> ServedModel | None:
         return next((model for model in self.models if model.name == name), None)
@@ -139,8 +157,8 @@ def _with_details(probed: Probed, stopped: Callable[[], bool]) -> Probed:
 def template_controls(template: str) -> ThinkingControls:
     """Return what a chat template lets the user choose about thinking, judged by the names it asks for."""
     if "reasoning_effort" in template:
-        return ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
-    return ThinkingControls(switch=True, default=True) if "enable_thinking" in template else NO_CONTROLS
+        return EFFORTS
+    return SWITCH if "enable_thinking" in template else NO_CONTROLS
 
 
 def _aside(url: str, key: str, stopped: Callable[[], bool]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import msgspec
 
 from common.failures import Failure
 from common.paths import printable
-from common.reasoning import Piece, ReasoningParser
+from common.reasoning import Piece, ReasoningParser, without_thoughts
 from engine.remote.failures import error_in_stream, nonsense
 from models.servers import host_of
 
@@ -62,6 +62,26 @@ class Progress:
     reused: int
 
 
+class Echo:
+    """Filter for an answer that is continued: llama.cpp sends the beginning, which it was given, once more."""
+
+    def __init__(self, begun: str) -> None:
+        self._begun = begun
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return the text that is new; the beginning is held back as long as it may be a repetition."""
+        self._held += text
+        if len(self._held) < len(self._begun) and self._begun.startswith(self._held):
+            return ""
+        return self.close()
+
+    def close(self) -> str:
+        """Return what was held back, unless it repeats the whole beginning."""
+        held, begun, self._held, self._begun = self._held, self._begun, "", ""
+        return held.removeprefix(begun)
+
+
 class AnswerReader:
     """Reader of an answer's messages.
 
@@ -79,7 +99,7 @@ class AnswerReader:
         self._parser = ReasoningParser()
         self._parser.resume(begun)
         self._thinking = False  # in a field of its own
-        self._answered = bool(begun)
+        self._echo = Echo(without_thoughts(begun))
 
     @property
     def thinking(self) -> bool:
@@ -107,7 +127,7 @@ class AnswerReader:
 
     def close(self) -> list[Piece]:
         """Return the pieces that were held back, because nothing follows."""
-        return self._parser.close()
+        return [*self._parser.feed(self._echo.close()), *self._parser.close()]
 
     def _read_part(self, part: dict[str, Any]) -> list[Piece]:
         thought = next((text for name in REASONING_FIELDS if (text := _text(part.get(name)))), "")
@@ -118,6 +138,8 @@ class AnswerReader:
             self.thought_tokens += 1
             pieces += self._parser.feed(thought if self._thinking else OPENING + thought)
             self._thinking = True
+        if text:
+            text = self._echo.feed(text)
         if text:
             self.tokens += 1
             before = self.thinking

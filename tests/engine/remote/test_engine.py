@@ -33,7 +33,7 @@ from engine.remote.engine import RemoteEngine
 from engine.remote.http import Patience
 from engine.tokenization.turns import ChatTooLong
 from models.servers import RemoteModel
-from tests.engine.remote.fake_server import FakeServer, fake_server
+from tests.engine.remote.fake_server import MODEL, FakeServer, fake_server
 
 LLAMA = {"id": "/models/Qwen3-4B-Q4_K_M.gguf", "owned_by": "llamacpp", "meta": {"n_ctx_train": 32768}}
 
@@ -95,6 +95,24 @@ def test_llama_cpp_tells_its_context_version_and_template() -> None:
     assert (info.n_ctx, info.software) == (4096, "llama.cpp b7000-abc")
     assert info.thinking.switch
     assert info.name.startswith("Qwen3 4B Q4_K_M · 127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("name", "switch", "efforts"),
+    [
+        ("Qwen/Qwen3-32B-AWQ", True, False),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", False, False),
+        ("Qwen/Qwen3-Coder-30B", False, False),
+        ("openai/gpt-oss-120b", False, True),
+        ("meta-llama/Llama-3.3-70B-Instruct", False, False),
+    ],
+)
+def test_a_choice_about_thinking_is_offered_where_the_server_passes_it_on(
+    name: str, switch: bool, efforts: bool
+) -> None:
+    with fake_server({**MODEL, "id": name}) as server:
+        controls = RemoteEngine().load(Load(3, name, server=Server(server.url))).model.thinking
+    assert (controls.switch, bool(controls.efforts)) == (switch, efforts)
 
 
 def test_an_address_without_v1_is_found_too(server: FakeServer) -> None:
