@@ -59,7 +59,6 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     # The local API.
     "api.needs_key": ("Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1."),
     "api.on_server": "The model is on {host}. Other programs can ask models of this computer only.",
-    "api.ended": "The local API has stopped: its process {end}. Turn it off and on again.",
     "api.no_address": "The API cannot listen at {address}: {reason}.",
     # The engine: loading, and the memory plan.
     "out_of_memory.plan": "{reasons}",

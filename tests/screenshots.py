@@ -21,6 +21,7 @@ from app.folders import open_folders
 from app.services.math_service import math_service
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
+from engine.protocol.front import Served, Serving
 from models.default import default_model
 from tests.screenshot_chats import fill
 
@@ -135,6 +136,21 @@ def at_top(arrange: Arrange) -> Arrange:
 
 def settings(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
     chickadee.settings_controller.open()
+    return chickadee.settings_controller.dialog
+
+
+def local_api(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+    """Show the local API with a key and some requests."""
+    chickadee.settings.change({"api.enabled": "on", "api.key": "sk-4f9Q2x"})
+    front = chickadee.api.front
+    for served in (
+        Served(1, "OpenAI/Python 3.57.0", "POST", "/v1/chat/completions", 1_790_000_000.0, 4.25, 200, 1_204, 311),
+        Served(2, "Anthropic/Python 0.90", "POST", "/v1/messages", 1_790_000_060.0, 0.8, 200, 88, 42),
+        Served(3, "Continue/1.2", "POST", "/v1/completions", 1_790_000_090.0),
+    ):
+        front.told.emit(served)
+    front.told.emit(Serving("http://127.0.0.1:8765"))
+    chickadee.api.open()
     return chickadee.settings_controller.dialog
 
 
@@ -349,6 +365,8 @@ SHOTS = (
     Shot("instructions-chinese", opened_by("chat_options"), language="zh_CN"),
     Shot("settings", settings),
     Shot("settings-dark", settings, theme="dark"),
+    Shot("local-api", local_api),
+    Shot("local-api-dark-chinese", local_api, theme="dark", language="zh_CN"),
     Shot("settings-chinese-150", settings, language="zh_CN", percent=150),
     Shot("help", help_sheet),
     Shot("help-chinese-dark", help_sheet, language="zh_CN", theme="dark"),

@@ -50,6 +50,7 @@ COMMANDS = (
     Command("file", "export_all", mark("Export a&ll chats…"), ()),
     Command("file"),
     Command("file", "storage", mark("S&torage…"), ()),
+    Command("file", "local_api", mark("Lo&cal API…"), ()),
     Command("file", "settings", mark("&Settings…"), ("Ctrl+,",), "settings", mark("Settings")),
     Command("file"),
     Command("file", "quit", mark("&Quit"), ("Ctrl+Q",)),

@@ -60,6 +60,17 @@ class SettingsDialog(Sheet):
             QWidget.setTabOrder(before, after)
         self.retranslate()
 
+    def add_to_section(self, name: str, part: Section) -> None:
+        """Add what is no setting to the end of a section."""
+        self._pages[name] = part
+        following = list(GROUPS)[list(GROUPS).index(name) + 1]
+        self.page.column.insertWidget(self.page.column.indexOf(self.headings[following]), part)
+        before: QWidget = [row for row in self.rows.values() if group_of(row.setting) == name][-1].reset_button
+        for made in part.findChildren(QPushButton):
+            QWidget.setTabOrder(before, made)
+            before = made
+        self._filter(self.search.text())
+
     def show_section(self, name: str) -> None:
         """Clear the search, scroll to the section, and focus its button."""
         self.search.clear()

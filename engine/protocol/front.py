@@ -69,6 +69,7 @@ def encode_front(message: FrontMessage) -> bytes:
 def decode_front(line: bytes) -> FrontMessage | None:
     """Return the message of a line; None if the line is a request or an event of the engine."""
     try:
-        return msgspec.json.decode(line, type=FrontMessage)
+        message: FrontMessage = msgspec.json.decode(line, type=FrontMessage)
+        return message
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None

@@ -51,7 +51,7 @@ class Setting:
     there is no value for all models. `own_help`: help text for one model or chat, if it differs. `fills`: the request
     and its field that the value goes to; AUTO leaves the request's default. `flag`: option of the engine's commands.
     `baselines`: choices that are published methods, for comparison, which dialogs leave out; `baseline`: the whole
-    setting is about such a method.
+    setting is about such a method. `listed`: False if a page of its own shows the setting, and not as a row.
     """
 
     section: str
@@ -70,6 +70,7 @@ class Setting:
     baselines: tuple[str, ...] = ()
     baseline: bool = False
     shared: bool = True
+    listed: bool = True
     own_help: str = ""
     fills: str = ""
     flag: Flag | None = None

@@ -25,8 +25,8 @@ from tests.app.test_window import done
 
 Ask = Callable[[Chickadee, str], None]
 OPENERS = (
-    "about", "help", "palette", "settings", "storage", "models", "open_model", "import", "export_chat", "export_all",
-    "bin", "engine", "chat_options", "attach", "find", "rename_chat",
+    "about", "help", "palette", "settings", "storage", "local_api", "models", "open_model", "import", "export_chat",
+    "export_all", "bin", "engine", "chat_options", "attach", "find", "rename_chat",
 )  # fmt: skip
 POLICIES: tuple[KVPolicy, ...] = get_args(KVPolicy)
 MODES: tuple[KVModeName, ...] = get_args(KVModeName)
