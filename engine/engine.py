@@ -11,32 +11,54 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from common.confinement import limits
 from common.failures import Failure
 from common.folders import cache_folder
 from common.sentences import join_sentences
 from engine.generation.answer import Answer, AnswerOptions
+from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for, shown_pieces
 from engine.generation.pulse import PulseCollector
 from engine.generation.sampling import Sampler
+from engine.generation.tool_calls import ToolCallReader
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
+from engine.loading.embedder import opened_embedder
 from engine.loading.libraries import PACKAGES, installed
 from engine.loading.load import LoadedModel, load
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, resolve
 from engine.machine import library_version, resident_bytes
-from engine.protocol.events import Counted, Event, Loaded, PrefillProgress, Prepared, Pulse, StatusReport, Welcome
-from engine.protocol.requests import BackendName, Count, Generate, Load, Message, Prepare, ThinkingOptions
+from engine.protocol.events import (
+    Counted,
+    Detokenized,
+    Embedded,
+    Event,
+    Loaded,
+    PrefillProgress,
+    Prepared,
+    Pulse,
+    StatusReport,
+    Tokenized,
+    Welcome,
+)
+from engine.protocol.requests import BackendName, Count, Detokenize, Embed, Generate, Load, Message, Prepare, Tokenize
 from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.template import continued_prompt, opened_reasoning
+from engine.tokenization.template import PromptOptions, continued_prompt, opened_reasoning
 from engine.tokenization.tokens import sum_token_counts
+from engine.tokenization.tool_formats import HERMES
 from engine.tokenization.turns import ChatTooLong, chat_too_long, drop_oldest_turns, max_counted_tokens
 
 log = logging.getLogger("engine")
 VERSION = "0.1.0"
+
+
+def log_failure(failure: Failure) -> None:
+    """Log a failure of idle work."""
+    log.warning("%s", failure.log_text)
 
 
 class Engine:
@@ -56,6 +78,7 @@ class Engine:
         self.pulses = PulseCollector()
         self._answering: tuple[int, Answer] | None = None  # the running Generate's id and answer
         self._last_tokens: list[int] = []  # the last prompt with its answer, in case the user continues the answer
+        self._grammars: GrammarCompiler | None = None  # of the loaded model, once an answer needed a grammar
 
     def welcome(self, id: int, pid: int) -> Welcome:
         """Return the engine's version, libraries, process id and limits for the window that started it."""
@@ -101,7 +124,7 @@ class Engine:
 
     def _free_model(self) -> None:
         model, self._model = self._model, None
-        self._last_tokens = []
+        self._last_tokens, self._grammars = [], None
         if model:
             self._unloading.set()
             with self._count_lock:
@@ -111,26 +134,16 @@ class Engine:
     def generate(self, request: Generate) -> Iterator[Event]:
         """Yield the events of one answer, the last one Finished. Raises Failure before any work if it cannot begin."""
         model = self._loaded()
-        if not request.messages or not request.messages[-1].content.strip():
-            raise Failure("empty_prompt.message")
         if request.draft.startswith("model") and model.plan.draft is None:
             raise Failure("no_draft_model.loaded")
-        messages = drop_oldest_turns(request.messages, request.forget_turns)
-        prompt = self._prompt(request, messages)
-        if len(prompt) >= model.info.n_ctx:
-            raise self._too_long(messages, len(prompt), request.thinking)
+        prompt = self._prompt(request)
         kv = PartialFixed(
             policy_for(request.kv_policy, model.cost_measurements, model.target.can_truncate), model.target.max_batch
         )
         drafting = drafting_for(request, model.sources, model.target)
         model.chat_cache.open_chat(request.chat, prompt)
-        stops = (*model.template.stops, *request.stop)
-        opening = "" if request.continue_last else opened_reasoning(prompt, model.template.vocabulary.text)
-        begun = request.messages[-1].content if request.continue_last else ""
-        options = AnswerOptions(
-            stops, request.max_tokens, request.trace, opening, begun, thinking_budget=request.thinking.budget
-        )
-        sampler = Sampler(request.sampling, prompt)
+        options, mask = self._answer_options(request, prompt)
+        sampler = Sampler(request.sampling, prompt, mask, request.top_logprobs)
         answer = Answer(model.session, sampler, kv, options, drafting, model.cost_measurements.observe)
         self.pulses.report_answer(answer)
         self._answering = (request.id, answer)
@@ -141,11 +154,67 @@ class Engine:
         self._last_tokens = prompt + answer.counts.tokens
         model.chat_cache.record_prefill(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
-    def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
-        template, most = self._loaded().template, max_counted_tokens(self._loaded().info)
+    def _answer_options(
+        self, request: Generate, prompt: Sequence[int]
+    ) -> tuple[AnswerOptions, AnswerConstraint | None]:
+        """Return the options of an answer, and its mask if it must have a certain form. Raises Failure."""
+        template = self._loaded().template
+        opening = "" if request.continue_last else opened_reasoning(prompt, template.vocabulary.text)
+        so_far = request.messages[-1].content if request.continue_last else ""
+        found = template.tool_support(self.stop.is_set).format if request.tools else HERMES
+        mask = calls = piece = None
+        if request.tools or request.constraint:
+            start = AnswerStart(opening, so_far, template.thought_openings(request.thinking))
+            self._grammars = self._grammars or GrammarCompiler(template.vocabulary)
+            mask = constraint_for(request, found, self._grammars, start)
+        if request.tools and request.tool_choice != "none":
+            calls = ToolCallReader(found, request.tools, lambda: bool(mask and mask.holds))
+            piece = shown_pieces(found, template.vocabulary)
+        options = AnswerOptions(
+            (*(template.stops if request.prompt is None else ()), *request.stop),
+            request.max_tokens,
+            request.trace,
+            opening,
+            so_far,
+            thinking_budget=request.thinking.budget,
+            calls=calls,
+            piece=piece,
+        )
+        return options, mask
+
+    def _prompt(self, request: Generate) -> list[int]:
+        """Return the tokens of the request's prompt. Raises Failure if there is nothing to answer, or too much."""
+        template, info = self._loaded().template, self._loaded().info
+        if request.prompt is not None:
+            return self._plain_prompt(request.prompt)
+        last = request.messages[-1] if request.messages else Message("user", "")
+        if not last.content.strip() and last.role != "tool":
+            raise Failure("empty_prompt.message")
+        messages, options = drop_oldest_turns(request.messages, request.forget_turns), options_of(request)
+        most, stopped = max_counted_tokens(info), self.stop.is_set
         if request.continue_last:
-            return continued_prompt(template, messages, self._last_tokens, most, self.stop.is_set, request.thinking)
-        return template.tokens(messages, False, most, self.stop.is_set, request.thinking)
+            prompt = continued_prompt(template, messages, self._last_tokens, most, stopped, options)
+        else:
+            prompt = template.tokens(messages, False, most, stopped, options)
+        if len(prompt) >= info.n_ctx:
+            raise self._too_long(messages, len(prompt), options)
+        return prompt
+
+    def _plain_prompt(self, prompt: str | Sequence[int]) -> list[int]:
+        """Return the tokens of a prompt without a chat template. Raises Failure for none, too many or unknown ones."""
+        vocabulary, n_ctx = self._loaded().template.vocabulary, self._loaded().info.n_ctx
+        if isinstance(prompt, str):
+            text = prompt.removeprefix(vocabulary.bos_text) if vocabulary.adds_bos else prompt
+            tokens = [*chain.from_iterable(vocabulary.tokenize_pieces(text, special=True, add_bos=vocabulary.adds_bos))]
+        else:
+            tokens = list(prompt)
+        if not tokens:
+            raise Failure("empty_prompt.message")
+        if min(tokens) < 0 or max(tokens) >= vocabulary.n_tokens:
+            raise Failure("bad_prompt.tokens", n_tokens=vocabulary.n_tokens)
+        if len(tokens) >= n_ctx:
+            raise Failure("prompt_too_long.plain", tokens=len(tokens), n_ctx=n_ctx)
+        return tokens
 
     def end_thought(self, request: int) -> bool:
         """End the open thought of the running Generate with this id; return False if there is none.
@@ -155,11 +224,11 @@ class Engine:
         answering = self._answering
         return answering is not None and answering[0] == request and answering[1].end_thought()
 
-    def _too_long(self, messages: Sequence[Message], tokens: int, thinking: ThinkingOptions) -> ChatTooLong:
+    def _too_long(self, messages: Sequence[Message], tokens: int, options: PromptOptions) -> ChatTooLong:
         model, stopped = self._loaded(), self.stop.is_set
 
         def count(kept_messages: Sequence[Message]) -> int:
-            return len(model.template.tokens(kept_messages, False, model.info.n_ctx, stopped, thinking))
+            return len(model.template.tokens(kept_messages, False, model.info.n_ctx, stopped, options))
 
         return chat_too_long(messages, tokens, model.info, count, model.larger_context(tokens))
 
@@ -168,7 +237,7 @@ class Engine:
         model, room = self._loaded(), self._loaded().info.n_ctx - 1
         prompt: list[int] = []
         with contextlib.suppress(Stopped):  # a stop is no error: the tokens that were read stay in the cache
-            prompt = model.template.certain_tokens(request.messages, room, self.stop.is_set, request.thinking)[:room]
+            prompt = model.template.certain_tokens(request.messages, room, self.stop.is_set, options_of(request))[:room]
             model.chat_cache.open_chat(request.chat, prompt)
             if not model.session.holds(prompt):
                 started = time.perf_counter()
@@ -176,6 +245,13 @@ class Engine:
                     yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused)
                 model.chat_cache.record_prefill(len(prompt) - progress.reused, time.perf_counter() - started)
         yield Prepared(request.id, len(prompt), len(model.session.tokens))
+
+    def embed(self, request: Embed) -> Embedded:
+        """Return the vectors of texts. Raises Failure, MemoryError, and Stopped if `stop` is set meanwhile."""
+        with opened_embedder(self._model, request.model, self.stop) as embedder:
+            tokens = [embedder.tokens(text) for text in request.texts]
+            vectors = tuple(embedder.vector(each).astype("<f4").tobytes() for each in tokens)
+            return Embedded(request.id, vectors, tuple(map(len, tokens)))
 
     def count(self, request: Count) -> Counted:
         """Count the tokens of the request's texts and messages; any thread may call this at any time.
@@ -187,9 +263,29 @@ class Engine:
             texts = tuple(sum_token_counts(template.vocabulary.token_counts(text), stopped) for text in request.texts)
             prompt = 0
             if request.messages:
-                prompt = len(template.tokens(request.messages, stopped=stopped, thinking=request.thinking))
+                prompt = len(template.tokens(request.messages, stopped=stopped, options=options_of(request)))
             return Counted(request.id, texts, prompt)
         raise no_model()
+
+    def tokenize(self, request: Tokenize) -> Tokenized:
+        """Return the tokens of a text; any thread may call this at any time. Raises Failure as `count` does."""
+        with self._count_lock, contextlib.suppress(Stopped):
+            vocabulary, tokens = self._loaded().template.vocabulary, list[int]()
+            add_bos = request.add_special and vocabulary.adds_bos
+            for piece in vocabulary.tokenize_pieces(request.text, request.parse_special, add_bos):
+                if self._unloading.is_set():
+                    raise Stopped
+                tokens += piece
+            return Tokenized(request.id, tuple(tokens), tuple(map(vocabulary.piece, tokens)))
+        raise no_model()
+
+    def detokenize(self, request: Detokenize) -> Detokenized:
+        """Return the text of tokens; any thread may call this at any time. Raises Failure as `count` does."""
+        with self._count_lock:
+            vocabulary = self._loaded().template.vocabulary
+            if any(not 0 <= token < vocabulary.n_tokens for token in request.tokens):
+                raise Failure("bad_prompt.tokens", n_tokens=vocabulary.n_tokens)
+            return Detokenized(request.id, b"".join(map(vocabulary.piece, request.tokens)).decode(errors="replace"))
 
     def status(self, id: int) -> StatusReport:
         """Return what is loaded and how many tokens of a chat are cached. Any thread may call this."""
@@ -210,15 +306,17 @@ class Engine:
         pulse = self.pulses.gather(self._model)
         return pulse if self.pulses.watched else None
 
-    def idle(self) -> bool:
+    def idle(self, report: Callable[[Failure], None] = log_failure) -> bool:
         """Do useful work while no request waits; return False if nothing remains to be done later.
 
-        True means that measurements are to be repeated once other programs are quiet. Raises Failure, and Stopped if
-        `stop` is set.
+        True means that measurements are to be repeated once other programs are quiet. `report` is called with each
+        Failure; the rest of the work is done all the same. Raises Stopped if `stop` is set.
         """
         model = self._model
         if model and model.session.tokens:  # the first answer comes before all idle work
-            for _ in model.idle_work():
+            for failure in model.idle_work():
+                if failure:
+                    report(failure)
                 if self.stop.is_set():
                     raise Stopped
         return bool(model and model.session.tokens and model.cost_measurements.awaits_quiet)
@@ -268,6 +366,11 @@ class Engine:
         if self._model is None:
             raise no_model()
         return self._model
+
+
+def options_of(request: Generate | Prepare | Count) -> PromptOptions:
+    """Return what a request's prompt holds besides its messages."""
+    return PromptOptions(request.thinking, () if isinstance(request, Prepare) else request.tools)
 
 
 def no_model() -> Failure:

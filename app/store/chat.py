@@ -13,7 +13,7 @@ from app.attachments.attachment import Attachment
 from app.words import mark
 
 Speaker = Literal["user", "assistant"]
-Ending = Literal["end", "stop", "length", "context", "cancelled", "engine", "failed"]
+Ending = Literal["end", "stop", "length", "context", "cancelled", "tool_calls", "engine", "failed"]
 GROUPS = (mark("Today"), mark("Yesterday"), mark("Last 7 days"), mark("Older"))
 UNTITLED = "New chat"
 TITLE_LENGTH = 64

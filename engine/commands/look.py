@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -17,10 +18,13 @@ from engine.loading.libraries import backend
 from engine.loading.library_choice import crash_mark
 from engine.protocol.lines import claim_stdout
 from engine.protocol.requests import BackendName, KVType
+from engine.runtime.capi.embedding import Embedder
 from engine.runtime.capi.model import CDryModel
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import DrySizes
+from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
+from models.header import read_header
 from models.validation import checked_headers
 
 # Bytes of all kinds, blanks, letters of several alphabets and a character beyond the first 65,536.
@@ -34,6 +38,7 @@ NO_ERROR_BOXES = 0x8003  # SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("look")
     parser.add_argument("--backend", choices=get_args(BackendName), required=True)
+    parser.add_argument("--embeds", action="store_true")
     parser.add_argument("model", type=Path)
     parser.set_defaults(run=run)
 
@@ -42,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     output = claim_stdout()
     crash_quietly()
     try:
-        look(options.model, options.backend)
+        (look_at_embedder if options.embeds else look)(options.model, options.backend)
     except Failure as failure:
         output.write(msgspec.json.encode(Refusal(failure.sentence, failure.detail)))
         output.flush()
@@ -76,6 +81,15 @@ def look(path: Path, name: BackendName) -> None:
             try_vocabulary(sizes.model.vocabulary)
     finally:
         watch.watch(None)
+
+
+def look_at_embedder(path: Path, name: BackendName) -> None:
+    """Call everything in the library that embedding a text calls. Raises Failure if the library refuses the file."""
+    library, headers = backend(name), (read_header(path),)
+    with closing(library.load_embedder(headers)) as model:
+        try_vocabulary(model.vocabulary)
+        with closing(Embedder(model, library.embedding_context, 1, StopFlag())) as embedder:
+            embedder.vector(embedder.tokens("A bird."))
 
 
 def try_contexts(sizes: DrySizes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,19 +11,24 @@ from itertools import groupby
 
 from common.reasoning import Piece, ReasoningParser
 from engine.generation.decode import DecodePass, Step, decode
-from engine.generation.sampling import Sampler
+from engine.generation.sampling import Sampler, ScoredToken
 from engine.generation.thinking import ThoughtLimit, ThoughtMeter
+from engine.generation.tool_calls import CallPiece, ToolCallReader
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
 from engine.protocol.events import (
     Event,
     Finished,
+    Logprobs,
     PrefillProgress,
     Statistics,
     Text,
     Thinking,
     ThinkingEnded,
     ThinkingStarted,
+    TokenLogprob,
+    ToolCallArguments,
+    ToolCallStarted,
     Trace,
 )
 from engine.protocol.requests import StopReason
@@ -62,7 +68,8 @@ class AnswerOptions:
     `stops`: strings that end the answer. `max_tokens`: limit of its length (None: no limit). `trace`: report every pass
     as a Trace event. `opening`: the end of the prompt that belongs to the answer, such as a marker that opens the
     model's reasoning. `answer_so_far`: the answer so far, if the answer continues one. `thinking_budget`: most tokens
-    of its thoughts (0: no limit).
+    of its thoughts (0: no limit). `calls`: reader of its tool calls, if it may have any. `piece`: returns the text of a
+    token, if that is not the vocabulary's own.
     """
 
     stops: tuple[str, ...] = ()
@@ -71,6 +78,8 @@ class AnswerOptions:
     opening: str = ""
     answer_so_far: str = ""
     thinking_budget: int = 0
+    calls: ToolCallReader | None = None
+    piece: Callable[[int], bytes] | None = None
 
 
 class Answer:
@@ -99,7 +108,9 @@ class Answer:
         self.reasoning.resume(options.answer_so_far)
         self.counts = AnswerCounts()
         self.thoughts = ThoughtMeter()
+        self._called = 0  # tools so far
         vocabulary = session.runtime.vocabulary
+        self._piece = options.piece or vocabulary.piece
         self._limit = ThoughtLimit(
             self.reasoning,
             self.thoughts,
@@ -137,11 +148,13 @@ class Answer:
         pieces = self.reasoning.feed(self.options.opening)  # told with the first text
         for step in decode(self.session, self.sampler, self.kv, self.options.max_tokens, self.drafting, self._limit):
             self.counts.add(step)
+            if self.sampler.scored:
+                yield from self._logprobs(id, step)
             for token in step.tokens:
                 pieces += self._read(token)
             self.counts.decode_seconds = time.perf_counter() - started
             if self.text.has_text:
-                yield from (self._event(id, piece) for piece in joined(pieces))
+                yield from self._events(id, joined(pieces))
                 pieces = []
             if step.source:
                 if not step.source.timing_unreliable:
@@ -152,14 +165,27 @@ class Answer:
                 reason = "stop"
                 break
             reason = step.end or reason
+        yield from self._finish(id, pieces)
+        calls = self.options.calls
+        return "tool_calls" if calls and calls.calls and reason in ("end", "stop") else reason
+
+    def _finish(self, id: int, pieces: list[Piece]) -> Iterator[Event]:
+        """End the answer's text; yield the events of its last pieces and of what was held back."""
         rest = [*self.reasoning.feed(self.text.finish()), *self.reasoning.close()]
         self.thoughts.add(rest, tokens=0)
-        pieces += rest
         if self.text.has_text:
-            yield from (self._event(id, piece) for piece in pieces)
+            yield from self._events(id, pieces + rest)
         if self.reasoning.closing:
             self.thoughts.close()
-        return reason
+        if self.options.calls:
+            yield from self._call_events(id, self.options.calls.close())
+
+    def _logprobs(self, id: int, step: Step) -> Iterator[Event]:
+        """Yield the probabilities of the step's tokens; an end token and forced ones have none."""
+        scored, self.sampler.scored = self.sampler.scored[: len(step.tokens)], []
+        if scored:
+            piece = self.session.runtime.vocabulary.piece
+            yield Logprobs(id, tuple(token_logprob(token, piece) for token in scored))
 
     def _continued_thought_tokens(self) -> int:
         """Return the number of tokens of the open thought that this answer continues."""
@@ -169,9 +195,29 @@ class Answer:
 
     def _read(self, token: int) -> list[Piece]:
         """Read a token of the answer and return the pieces whose kind is now certain."""
-        pieces = self.reasoning.feed(self.text.feed(self.session.runtime.vocabulary.piece(token)))
+        pieces = self.reasoning.feed(self.text.feed(self._piece(token)))
         self.thoughts.add(pieces, tokens=1)
         return pieces
+
+    def _events(self, id: int, pieces: Sequence[Piece]) -> Iterator[Event]:
+        """Yield the events that carry pieces of the answer."""
+        for piece in pieces:
+            if piece.kind == "text" and self.options.calls:
+                yield from self._call_events(id, self.options.calls.feed(piece.text))
+            else:
+                yield self._event(id, piece)
+
+    def _call_events(self, id: int, pieces: Sequence[CallPiece]) -> Iterator[Event]:
+        """Yield the events that carry text, or parts of tool calls."""
+        for piece in pieces:
+            match piece.kind:
+                case "text":
+                    yield Text(id, piece.text)
+                case "started":
+                    self._called += 1
+                    yield ToolCallStarted(id, self._called - 1, f"call_{secrets.token_hex(8)}", piece.text)
+                case "arguments":
+                    yield ToolCallArguments(id, self._called - 1, piece.text)
 
     def _event(self, id: int, piece: Piece) -> Event:
         """Return the event that carries a piece of the answer."""
@@ -216,6 +262,15 @@ class Answer:
 def joined(pieces: Sequence[Piece]) -> list[Piece]:
     """Return the pieces with neighbours of one kind joined, so that a step with a draft is not many events."""
     return [Piece(kind, "".join(piece.text for piece in group)) for kind, group in groupby(pieces, lambda p: p.kind)]
+
+
+def token_logprob(scored: ScoredToken, piece: Callable[[int], bytes]) -> TokenLogprob:
+    """Return a scored token with its text, as an event has it."""
+
+    def told(token: int, logprob: float, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+        return TokenLogprob(token, piece(token).decode(errors="replace"), tuple(piece(token)), logprob, top)
+
+    return told(scored.token, scored.logprob, tuple(told(token, logprob) for token, logprob in scored.top))
 
 
 def trace_event(id: int, step: int, source: DecodePass) -> Trace:

@@ -7,19 +7,24 @@ the answer may get forced tokens, which the target did not choose.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from engine.generation.sampling import Sampler
+from common.failures import Failure
+from common.log_format import kind_of
+from engine.generation.sampling import Sampler, TokenMask
 from engine.kv.policy import Decision, PartialFixed
 from engine.kv.session import Session
 from engine.protocol.requests import StopReason
-from engine.runtime.interface import ROOT, Logits, Tree
+from engine.runtime.interface import EMPTY_TREE, ROOT, Logits, Tree
 from engine.speculative.drafting import Drafting, Off
 from engine.speculative.policy import DraftChoice
 from engine.stop import Stopped
+
+log = logging.getLogger("engine.decode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +164,26 @@ def run_step(
 ) -> tuple[DecodePass, list[int]]:
     """Run one pass with at most `max_drafted` drafted tokens; return the pass and the tokens that it gave.
 
-    `new`: the answer's last tokens, as far as `drafting` does not know them; all but the last are cached. Raises
-    Stopped, and then nothing has changed.
+    `new`: the answer's last tokens, as far as `drafting` does not know them; all but the last are cached. Without
+    memory for a draft's branches, the pass runs without a draft. Raises Stopped, and then nothing has changed.
     """
     inputs = kv.inputs(new[-1])
     runtime, depth = session.runtime, len(session.tokens)
     room = min(session.limit, runtime.n_ctx) - depth - len(inputs)  # the cache is not enlarged for a draft
-    max_drafted = min(max_drafted, room, runtime.max_batch - len(inputs), runtime.max_logits - 1)
-    draft = drafting.choose(new, len(inputs), depth, max_drafted)
+    max_drafted = min(max_drafted, room, runtime.max_batch - len(inputs), runtime.max_draft)
+    draft = allowed_draft(drafting.choose(new, len(inputs), depth, max_drafted), sampler.mask)
     tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
     started = time.perf_counter()
-    logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)
+    try:
+        logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)
+    except (Failure, MemoryError) as error:
+        if tree.is_line or len(session.tokens) < depth:
+            raise
+        log.warning("no memory for the branches of a draft: %s", kind_of(error))
+        drafting.drop_branches()
+        draft, tree = replace(draft, tokens=(), parents=(), pass_seconds=draft.plain_seconds), EMPTY_TREE
+        started = time.perf_counter()
+        logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)
     seconds = time.perf_counter() - started
     try:
         tokens, path = sample_along_draft(sampler, logits, tree, runtime.vocabulary.is_end)
@@ -184,6 +198,21 @@ def run_step(
     drafting.learn(draft, tokens)
     recomputed, unreliable = len(inputs) - 1, logits.timing_unreliable
     return DecodePass(len(inputs), depth, recomputed, draft, len(path), seconds, decision, unreliable), tokens
+
+
+def allowed_draft(draft: DraftChoice, mask: TokenMask | None) -> DraftChoice:
+    """Return the draft without the tokens that the mask forbids, and without those behind them."""
+    tokens = draft.tokens
+    if not mask or not tokens:
+        return draft
+    branches = Tree(tokens, draft.parents).branches if draft.parents else (range(len(tokens)),)
+    lines = [[tokens[node] for node in branch] for branch in branches]
+    counts = [mask.count_allowed(line) for line in lines]
+    if counts == [len(line) for line in lines]:
+        return draft
+    tree = Tree.merged(line[:count] for line, count in zip(lines, counts, strict=True))
+    seconds = draft.pass_seconds if tree.size else draft.plain_seconds
+    return replace(draft, tokens=tree.tokens, parents=() if tree.is_line else tree.parents, pass_seconds=seconds)
 
 
 def sample_along_draft(

@@ -1,7 +1,8 @@
-"""Sampling: chooses tokens from rows of logits by penalties, top-k, top-p, min-p and temperature, in this order.
+"""Sampling: chooses tokens from rows of logits by biases, penalties, a mask, top-k, top-p, min-p and temperature.
 
-Definitions, and the choices with a given seed, are those of llama.cpp's sampler chain (src/llama-sampler.cpp). A row
-has a logit for each of up to 260,000 tokens, so only the largest logits are read where they alone decide.
+They work in this order. Definitions, and the choices with a given seed, are those of llama.cpp's sampler chain
+(src/llama-sampler.cpp). A row has a logit for each of up to 260,000 tokens, so only the largest logits are read where
+they alone decide.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from common.failures import Failure
 from engine.protocol.requests import Sampling
@@ -21,27 +25,63 @@ SPARE = 8  # penalised tokens among the largest logits: no more in nine of ten r
 SORTED = (256, 8192)
 
 
+class TokenMask(Protocol):
+    """Choice of the tokens that may come next, which follows the answer (`engine.generation.constraint`)."""
+
+    def allowed(self) -> NDArray[np.bool_] | None:
+        """Return which tokens may come next, shape [n_vocab]; None: all of them. Raises Failure if there are none."""
+
+    def count_allowed(self, tokens: Sequence[int]) -> int:
+        """Return how many of the tokens may come next, one after the other, as far as that is known now."""
+
+    def advance(self, token: int) -> None:
+        """Append a token to the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredToken:
+    """A chosen token with its log probability, and the likeliest tokens in its place with theirs."""
+
+    token: int
+    logprob: float
+    top: tuple[tuple[int, float], ...]
+
+
 class Sampler:
     """Sampler of one answer: chooses one token after another and remembers them for the penalties.
 
-    `history`: the tokens before. With the same seed the same rows give the same choices, on any runtime.
+    `history`: the tokens before. `mask`: the tokens that may be chosen. `scored`: the chosen tokens with `top_logprobs`
+    alternatives each, if that is not None; whoever reads them clears the list. With the same seed the same rows give
+    the same choices, on any runtime.
     """
 
-    def __init__(self, sampling: Sampling, history: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        sampling: Sampling,
+        history: Sequence[int] = (),
+        mask: TokenMask | None = None,
+        top_logprobs: int | None = None,
+    ) -> None:
         self.sampling = sampling
-        penalised = (sampling.repeat_penalty != 1.0 or sampling.presence_penalty) and sampling.repeat_last_n
+        self.mask = mask
+        self.top_logprobs = top_logprobs
+        self.scored: list[ScoredToken] = []
+        penalties = (sampling.repeat_penalty != 1.0, sampling.presence_penalty, sampling.frequency_penalty)
+        penalised = any(penalties) and sampling.repeat_last_n
         self._last: deque[int] | None = deque(history, sampling.repeat_last_n) if penalised else None
         self._penalty, self._presence = np.float32(sampling.repeat_penalty), np.float32(sampling.presence_penalty)
+        self._frequency = np.float32(sampling.frequency_penalty)
         # Number of largest logits that a choice depends on; 0: all.
         self._count = sampling.top_k if sampling.temperature else 1
-        if penalised and (sampling.repeat_penalty < 1 or sampling.presence_penalty < 0):
+        raises = sampling.repeat_penalty < 1 or sampling.presence_penalty < 0 or sampling.frequency_penalty
+        if (penalised and raises) or sampling.logit_bias or mask:
             self._count = 0
         self._numbers = RandomNumbers(seed_or_random(sampling))
 
     @property
     def reads_whole_rows(self) -> bool:
-        """Whether a choice depends on more than the largest logits."""
-        return not self._count
+        """Whether a choice, or its probability, depends on more than the largest logits."""
+        return not self._count or self.top_logprobs is not None
 
     def sample(self, logits: Logits, row: int = -1) -> int:
         """Choose the next token from a row of the pass's logits, and remember it for the penalties.
@@ -49,14 +89,18 @@ class Sampler:
         Raises Failure if the row holds no numbers to choose by.
         """
         token = self._sample(logits, row)
-        if self._last is not None:
-            self._last.append(token)
+        if self.top_logprobs is not None:
+            self.scored.append(score(logits.row(row), token, self.top_logprobs))
+        self.remember((token,))
         return token
 
     def remember(self, tokens: Sequence[int]) -> None:
-        """Remember tokens of the answer that were not sampled, for the penalties."""
+        """Remember tokens of the answer, for the penalties and the mask."""
         if self._last is not None:
             self._last.extend(tokens)
+        if self.mask:
+            for token in tokens:
+                self.mask.advance(token)
 
     def _sample(self, logits: Logits, row: int) -> int:
         if not self.sampling.temperature:
@@ -88,13 +132,29 @@ class Sampler:
             tokens, values = self._likeliest_of_largest(logits, row)
             check_numbers(values)
             return tokens, values
-        penalised_row = self._penalised_row(logits.row(row))
-        check_numbers(penalised_row)
+        allowed = self.mask.allowed() if self.mask else None
+        changed_row = self._penalised_row(self._biased_row(logits.row(row)))
+        if allowed is not None:
+            changed_row = np.where(allowed, changed_row, -np.inf)
+        check_numbers(changed_row)
         if not self.sampling.temperature:
-            return top_logits(penalised_row, 1)
+            return top_logits(changed_row, 1)
         if self.sampling.top_k:
-            return top_logits(penalised_row, self.sampling.top_k)
-        return top_p_tokens(penalised_row, self.sampling.top_p)
+            tokens, values = top_logits(changed_row, self.sampling.top_k)
+        else:
+            tokens, values = top_p_tokens(changed_row, self.sampling.top_p)
+        if allowed is None:
+            return tokens, values
+        return tokens[allowed[tokens]], values[allowed[tokens]]
+
+    def _biased_row(self, row: Row) -> Row:
+        biases = [(token, bias) for token, bias in self.sampling.logit_bias if token < len(row)]
+        if not biases:
+            return row
+        row = row.copy()
+        for token, bias in biases:
+            row[token] += bias
+        return row
 
     def _likeliest_of_largest(self, logits: Logits, row: int) -> tuple[Tokens, Row]:
         """Return the likeliest tokens after penalties, using only the largest logits. Penalties lower logits here.
@@ -120,18 +180,27 @@ class Sampler:
     def _penalised_row(self, row: Row) -> Row:
         if not self._last:
             return row
-        row, tokens = row.copy(), np.unique(np.array(self._last, np.intp))
-        row[tokens] = self._penalised(row[tokens])
+        row = row.copy()
+        tokens, counts = np.unique(np.array(self._last, np.intp), return_counts=True)
+        row[tokens] = self._penalised(row[tokens]) - counts.astype(np.float32) * self._frequency
         return row
 
     def _penalised(self, values: Row) -> Row:
-        """Return the logits of repeated tokens after the penalties.
+        """Return the logits of repeated tokens after the penalties that do not depend on how often they occur.
 
         The repeat penalty divides (CTRL, https://arxiv.org/abs/1909.05858); it multiplies negative logits, because
         dividing would make their tokens likelier. The presence penalty is subtracted.
         """
         result: Row = np.where(values <= 0, values * self._penalty, values / self._penalty) - self._presence
         return result
+
+
+def score(row: Row, token: int, top: int) -> ScoredToken:
+    """Return a token's log probability in a row of logits, with those of the `top` likeliest tokens."""
+    most = row.max()
+    total = most + np.log(np.exp(row - most).sum(dtype=np.float64))
+    tokens = top_tokens(row, top) if top else ()
+    return ScoredToken(token, float(row[token] - total), tuple((int(t), float(row[t] - total)) for t in tokens))
 
 
 def check_numbers(logits: Row) -> None:

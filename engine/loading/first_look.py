@@ -78,17 +78,22 @@ class Refusal(msgspec.Struct, frozen=True):
     detail: str
 
 
-def first_look(headers: Headers, backend: BackendName, patience: Patience = TO_LOAD) -> Generator[None, None, None]:
+def first_look(
+    headers: Headers, backend: BackendName, patience: Patience = TO_LOAD, *, embeds: bool = False
+) -> Generator[None, None, None]:
     """Look at the model with the library of `backend`, unless a look passed before; yield until the look ends.
+
+    `embeds`: it must be an embedding model, otherwise a chat model.
 
     The process has started at the first yield, and is killed when the iterator is closed. It writes to files, because a
     full pipe would stop it until somebody reads. Raises Failure for a file that is no model, and LibraryCrashed.
     """
-    path, key = headers[0].path, look_key(headers, backend)
+    path, key = headers[0].path, look_key(headers, backend, embeds)
     if key is None or PASSED.get(*key):
         return
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as output:
-        arguments = ("look", "--backend", SHARED_LIBRARY.get(backend, backend), "--", str(path.absolute()))
+        kind = ("--embeds",) if embeds else ()
+        arguments = ("look", *kind, "--backend", SHARED_LIBRARY.get(backend, backend), "--", str(path.absolute()))
         try:
             process = start_engine_command(*arguments, stdout=printed, stderr=output, own_group=True)
         except OSError as error:
@@ -105,15 +110,17 @@ def take_first_looks(
     backend: BackendName,
     stop: Callable[[], bool] = lambda: False,
     patience: Patience = TO_LOAD,
+    *,
+    embeds: bool = False,
 ) -> None:
-    """Take the first looks at the models, one after the other.
+    """Take the first looks at the models, one after the other; `embeds` as in `first_look`.
 
     Raises Failure and LibraryCrashed as `first_look` does, and Stopped once `stop` returns True.
     """
     for headers in models:
         if headers is None:
             continue
-        with contextlib.closing(first_look(headers, backend, patience)) as look:
+        with contextlib.closing(first_look(headers, backend, patience, embeds=embeds)) as look:
             for _ in look:
                 if stop():
                     raise Stopped
@@ -183,12 +190,14 @@ def _last_output(output: IO[bytes]) -> str:
 # --- looks that passed ---
 
 
-def look_key(headers: Headers, backend: BackendName) -> LookKey | None:
+def look_key(headers: Headers, backend: BackendName, embeds: bool = False) -> LookKey | None:
     """Return the key of a look at exactly these bytes; None if the model needs no look. Raises Failure."""
     if _is_built_in(headers[0].path):
         return None
     package = PACKAGES[SHARED_LIBRARY.get(backend, backend)]
-    return package, library_version(package), *(file_identity(header.path, header.data_offset) for header in headers)
+    kind = ("embeds",) if embeds else ()
+    files = (file_identity(header.path, header.data_offset) for header in headers)
+    return package, library_version(package), *kind, *files
 
 
 def _is_built_in(path: Path) -> bool:

@@ -12,9 +12,11 @@ from pathlib import Path
 from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol.requests import BackendName
+from engine.runtime.capi.context import CContext
 from engine.runtime.capi.model import CModel
-from engine.runtime.contexts import DrySizes, KVMode
+from engine.runtime.contexts import ContextOptions, DrySizes, KVMode
 from engine.runtime.interface import Runtime
+from engine.stop import StopFlag
 from engine.tokenization.tokens import ModelVocabulary
 
 BACKENDS: tuple[BackendName, ...] = ("llama", "ik", "graph")
@@ -33,8 +35,9 @@ class Backend:
     headers.
 
     `build` identifies the library's build: timings and saved chats of one build are not valid for another. `kernels`
-    names the variant of the library, among those for kinds of processors, that computes. `lossy_note(model, mode)`:
-    what the user should know of a lossy way to keep keys and values.
+    names the variant of the library, among those for kinds of processors, that computes. `load_plain` makes a model of
+    which `embedding_context(model, options, stop)` can make a context; `load_embedder` an embedding model.
+    `lossy_note(model, mode)`: what the user should know of a lossy way to keep keys and values.
     """
 
     name: BackendName
@@ -43,6 +46,9 @@ class Backend:
     dry: Callable[..., DrySizes]
     build: str
     kernels: str
+    load_plain: Callable[..., CModel]
+    load_embedder: Callable[..., CModel]
+    embedding_context: Callable[[CModel, ContextOptions, StopFlag], CContext]
     lossy_note: Callable[[CModel, KVMode], Sentence | None] = lambda _model, _mode: None
 
 
@@ -96,22 +102,27 @@ def backend(name: BackendName) -> Backend:
         raise Failure("no_backend.ik") if name == "ik" else llama_missing()
     if name == "llama":
         from engine.runtime.llama.library import build, kernels
-        from engine.runtime.llama.runtime import DryModel, LlamaRuntime, Model
+        from engine.runtime.llama.runtime import DryModel, EmbeddingModel, LlamaRuntime, Model, embedding_context
 
-        return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels())
+        embedding = (Model, EmbeddingModel, embedding_context)
+        return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels(), *embedding)
     if name == "graph":
         from engine.runtime.graph.model import GraphModel
         from engine.runtime.graph.modes import DryGraph, graph_build, lossy_note
         from engine.runtime.graph.runtime import GraphRuntime
         from engine.runtime.llama.library import kernels
+        from engine.runtime.llama.runtime import EmbeddingModel, Model, embedding_context
 
-        return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels(), lossy_note)
+        embedding = (Model, EmbeddingModel, embedding_context)
+        return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels(), *embedding, lossy_note)
     from engine.runtime.ik.dry import IkDryModel
     from engine.runtime.ik.library import build as ik_build
     from engine.runtime.ik.library import kernels as ik_kernels
-    from engine.runtime.ik.runtime import IkModel, IkRuntime
+    from engine.runtime.ik.runtime import IkEmbeddingModel, IkModel, IkRuntime
+    from engine.runtime.ik.runtime import embedding_context as ik_embedding_context
 
-    return Backend(name, IkModel, IkRuntime, IkDryModel, ik_build(), ik_kernels())
+    ik_embedding = (IkModel, IkEmbeddingModel, ik_embedding_context)
+    return Backend(name, IkModel, IkRuntime, IkDryModel, ik_build(), ik_kernels(), *ik_embedding)
 
 
 @contextmanager

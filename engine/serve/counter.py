@@ -10,25 +10,26 @@ from collections.abc import Callable
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.protocol.events import Counted, Event, Failed
-from engine.protocol.requests import Count
+from engine.protocol.events import Event, Failed
+from engine.protocol.requests import Count, Detokenize, Tokenize
 
 log = logging.getLogger("engine.serve")
+CountRequest = Count | Tokenize | Detokenize
 
 
 class Counter:
-    """A thread that answers one Count after the other until `close`.
+    """A thread that answers one request about tokens after the other until `close`.
 
     So neither an answer nor Cancel and Status wait for a count.
     """
 
-    def __init__(self, count: Callable[[Count], Counted], send: Callable[[Event], None]) -> None:
+    def __init__(self, count: Callable[[CountRequest], Event], send: Callable[[Event], None]) -> None:
         self._count, self._send = count, send
-        self._waiting: queue.SimpleQueue[Count | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[CountRequest | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="counter")
         self._thread.start()
 
-    def put(self, request: Count) -> None:
+    def put(self, request: CountRequest) -> None:
         """Queue a request."""
         self._waiting.put(request)
 
@@ -42,7 +43,7 @@ class Counter:
             while (request := self._waiting.get()) is not None:
                 self._send(self._answer(request))
 
-    def _answer(self, request: Count) -> Counted | Failed:
+    def _answer(self, request: CountRequest) -> Event:
         try:
             return self._count(request)
         except Failure as failure:

@@ -6,8 +6,8 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
-from typing import BinaryIO, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from common.failures import Failure
 from common.paths import path_of
@@ -18,6 +18,8 @@ from engine.protocol.events import (
     AnsweringNow,
     Cancelled,
     Counted,
+    Detokenized,
+    Embedded,
     Event,
     Failed,
     Faster,
@@ -28,6 +30,7 @@ from engine.protocol.events import (
     Pulse,
     Restart,
     StatusReport,
+    Tokenized,
     Unloaded,
     Watching,
     Welcome,
@@ -38,6 +41,8 @@ from engine.protocol.requests import (
     BackendName,
     Cancel,
     Count,
+    Detokenize,
+    Embed,
     Forget,
     Generate,
     Hello,
@@ -46,6 +51,7 @@ from engine.protocol.requests import (
     Request,
     Shutdown,
     Status,
+    Tokenize,
     Unload,
     Watch,
 )
@@ -94,11 +100,22 @@ class ServedEngine(Protocol):
 
     def last_pulse(self) -> Pulse: ...
 
-    def idle(self) -> bool: ...
+    def idle(self, report: Callable[[Failure], None], /) -> bool: ...
 
     def faster_library(self) -> BackendName | None: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class VocabularyEngine(Protocol):
+    """What only an engine with a vocabulary and weights of its own can do."""
+
+    def tokenize(self, request: Tokenize) -> Tokenized: ...
+
+    def detokenize(self, request: Detokenize) -> Detokenized: ...
+
+    def embed(self, request: Embed) -> Embedded: ...
 
 
 class Server:
@@ -114,13 +131,14 @@ class Server:
         self.output = output
         self.jobs = Jobs(engine.stop)
         self._writing = threading.Lock()
+        self._noticed: list[Sentence] = []  # failures of the last idle work, of which the user is told once
         self._announced: BackendName | None = None  # so that a user who declines the faster library is not asked again
 
     def run(self) -> None:
         """Serve requests until a Shutdown was read or the input ended, and return when the second thread is done."""
         worker = threading.Thread(target=self._run_jobs, name="jobs")
         worker.start()
-        self._counter = Counter(self.engine.count, self.send)
+        self._counter = Counter(self._count, self.send)
         try:
             for line in self._lines():
                 if isinstance(self._receive(line), Shutdown):
@@ -160,22 +178,29 @@ class Server:
 
     def _idle(self) -> bool:
         """Use idle time; return False when no idle work is left."""
+        failures: list[Failure] = []
         try:
-            more_to_do = self.engine.idle()
+            more_to_do = self.engine.idle(failures.append)
             if (library := self.engine.faster_library()) and library != self._announced:
                 self._announced = library
                 self.send(Faster(0, library))
             return more_to_do
         except Stopped:
             return True
-        except Failure as failure:
-            log.warning("%s", failure.log_text)
-            self.send(Notice(0, failure.sentence))
-            return False
         except Exception:
             log.exception("bug in idle time")
             self._recover()
             return False
+        finally:
+            self._send_notices(failures)
+
+    def _send_notices(self, failures: Sequence[Failure]) -> None:
+        """Send a Notice of each failure of idle work that was not among those of the last time."""
+        for failure in failures:
+            if failure.sentence not in self._noticed:
+                log.warning("%s", failure.log_text)
+                self.send(Notice(0, failure.sentence))
+        self._noticed = [failure.sentence for failure in failures]
 
     def _recover(self) -> None:
         """Empty the session after a bug that may have corrupted the cache; if that fails, unload the model.
@@ -228,7 +253,7 @@ class Server:
             self.send(AnsweringNow(request.id, found=self.engine.end_thought(request.request)))
         elif isinstance(request, Status):
             self.send(self.engine.status(request.id))
-        elif isinstance(request, Count):
+        elif isinstance(request, Count | Tokenize | Detokenize):
             self._counter.put(request)
         elif isinstance(request, Watch):
             self.engine.watch(request.on)
@@ -237,6 +262,18 @@ class Server:
                 self.send(self.engine.last_pulse())
         elif not isinstance(request, Shutdown):
             self.jobs.put(request)
+
+    def _count(self, request: Count | Tokenize | Detokenize) -> Event:
+        if isinstance(request, Count):
+            return self.engine.count(request)
+        engine = self._own_engine
+        return engine.tokenize(request) if isinstance(request, Tokenize) else engine.detokenize(request)
+
+    @property
+    def _own_engine(self) -> VocabularyEngine:
+        if not isinstance(self.engine, VocabularyEngine):
+            raise Failure("local_only.request")
+        return self.engine
 
     def _run_job(self, request: Request) -> None:
         try:
@@ -269,6 +306,8 @@ class Server:
             case Generate():
                 for event in self.engine.generate(request):
                     self.send(event)
+            case Embed():
+                self.send(self._own_engine.embed(request))
             case Forget():
                 self.engine.forget_chat(request.chat)
                 self.send(Forgotten(request.id))

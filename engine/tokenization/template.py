@@ -6,20 +6,34 @@ one.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol.events import ThinkingControls
-from engine.protocol.requests import Message, ThinkingEffort, ThinkingOptions
+from engine.protocol.requests import Message, ThinkingEffort, ThinkingOptions, Tool
 from engine.stop import Stopped
 from engine.tokenization.escaping import ControlTextEscaper, find_tags, split_by_origin
 from engine.tokenization.jinja import compile_template
 from engine.tokenization.renderer import Renderer, RenderError
 from engine.tokenization.tokens import ModelVocabulary, common_prefix, tokens_that_spell
+from engine.tokenization.tool_formats import (
+    PROBE,
+    PROBED_CALL,
+    PROBED_CHAT,
+    Escape,
+    ToolSupport,
+    candidate_format,
+    message_values,
+    tool_values,
+    with_calls_written,
+    with_tools_told,
+)
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -37,8 +51,20 @@ MAX_TAGS = 200  # a hostile template may contain any number
 # Values with which templates are told whether the model thinks (Qwen3, SmolLM3, Gemma 4 and others; Granite, DeepSeek)
 # and how much (gpt-oss).
 SWITCHES, EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
+TOOLS = ("tools", "xml_tools")  # how templates are told the tools; the second name is SmolLM3's
 EFFORTS: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
-AS_DEFAULT = ThinkingOptions()
+NO_CHOICE = ThinkingOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOptions:
+    """What a prompt holds besides messages: what the user chose about reasoning, and the tools that may be called."""
+
+    thinking: ThinkingOptions = NO_CHOICE
+    tools: tuple[Tool, ...] = ()
+
+
+AS_DEFAULT = PromptOptions()
 
 
 def never_stopped() -> bool:
@@ -64,6 +90,7 @@ class ChatTemplate:
         weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
         self.thinking = ThinkingControls()
+        self._tool_support: ToolSupport | None = None  # not known yet
         if not source:
             self.notes = (Sentence.of("template.missing"),)
             return
@@ -117,6 +144,39 @@ class ChatTemplate:
             values[EFFORT] = thinking.effort
         return values
 
+    def tool_support(self, stopped: Callable[[], bool] = never_stopped) -> ToolSupport:
+        """Return what the template does with tools, found by rendering it with some. Raises Stopped."""
+        if self._tool_support is None:
+            self._tool_support = self._find_tool_support(stopped)
+        return self._tool_support
+
+    def _find_tool_support(self, stopped: Callable[[], bool]) -> ToolSupport:
+        def written(messages: Sequence[Message]) -> str:
+            tools = tool_values((PROBE,), str)
+            with suppress(RenderError):
+                return self._format(messages, stopped, dict.fromkeys(TOOLS, tools))
+            return ""
+
+        def has_token(text: str) -> bool:
+            tokens = self.vocabulary.tokenize(text, special=True)
+            return len(tokens) == 1 and self.vocabulary.is_control(tokens[0])
+
+        candidate = candidate_format(self._source, has_token) if self.kind == "model" else None
+        if candidate is None or PROBE.name not in written(PROBED_CHAT[:1]):
+            return ToolSupport()
+        chat = written(PROBED_CHAT)
+        if PROBED_CALL.name not in chat:
+            return ToolSupport(candidate, tells=True)
+        is_known = re.search(candidate.head_of(PROBED_CALL.name), chat)
+        return ToolSupport(candidate, tells=True, writes=True) if is_known else ToolSupport()
+
+    def thought_openings(self, thinking: ThinkingOptions) -> list[int]:
+        """Return the tokens with which the model may begin to think by itself."""
+        if thinking.mode == "off" or not (thinking.mode == "on" or self.thinking.thinks):
+            return []
+        found = [self.vocabulary.tokenize(marker, special=True) for marker in OPENINGS if marker in self._source]
+        return [tokens[0] for tokens in found if len(tokens) == 1 or self.vocabulary.is_control(tokens[0])]
+
     def close(self) -> None:
         """End the template's process and free its memory; the next use starts it again."""
         self._renderer.close()
@@ -127,24 +187,28 @@ class ChatTemplate:
         continue_last: bool = False,
         max_tokens: int | None = None,
         stopped: Callable[[], bool] = never_stopped,
-        thinking: ThinkingOptions = AS_DEFAULT,
+        options: PromptOptions = AS_DEFAULT,
     ) -> list[int]:
         """Return the prompt that requests the answer to the last message.
 
         `continue_last`: the last message is the beginning of that answer. `max_tokens`: a longer prompt may be cut
-        anywhere beyond this number. Raises Failure if the template refuses the messages, and Stopped soon after
-        `stopped` returns True.
+        anywhere beyond this number. Raises Failure if the template refuses the messages or a tool is none, and Stopped
+        soon after `stopped` returns True.
         """
         unusual: set[str] = set()
+        others = texts_beside(messages, options.tools)
         while True:
-            escaper = ControlTextEscaper([self._source, *(m.content for m in messages)], self._visible, unusual)
-            escaped = [Message(m.role, escaper.escape(m.content)) for m in messages]
+            escaper = ControlTextEscaper(
+                [self._source, *(m.content for m in messages), *others], self._visible, unusual
+            )
+            escaped = [replace(m, content=escaper.escape(m.content)) for m in messages]
             answered = escaped[:-1] if continue_last else escaped
-            prompt = self._render(answered, stopped, self._values_of(thinking)) + (
+            prompt = self._render(answered, stopped, options, escaper.escape) + (
                 escaped[-1].content if continue_last else ""
             )
             tokens, control_texts = self._tokenize_escaped(prompt, escaper, max_tokens, stopped)
-            unescaped = {text for text in control_texts if any(text in message.content for message in escaped)}
+            texts = [*(message.content for message in escaped), *map(escaper.escape, others)]
+            unescaped = {control for control in control_texts if any(control in text for text in texts)}
             if unescaped <= unusual:
                 return tokens
             unusual |= unescaped
@@ -196,17 +260,17 @@ class ChatTemplate:
         messages: Sequence[Message],
         max_tokens: int | None = None,
         stopped: Callable[[], bool] = never_stopped,
-        thinking: ThinkingOptions = AS_DEFAULT,
+        options: PromptOptions = AS_DEFAULT,
     ) -> list[int]:
         """Return the beginning of the next prompt that does not depend on what the user will write.
 
-        `max_tokens`, `stopped`, `thinking` and exceptions are those of `tokens`.
+        `max_tokens`, `stopped`, `options` and exceptions are those of `tokens`.
         """
         *before, last = messages or [Message("user", "")]
         stable = before if last.role == "user" else [*before, last]
         typed_text = last.content if last.role == "user" else ""
         a, b = (
-            self.tokens([*stable, Message("user", typed_text + end)], False, max_tokens, stopped, thinking)
+            self.tokens([*stable, Message("user", typed_text + end)], False, max_tokens, stopped, options)
             for end in ("a", "0")
         )
         certain = a[: common_prefix(a, b)]
@@ -214,20 +278,33 @@ class ChatTemplate:
             certain.pop()  # blanks may merge with the user's blanks into another token
         return certain
 
-    def _render(self, messages: Sequence[Message], stopped: Callable[[], bool], chosen: dict[str, Any]) -> str:
+    def _render(
+        self, messages: Sequence[Message], stopped: Callable[[], bool], options: PromptOptions, escape: Escape
+    ) -> str:
+        chosen = self._values_of(options.thinking)
+        if options.tools or any(message.tool_calls or message.role == "tool" for message in messages):
+            support = self.tool_support(stopped)
+            if not support.writes:
+                messages = with_calls_written(messages, support.format, escape)
+            if options.tools and support.tells:
+                chosen |= dict.fromkeys(TOOLS, tool_values(options.tools, escape))
+            elif options.tools:
+                messages = with_tools_told(messages, options.tools, escape)
         try:
-            return self._format(messages, stopped, chosen)
+            return self._format(messages, stopped, chosen, escape)
         except RenderError as error:
             if error.problem == "endless":
                 raise Failure("template.endless") from error
             # Some templates have no system role, or require alternating roles.
             with suppress(RenderError):
-                return self._format(with_alternating_roles(messages), stopped, chosen)
+                return self._format(with_alternating_roles(messages), stopped, chosen, escape)
             raise Failure("template.refuses", reason=error) from error
 
-    def _format(self, messages: Sequence[Message], stopped: Callable[[], bool], chosen: dict[str, Any]) -> str:
+    def _format(
+        self, messages: Sequence[Message], stopped: Callable[[], bool], chosen: dict[str, Any], escape: Escape = str
+    ) -> str:
         values: dict[str, Any] = {
-            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "messages": message_values(messages, escape),
             "bos_token": self.vocabulary.bos_text,
             "eos_token": self.vocabulary.eos_text,
             "add_generation_prompt": True,
@@ -238,6 +315,12 @@ class ChatTemplate:
         return self._renderer.render(self._source, values, stopped)
 
 
+def texts_beside(messages: Sequence[Message], tools: Sequence[Tool]) -> list[str]:
+    """Return the texts of a prompt that strangers wrote, besides the contents of its messages."""
+    calls = [text for message in messages for call in message.tool_calls for text in (call.name, call.arguments)]
+    return [*calls, *(text for tool in tools for text in (tool.description, tool.parameters))]
+
+
 def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:
     """Return the chat for a strict template: no system role, and no two messages of one role in a row.
 
@@ -246,10 +329,10 @@ def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
         role = "user" if message.role == "system" else message.role
-        if joined and joined[-1].role == role:
-            joined[-1] = Message(role, f"{joined[-1].content}\n\n{message.content}")
+        if joined and joined[-1].role == role and role != "tool" and not message.tool_calls:
+            joined[-1] = replace(joined[-1], content=f"{joined[-1].content}\n\n{message.content}")
         else:
-            joined.append(Message(role, message.content))
+            joined.append(replace(message, role=role))
     return joined
 
 
@@ -267,20 +350,20 @@ def continued_prompt(
     known_tokens: Sequence[int],
     max_tokens: int | None = None,
     stopped: Callable[[], bool] = never_stopped,
-    thinking: ThinkingOptions = AS_DEFAULT,
+    options: PromptOptions = AS_DEFAULT,
 ) -> list[int]:
     """Return the tokens of `messages` with the last one, an answer, left open, so that the model continues it.
 
     Several token sequences spell the same text, and a model continues each differently. So if the `known_tokens`, those
     of the last prompt and its answer, spell the text to continue, they are used; their keys and values are also still
     cached. Otherwise (another model, after a restart) the text is tokenized again. `max_tokens`, `stopped` and
-    `thinking` are those of `ChatTemplate.tokens`.
+    `options` are those of `ChatTemplate.tokens`.
 
     Raises Failure if the last message is no answer, and what `ChatTemplate.tokens` raises.
     """
     if len(messages) < 2 or messages[-1].role != "assistant":
         raise Failure("nothing_to_continue.no_answer")
-    prompt = template.tokens(messages[:-1], False, max_tokens, stopped, thinking)
+    prompt = template.tokens(messages[:-1], False, max_tokens, stopped, options)
     opening = opened_reasoning(prompt, template.vocabulary.text)
     text = messages[-1].content.removeprefix(opening)
     if list(known_tokens[: len(prompt)]) == prompt:
@@ -289,4 +372,4 @@ def continued_prompt(
             return prompt + spelled
     if opening:  # the template would remove the reasoning, or open it twice
         return prompt + template.vocabulary.tokenize(text, special=False)
-    return template.tokens(messages, True, max_tokens, stopped, thinking)
+    return template.tokens(messages, True, max_tokens, stopped, options)

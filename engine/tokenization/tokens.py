@@ -59,6 +59,9 @@ class ModelVocabulary(Vocabulary, Protocol):
     def token_counts(self, text: str) -> Iterator[int]:
         """Yield the number of tokens of each piece of `text`; the texts of control tokens count as plain text."""
 
+    def all_pieces(self) -> Iterator[bytes]:
+        """Yield the bytes of each token in order, none for control tokens. No cache keeps them."""
+
     def text(self, token: int) -> str:
         """Return the token's text, also of control tokens; empty for an id outside the vocabulary."""
 

@@ -20,7 +20,8 @@ from models.split import model_headers
 from models.validation import validate_header
 
 # A causal language model does not pool: see `[arch].attention.causal` and `[arch].pooling_type` in ggml's docs/gguf.md.
-NO_POOLING = 0
+NO_POOLING, RANK = 0, 4
+POOLINGS = range(RANK)  # those of embedding models; a model with RANK says only how well two texts match
 ModelFile = Path | tuple[Header, ...]
 MOST_CTX = 1 << 24  # tokens; the longest that models are trained for is 10 million
 
@@ -33,6 +34,8 @@ class CModel:
     is no chat model.
     """
 
+    embeds = False  # whether it is an embedding model in place of a chat model
+
     def __init__(
         self, lib: CLibrary, log: LibraryLog, name: str, file: ModelFile, params: Any, progress: Callable[[float], bool]
     ) -> None:
@@ -41,7 +44,7 @@ class CModel:
         self.header = self.parts[0]
         self.path = self.header.path
         self.adjust_params(params)
-        refuse_other_kinds(self.header)
+        refuse_other_kinds(self.header, self.embeds)
         validate_header(self.header)
         stopped = False
 
@@ -59,6 +62,8 @@ class CModel:
             raise Stopped
         if not self.pointer:
             raise load_failure(self.path, errors, name)
+        # Whether tokens can be removed from the cache; recurrent layers keep one state for all tokens.
+        self.can_truncate = not (lib.llama_model_is_recurrent(self.pointer) or lib.llama_model_is_hybrid(self.pointer))
         self.vocabulary = CVocabulary(lib, lib.llama_model_get_vocab(self.pointer))
         if lib.llama_model_has_encoder(self.pointer) or not lib.llama_model_has_decoder(self.pointer):
             self.close()
@@ -86,11 +91,6 @@ class CModel:
         return int(self.lib.llama_model_size(self.pointer))
 
     @property
-    def can_truncate(self) -> bool:
-        """Whether single tokens can be removed from the cache; recurrent layers keep one state for all tokens."""
-        return not (self.lib.llama_model_is_recurrent(self.pointer) or self.lib.llama_model_is_hybrid(self.pointer))
-
-    @property
     def window(self) -> int:
         """Tokens up to which a cache can be truncated anywhere (`Runtime.window`)."""
         return UNLIMITED if self.can_truncate else 0
@@ -108,8 +108,8 @@ class CModel:
             self.pointer = None
 
 
-def refuse_other_kinds(header: Header) -> None:
-    """Raise Failure if a GGUF file holds something other than a language model."""
+def refuse_other_kinds(header: Header, embeds: bool = False) -> None:
+    """Raise Failure if a GGUF file holds something other than a chat model, or than an embedding model if `embeds`."""
     name, metadata = display_name(header.path), header.metadata
     if metadata.get("general.type") == "adapter":
         raise Failure("not_a_chat_model.adapter", name=name)
@@ -117,7 +117,9 @@ def refuse_other_kinds(header: Header) -> None:
         raise Failure("not_a_chat_model.image", name=name)
     arch = header.architecture
     pooling = metadata.get(f"{arch}.pooling_type", NO_POOLING)
-    if metadata.get(f"{arch}.attention.causal") is False or pooling != NO_POOLING:
+    if embeds and pooling not in POOLINGS:
+        raise Failure("bad_model.no_embedding", name=name)
+    if not embeds and (metadata.get(f"{arch}.attention.causal") is False or pooling != NO_POOLING):
         raise Failure("not_a_chat_model.embedding", name=name)
 
 

@@ -100,6 +100,9 @@ class CVocabulary:
             return self.text(token).encode()
         return piece
 
+    def all_pieces(self) -> Iterator[bytes]:
+        return (self._render(token, special=False) for token in range(self.n_tokens))
+
     def text(self, token: int) -> str:
         return self._render(token, special=True).decode(errors="replace") if token >= 0 else ""
 

@@ -96,6 +96,7 @@ def bind_functions(api: Any, function: FunctionFinder) -> SimpleNamespace:
         llama_model_free=api.llama_free_model,
         llama_model_get_vocab=lambda model: model,
         llama_model_n_ctx_train=function("llama_n_ctx_train", c_int32, c_void_p),
+        llama_model_n_embd=function("llama_model_n_embd", c_int32, c_void_p),
         llama_model_n_params=function("llama_model_n_params", c_uint64, c_void_p),
         llama_model_size=function("llama_model_size", c_uint64, c_void_p),
         llama_model_is_recurrent=function("llama_model_is_recurrent", c_bool, c_void_p),
@@ -126,6 +127,8 @@ def bind_functions(api: Any, function: FunctionFinder) -> SimpleNamespace:
         llama_set_n_threads=function("llama_set_n_threads", None, c_void_p, c_uint32, c_uint32),
         llama_get_logits=function("llama_get_logits", c_void_p, c_void_p),
         llama_get_logits_ith=function("llama_get_logits_ith", POINTER(c_float), c_void_p, c_int32),
+        llama_get_embeddings_ith=function("llama_get_embeddings_ith", POINTER(c_float), c_void_p, c_int32),
+        llama_get_embeddings_seq=function("llama_get_embeddings_seq", POINTER(c_float), c_void_p, c_int32),
         # KV cache
         llama_get_memory=lambda context: context,
         llama_memory_clear=clear,

@@ -12,8 +12,9 @@ from typing import Any
 
 from engine.machine import return_freed_memory
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
+from engine.runtime.capi.embedding import OWN_POOLING
 from engine.runtime.capi.library import AbortCallback
-from engine.runtime.capi.model import CModel, ModelFile
+from engine.runtime.capi.model import NO_POOLING, CModel, ModelFile
 from engine.runtime.capi.runtime import CLogits, CRuntime
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.library import lib, log, native, open_library
@@ -106,6 +107,21 @@ class IkModel(CModel):
         super().close()
 
 
+class IkEmbeddingModel(IkModel):
+    """An embedding model that ik_llama.cpp has loaded."""
+
+    embeds = True
+
+
+def embedding_context(model: CModel, options: ContextOptions, stop: StopFlag) -> CContext:
+    """Return a context that computes hidden states, or what the model's own pooling makes of them."""
+    most = options.n_batch if model.embeds else largest_pass(model.header)
+    params = context_params(replace(options, n_batch=min(options.n_batch, most)))
+    params.embeddings = True
+    params.pooling_type = OWN_POOLING if model.embeds else NO_POOLING
+    return CContext(lib, log, model, options, params, stop)
+
+
 SHORT_PASS = 0.08  # seconds: a pass of at most this length is not interrupted, so a stop may take as long
 BARRIER_SECONDS = 0.05  # after this time hardly any thread is still late at a barrier
 # Buffers are reserved for at least this many tokens with logits, which take about as much as the 128 tokens of a
@@ -188,7 +204,7 @@ def context_params(options: ContextOptions) -> Any:
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = options.n_batch
     params.worst_case_tokens = max(options.max_logits, min(LEAST_RESERVED_ROWS, options.n_batch))
-    params.n_threads = params.n_threads_batch = options.threads
+    params.n_threads, params.n_threads_batch = options.thread_counts.decode, options.thread_counts.prompt
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
     params.flash_attn = options.flash_attention != "off"
     return params
@@ -203,6 +219,9 @@ class IkLogits(CLogits):
 
     def row(self, i: int = -1) -> Row:
         return self._exact(i, 0)
+
+    def near_row(self, i: int = -1) -> Row:
+        return self._exact(i, 1)
 
     def top(self, k: int, i: int = -1) -> tuple[Tokens, Row]:
         return top_logits(self._exact(i, k), k)

@@ -16,8 +16,9 @@ from typing import Any
 from common.failures import Failure
 from engine.protocol.requests import FlashAttention, KVType
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
+from engine.runtime.capi.embedding import OWN_POOLING
 from engine.runtime.capi.library import AbortCallback
-from engine.runtime.capi.model import MIB, CDryModel, CModel, ModelFile, logged_bytes
+from engine.runtime.capi.model import MIB, NO_POOLING, CDryModel, CModel, ModelFile, logged_bytes
 from engine.runtime.capi.runtime import CLogits, CRuntime
 from engine.runtime.capi.sequence_state import copy_partial, restore_partial
 from engine.runtime.contexts import MAX_LOGITS, ContextOptions, ContextSizes, WeightSizes, supports_kv_type
@@ -76,6 +77,20 @@ class Model(CModel):
         for part in self.parts:
             if any((part.data_offset + tensor.offset) % ALIGNMENT for tensor in part.tensors):
                 params.load_mode = LOAD_READ
+
+
+class EmbeddingModel(Model):
+    """An embedding model that llama.cpp has loaded."""
+
+    embeds = True
+
+
+def embedding_context(model: CModel, options: ContextOptions, stop: StopFlag) -> CContext:
+    """Return a context that computes hidden states, or what the model's own pooling makes of them."""
+    params = context_params(options)
+    params.embeddings = True
+    params.pooling_type = OWN_POOLING if model.embeds else NO_POOLING
+    return CContext(lib, log, model, options, params, stop)
 
 
 def quantise(source: Path, path: Path, file_type: int, threads: int) -> None:
@@ -141,7 +156,7 @@ def context_params(options: ContextOptions) -> Any:
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = options.n_batch
     params.n_outputs_max = options.max_logits
-    params.n_threads = params.n_threads_batch = options.threads
+    params.n_threads, params.n_threads_batch = options.thread_counts.decode, options.thread_counts.prompt
     params.n_seq_max = options.sequences
     params.kv_unified = True
     params.n_rs_seq = options.rollback

@@ -116,6 +116,42 @@ def test_progress_of_the_prompt():
     assert done == [0, 2, 4, 5]
 
 
+class WithoutRoomForBranches(FakeRuntime):
+    """A model with memory for the chat, but not for the branches of a draft tree."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error, self.trees = error, 0
+
+    def forward_tree(self, inputs, tree):
+        self.trees += 1
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [Failure("out_of_memory.context", n_ctx=1), MemoryError()], ids=["context", "pass"])
+def test_without_memory_for_a_tree_the_answer_continues_without_it(error):
+    target, drafting = WithoutRoomForBranches(error), Guess(letters, random.Random(1), 3)
+    session = Session(target)
+    list(session.prefill(PROMPT))
+    tokens = [token for step in decode(session, greedy(), kept(), 60, drafting) for token in step.tokens]
+    assert tokens == [letters([*PROMPT, *tokens[:i]]) for i in range(60)]
+    assert target.trees == 1
+    assert len(target.passes) < 60  # drafts without branches are verified all the same
+
+
+def test_an_answer_ends_where_the_cache_is_lost_with_the_tree():
+    class Lost(WithoutRoomForBranches):
+        def forward_tree(self, inputs, tree):
+            self.cache.clear()
+            return super().forward_tree(inputs, tree)
+
+    session = Session(Lost(Failure("out_of_memory.context", n_ctx=1)))
+    list(session.prefill(PROMPT))
+    with pytest.raises(Failure, match="not enough free memory"):
+        list(decode(session, greedy(), kept(), 60, Guess(letters, random.Random(1), 3)))
+    assert session.tokens == []
+
+
 class Damaged(FakeRuntime):
     """A model whose logits are no numbers from the tenth cached token on."""
 

@@ -38,9 +38,12 @@ def rows(loaded) -> np.ndarray:
 def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
     """Create llama.cpp's samplers for the settings, in llama.cpp's order."""
     parts = []
-    if (sampling.repeat_penalty != 1.0 or sampling.presence_penalty) and sampling.repeat_last_n:
-        penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, sampling.presence_penalty)
-        parts.append(open_library().llama_sampler_init_penalties(*penalties))
+    if sampling.logit_bias:
+        pairs = (open_library().llama_logit_bias * len(sampling.logit_bias))(*sampling.logit_bias)
+        parts.append(open_library().llama_sampler_init_logit_bias(n_vocab, len(pairs), pairs))
+    if sampling.repeat_penalty != 1.0 or sampling.presence_penalty or sampling.frequency_penalty:
+        penalties = (sampling.repeat_penalty, sampling.frequency_penalty, sampling.presence_penalty)
+        parts.append(open_library().llama_sampler_init_penalties(n_vocab, sampling.repeat_last_n, *penalties))
     if sampling.temperature == 0:
         return [*parts, open_library().llama_sampler_init_greedy()]
     if sampling.top_k:
@@ -136,6 +139,71 @@ def test_presence_penalty(rows, penalty, presence):
         likely = top_tokens(row, 5).tolist()
         history = [*range(80), *likely, likely[0], int(row.argmin())]
         assert_alike(row, Sampling(repeat_penalty=penalty, presence_penalty=presence), history)
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1.1])
+@pytest.mark.parametrize("frequency", [0.5, 2.0, -0.5])
+def test_frequency_penalty(rows, penalty, frequency):
+    for row in rows[::3]:
+        likely = top_tokens(row, 5).tolist()
+        history = [*range(40), *likely, *likely[:2] * 3, int(row.argmin())]
+        assert_alike(row, Sampling(repeat_penalty=penalty, frequency_penalty=frequency), history)
+
+
+@pytest.mark.parametrize("bias", [-100.0, -1.5, 2.0, 100.0])
+def test_logit_bias(rows, bias):
+    for row in rows[::3]:
+        likely = top_tokens(row, 3).tolist()
+        biases = tuple((token, bias) for token in (*likely[:2], int(row.argmin())))
+        assert_alike(row, Sampling(logit_bias=biases), likely)
+    unknown = Sampling(temperature=0, repeat_penalty=1, logit_bias=((10**6, bias),))
+    assert Sampler(unknown).sample(RowLogits(rows[:1])) == rows[0].argmax()
+
+
+def test_log_probabilities_are_those_of_the_model_itself(rows):
+    """Sampling options change the choice, but not what the model gave the tokens."""
+    sampler = Sampler(Sampling(temperature=5, top_k=0, top_p=1, min_p=0, seed=3), rows.shape[1] * [0], top_logprobs=4)
+    assert sampler.reads_whole_rows
+    chosen = [sampler.sample(RowLogits(rows), i) for i in range(len(rows))]
+    for row, token, scored in zip(rows.astype(np.float64), chosen, sampler.scored, strict=True):
+        logprobs = row - row.max() - np.log(np.exp(row - row.max()).sum())
+        assert (scored.token, len(scored.top)) == (token, 4)
+        assert abs(scored.logprob - logprobs[token]) < 1e-3
+        assert [other for other, _ in scored.top] == top_tokens(row, 4).tolist()
+        assert all(abs(logprob - logprobs[other]) < 1e-3 for other, logprob in scored.top)
+
+
+class Only:
+    """A mask that allows some tokens."""
+
+    def __init__(self, *tokens: int) -> None:
+        self.tokens = list(tokens)
+        self.told: list[int] = []
+
+    def allowed(self) -> np.ndarray:
+        return np.isin(np.arange(49_152), self.tokens)
+
+    def count_allowed(self, tokens) -> int:
+        return len(tokens)
+
+    def advance(self, token: int) -> None:
+        self.told.append(token)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"temperature": 0}, {"top_k": 1}, {"top_k": 40}, {"top_k": 0}, {"top_k": 0, "top_p": 1, "min_p": 0}],
+)
+def test_only_allowed_tokens_are_chosen(rows, settings):
+    """Also where their probability is next to nothing, and with the same choices as a row that has no others."""
+    tokens = np.argsort(rows[0])[:3].tolist()
+    mask = Only(*tokens)
+    sampler = Sampler(Sampling(seed=5, **settings), mask=mask)
+    found = [sampler.sample(RowLogits(rows), 0) for _ in range(30)]
+    assert set(found) <= set(tokens)
+    assert mask.told == found
+    if settings.get("temperature") == 0:
+        assert found[0] == max(tokens, key=lambda token: rows[0][token])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from common.failures import Failure
 from engine.protocol.events import Prepared, ThinkingControls
 from engine.protocol.requests import Generate, Message, Prepare, ThinkingOptions
 from engine.stop import Stopped
-from engine.tokenization.template import CHATML_STOPS, ChatTemplate, with_alternating_roles
+from engine.tokenization.template import CHATML_STOPS, ChatTemplate, PromptOptions, with_alternating_roles
 from engine.tokenization.turns import ChatTooLong
 from tests.engine.asking import QUESTION
 from tests.engine.tokenization.hostile import DAMAGED, ENDLESS, REFUSING
@@ -189,7 +189,7 @@ def test_what_a_template_lets_choose_about_thinking(engine, source, controls):
 
 
 def prompt_of(template, *messages, **thinking) -> str:
-    tokens = template.tokens(messages, thinking=ThinkingOptions(**thinking))
+    tokens = template.tokens(messages, options=PromptOptions(ThinkingOptions(**thinking)))
     return "".join(map(template.vocabulary.text, tokens))
 
 
@@ -211,6 +211,6 @@ def test_the_template_is_told_how_much_the_model_thinks(engine):
     template = ChatTemplate(GPT_OSS, engine._loaded().model.vocabulary)
     assert prompt_of(template, QUESTION).startswith("Reasoning: medium\n")
     assert prompt_of(template, QUESTION, effort="low", mode="off").startswith("Reasoning: low\n")
-    certain = template.certain_tokens((QUESTION,), thinking=ThinkingOptions(effort="high"))
+    certain = template.certain_tokens((QUESTION,), options=PromptOptions(ThinkingOptions(effort="high")))
     assert "Reasoning: high" in "".join(map(template.vocabulary.text, certain))
     template.close()

@@ -1,0 +1,242 @@
+"""Notations in which models call tools, and how a model's own chat template takes tools, calls and results.
+
+Models that can call tools were trained with one notation each; their chat templates tell them the tools. A model whose
+template knows no tools, or none of these notations, is told of them by a system text (`GENERIC`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from common.failures import Failure
+from engine.protocol.requests import Message, Tool, ToolCall
+
+Arguments = Literal["json", "xml", "python", "gemma"]
+Escape = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFormat:
+    """A notation: `opening first lead NAME middle ARGUMENTS after more lead NAME … end`.
+
+    `opening`: what calls begin with; empty: the answer is the call. `more`: what stands between two calls; None: an
+    answer has one call only. `sign`: what templates for this notation contain. `arguments`: how they are written.
+    """
+
+    name: str
+    sign: tuple[str, ...]
+    opening: str
+    lead: str
+    middle: str
+    after: str
+    first: str = ""
+    more: str | None = ""
+    end: str = ""
+    arguments: Arguments = "json"
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts in angle or square brackets that may be control tokens."""
+        text = " ".join(
+            (self.opening, self.first, self.lead, self.middle, self.after, self.more or "", self.end, QUOTE)
+        )
+        return tuple(dict.fromkeys(MARKER.findall(text)))
+
+    def head_of(self, name: str) -> str:
+        """Return a pattern for a call up to its arguments; `name`: the pattern of its name."""
+        first = f"(?:{loose(self.first)})?" if self.first else ""
+        return rf"{first}{loose(self.lead)}\s*{name}{loose(self.middle)}"
+
+
+QUOTE = '<|"|>'  # around Gemma's strings
+MARKER = re.compile(r'<\|"\|>|</?\|?\w+\|?>|\[[A-Z_]+\]')
+JSON_LEAD, JSON_MIDDLE = '{"name": "', '", "arguments": '
+HERMES = ToolFormat(
+    "hermes", ("<tool_call>",), "<tool_call>", "\n" + JSON_LEAD, JSON_MIDDLE, "}\n</tool_call>", more="\n<tool_call>"
+)
+FORMATS = (  # the first whose signs a template contains; Qwen3.5 and Nemotron write XML
+    ToolFormat(
+        "xml", ("<tool_call>", "<function="), "<tool_call>", "\n<function=", ">\n", "</function>\n</tool_call>",
+        more="\n<tool_call>", arguments="xml",
+    ),
+    ToolFormat(
+        "gemma", ("<|tool_call>", "call:"), "<|tool_call>", "call:", "{", "}<tool_call|>", more="<|tool_call>",
+        arguments="gemma",
+    ),
+    ToolFormat("ministral", ("[TOOL_CALLS]", "[ARGS]"), "[TOOL_CALLS]", "", "[ARGS]", "", more="[TOOL_CALLS]"),
+    ToolFormat(
+        "mistral", ("[TOOL_CALLS]",), "[TOOL_CALLS]", JSON_LEAD, JSON_MIDDLE, "}", first="[", more=", ", end="]"
+    ),
+    ToolFormat(
+        "granite", ("<|tool_call|>",), "<|tool_call|>", JSON_LEAD, JSON_MIDDLE, "}", first="[", more=", ", end="]"
+    ),
+    HERMES,
+    ToolFormat("llama", ("ipython", '"parameters": '), "", JSON_LEAD, '", "parameters": ', "}", more=None),
+)  # fmt: skip
+LFM = ToolFormat(  # LFM's templates do not contain the marker, its vocabulary does
+    "lfm", ("<|tool_call_start|>",), "<|tool_call_start|>", "", "(", ")",
+    first="[", more=", ", end="]<|tool_call_end|>", arguments="python",
+)  # fmt: skip
+GENERIC = (
+    "You can call these functions, each described by a JSON object:\n{tools}\n\nTo call functions, write this for each "
+    'call and nothing else:\n<tool_call>\n{{"name": "name of the function", "arguments": {{"name of an argument": '
+    '"its value"}}}}\n</tool_call>\nThen the results come between <tool_response> and </tool_response>. If no function '
+    "helps, answer as usual."
+)
+PROBE = Tool("probe_of_tools", "A probe.", '{"type": "object", "properties": {"probe": {"type": "string"}}}')
+PROBED_CALL = ToolCall("call00001", "probe_of_calls", '{"probe": "value"}')
+PROBED_CHAT = (
+    Message("user", "Hello"),
+    Message("assistant", "", (PROBED_CALL,)),
+    Message("tool", "result", tool_call_id="call00001"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSupport:
+    """What a chat template does with tools.
+
+    `format`: the notation in which the model calls them. `tells`: the template tells the model of the tools. `writes`:
+    it writes calls and results of the chat so far.
+    """
+
+    format: ToolFormat = HERMES
+    tells: bool = False
+    writes: bool = False
+
+
+def words(text: str) -> list[str]:
+    """Return the parts of a notation's fixed text between which blanks may stand: tags, words and signs."""
+    return re.findall(r"</?\|?\w+\|?>|\w+|[^\w\s]", text)
+
+
+def loose(text: str) -> str:
+    """Return a pattern for a notation's fixed text. It allows blanks between the parts, and both names of arguments."""
+    parts = (
+        "(?:arguments|parameters)" if word in ("arguments", "parameters") else re.escape(word) for word in words(text)
+    )
+    return "".join(rf"\s*{part}" for part in parts) + (r"\s*" if text[-1:].isspace() else "")
+
+
+def candidate_format(source: str, has_token: Callable[[str], bool]) -> ToolFormat | None:
+    """Return the notation that a template's source points to; `has_token` tells whether a text is a control token."""
+    if has_token(LFM.opening):
+        return LFM
+    return next((found for found in FORMATS if all(sign in source for sign in found.sign)), None)
+
+
+def tool_values(tools: Sequence[Tool], escape: Escape) -> list[dict[str, Any]]:
+    """Return tools as templates expect them. Raises Failure if a tool's parameters are no JSON schema."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": escape(tool.name),
+                "description": escape(tool.description),
+                "parameters": escape_all(schema_of(tool), escape),
+            },
+        }
+        for tool in tools
+    ]
+
+
+def schema_of(tool: Tool) -> dict[str, Any]:
+    """Return the schema of a tool's arguments. Raises Failure if there is none."""
+    try:
+        schema = json.loads(tool.parameters) if tool.parameters else {}
+    except (ValueError, RecursionError) as error:
+        raise Failure("bad_tools.parameters", name=tool.name, reason=str(error)) from error
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties", {}), dict):
+        raise Failure("bad_tools.parameters", name=tool.name, reason="they are no JSON schema of an object")
+    return {"type": "object", "properties": {}} | schema
+
+
+def escape_all(value: Any, escape: Escape) -> Any:
+    """Return a JSON value with all strings in it escaped."""
+    match value:
+        case str():
+            return escape(value)
+        case dict():
+            return {escape(key): escape_all(item, escape) for key, item in value.items()}
+        case list():
+            return [escape_all(item, escape) for item in value]
+    return value
+
+
+def message_values(messages: Sequence[Message], escape: Escape) -> list[dict[str, Any]]:
+    """Return messages as templates expect them; their contents are escaped already, calls are escaped here."""
+    names = {call.id: call.name for message in messages for call in message.tool_calls}
+    values: list[dict[str, Any]] = []
+    for message in messages:
+        value: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            value["tool_calls"] = [
+                {
+                    "id": short_id(call.id),
+                    "type": "function",
+                    "function": {"name": escape(call.name), "arguments": escape_all(arguments_of(call), escape)},
+                }
+                for call in message.tool_calls
+            ]
+        if message.role == "tool":
+            value["tool_call_id"] = short_id(message.tool_call_id)
+            value["name"] = escape(names.get(message.tool_call_id, "function"))
+        values.append(value)
+    return values
+
+
+def short_id(id: str) -> str:
+    """Return a call's id in the form that Mistral's templates accept: nine letters and digits."""
+    return id if re.fullmatch(r"[A-Za-z0-9]{9}", id) else hashlib.sha256(id.encode()).hexdigest()[:9]
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any]:
+    """Return the arguments of a call in the chat so far; a text that is no JSON object becomes one argument."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    return arguments if isinstance(arguments, dict) else {"input": call.arguments}
+
+
+def with_tools_told(messages: Sequence[Message], tools: Sequence[Tool], escape: Escape) -> list[Message]:
+    """Return the messages, whose contents are escaped, with a system text about the tools."""
+    described = "\n".join(json.dumps(value["function"], ensure_ascii=False) for value in tool_values(tools, escape))
+    text = GENERIC.format(tools=described)
+    if messages and messages[0].role == "system":
+        return [replace(messages[0], content=f"{messages[0].content}\n\n{text}"), *messages[1:]]
+    return [Message("system", text), *messages]
+
+
+def with_calls_written(messages: Sequence[Message], found: ToolFormat, escape: Escape) -> list[Message]:
+    """Return the messages with calls and results as text, for a template that writes neither.
+
+    A result becomes a message of the user, except where the model knows the role.
+    """
+    written: list[Message] = []
+    for message in messages:
+        if message.tool_calls:
+            calls = write_calls(message.tool_calls, found, escape)
+            message = Message(message.role, f"{message.content}\n{calls}".strip())
+        elif message.role == "tool" and found is not LFM:
+            message = Message("user", f"<tool_response>\n{message.content}\n</tool_response>")
+        written.append(message)
+    return written
+
+
+def write_calls(calls: Sequence[ToolCall], found: ToolFormat, escape: Escape) -> str:
+    """Return calls in a notation with JSON or Python arguments."""
+
+    def arguments(call: ToolCall) -> str:
+        values = arguments_of(call)
+        if found.arguments == "python":
+            return ", ".join(f"{escape(name)}={escape(repr(value))}" for name, value in values.items())
+        return escape(json.dumps(values, ensure_ascii=False))
+
+    parts = [f"{found.lead}{escape(call.name)}{found.middle}{arguments(call)}{found.after}" for call in calls]
+    return f"{found.opening}{found.first}{(found.more or ' ').join(parts)}{found.end}"

@@ -1,0 +1,111 @@
+"""Grammars of tool calls: the reader understands whatever they accept, and the tools accept the arguments."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from common.failures import Failure
+from engine.generation.constraint import GrammarCompiler
+from engine.generation.grammars import calls_grammar, calls_or_answer_grammar, spell
+from engine.generation.tool_calls import ToolCallReader
+from engine.protocol.requests import Tool
+from engine.tokenization.tool_formats import FORMATS, LFM
+from tests.engine.fake_runtime import END, FakeVocabulary
+
+NOTATIONS = {found.name: found for found in (*FORMATS, LFM)}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "note": {"type": "string"},
+        "unit": {"type": "string", "enum": ["C", "F"]},
+        "days": {"type": "integer"},
+        "place": {"$ref": "#/$defs/Place"},
+        "exact": {"type": "boolean"},
+        "share": {"type": "number"},
+    },
+    "required": ["place", "unit"],
+    "$defs": {"Place": {"type": "string", "maxLength": 9}},
+}
+TOOLS = (Tool("look", "", json.dumps(SCHEMA)), Tool("wait"))
+COMPILER = GrammarCompiler(FakeVocabulary())
+PLAIN = {"unit": "C", "place": "Rome"}
+FULL = {**PLAIN, "note": "a <b> {c}", "days": 3, "exact": True, "share": 0.5}
+TAGS = '<parameter=unit>\nC\n</parameter>\n<parameter=place>\n"Rome"\n</parameter>\n'
+MARKED = 'unit:<|"|>C<|"|>,place:<|"|>Rome<|"|>'
+WRITTEN = {  # arguments with the required properties, with more, and of a tool without parameters
+    "json": (json.dumps(PLAIN), json.dumps({"note": "a <b> {c}", "unit": "C", "days": 3, "place": "Rome"}), "{}"),
+    "xml": (
+        TAGS,
+        f"{TAGS}<parameter=note>\na <b> {{c}}\n</parameter>\n<parameter=days>\n3\n</parameter>\n",
+        "",
+    ),
+    "python": ('unit="C", place="Rome"', 'unit="C", place="Rome", note="a <b> {c}", days=3', ""),
+    "gemma": (MARKED, f'{MARKED},note:<|"|>a {{c}}<|"|>,days:3,exact:true,share:0.5', ""),
+}
+
+
+@pytest.mark.parametrize("notation", sorted(NOTATIONS))
+def test_calls_that_the_grammar_accepts_are_read(notation):
+    found = NOTATIONS[notation]
+    plain, full, nothing = WRITTEN[found.arguments]
+    calls = [("look", plain), ("look", full), ("wait", nothing)][: 3 if found.more is not None else 1]
+    parts = [found.lead + name + found.middle + arguments + found.after for name, arguments in calls]
+    text = found.opening + found.first + (found.more or "").join(parts) + found.end
+    matcher = COMPILER.matcher(calls_grammar(found, TOOLS, FakeVocabulary(), parallel=True, after_opening=False))
+    assert matcher.advance_text(text)
+    assert matcher.allowed()[END]
+    reader = ToolCallReader(found, TOOLS, lambda: True)
+    pieces = [*reader.feed(text), *reader.close()]
+    assert [piece.text for piece in pieces if piece.kind == "started"] == [name for name, _ in calls]
+    arguments = [json.loads(piece.text) for piece in pieces if piece.kind == "arguments"]
+    assert arguments[0] == PLAIN
+    assert all(FULL | values == FULL | {"note": values.get("note", FULL["note"])} for values in arguments)
+
+
+@pytest.mark.parametrize("notation", sorted(NOTATIONS))
+def test_calls_that_no_tool_accepts_are_forbidden(notation):
+    found = NOTATIONS[notation]
+    grammar = calls_grammar(found, TOOLS, FakeVocabulary(), parallel=False, after_opening=False)
+    begin = found.opening + found.first + found.lead
+    assert COMPILER.matcher(grammar).advance_text(begin + "look" + found.middle)
+    assert not COMPILER.matcher(grammar).advance_text(begin + "other")
+    wait = COMPILER.matcher(grammar)
+    assert wait.advance_text(begin + "wait" + found.middle + WRITTEN[found.arguments][2] + found.after + found.end)
+    if found.more:
+        assert not wait.advance_text(found.more)
+
+
+def test_a_grammar_begins_behind_the_opening():
+    found = NOTATIONS["hermes"]
+    grammar = calls_grammar(found, TOOLS, FakeVocabulary(), parallel=True, after_opening=True)
+    assert COMPILER.matcher(grammar).advance_text('\n{"name": "wait", "arguments": {}}\n</tool_call>')
+
+
+def test_an_answer_by_a_schema_or_calls():
+    grammar = calls_or_answer_grammar(
+        NOTATIONS["hermes"], TOOLS, FakeVocabulary(), '{"type": "object", "properties": {"a": {"type": "integer"}}}'
+    )
+    for text in ('{"a": 3}', '<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>'):
+        matcher = COMPILER.matcher(grammar)
+        assert matcher.advance_text(text)
+        assert matcher.allowed()[END]
+    assert not COMPILER.matcher(grammar).advance_text("Hello")
+
+
+def test_markers_that_are_control_tokens_are_those_tokens():
+    class Marked(FakeVocabulary):
+        def tokenize(self, text: str, special: bool) -> list[int]:
+            return [END] if special and text == "[TOOL_CALLS]" else super().tokenize(text, special)
+
+    assert spell('[TOOL_CALLS][{"a', Marked()) == f'<[{END}]> "[{{\\"a"'
+    assert spell("[TOOL_CALLS]", FakeVocabulary()) == '"[TOOL_CALLS]"'
+    assert spell("", Marked()) == '""'
+
+
+@pytest.mark.parametrize("parameters", ["{", "[]", '{"properties": []}', '{"items":' * 3000 + "{}" + "}" * 3000])
+def test_wrong_parameters_are_refused_with_the_name_of_the_tool(parameters):
+    with pytest.raises(Failure, match="The parameters of the tool “bad” cannot be used") as raised:
+        calls_grammar(NOTATIONS["hermes"], (Tool("bad", "", parameters),), FakeVocabulary(), True, False)
+    assert raised.value.code == "bad_tools"
