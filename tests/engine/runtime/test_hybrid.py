@@ -75,8 +75,8 @@ def assert_all_agree(engine: Engine) -> int:
     return len(session.tokens)
 
 
-def answer(engine: Engine, *messages: Message) -> Sequence[int]:
-    tokens: Sequence[int] = ask(engine, *messages)[1].tokens
+def answer(engine: Engine, *messages: Message, **more: object) -> Sequence[int]:
+    tokens: Sequence[int] = ask(engine, *messages, **more)[1].tokens
     return tokens
 
 
@@ -176,6 +176,40 @@ def test_edited_and_asked_again(engine, fresh_answer):
     for chat, expected_answer in zip(chats, expected, strict=True):
         assert answer(engine, *chat) == expected_answer
         assert_all_agree(engine)
+
+
+def read_tokens(engine: Engine, *messages: Message, **more: object) -> tuple[Sequence[int], int]:
+    """Answer, and return the answer's tokens and how many tokens of the prompt ran."""
+    _, finished = ask(engine, *messages, **more)
+    statistics = finished.statistics
+    return finished.tokens, statistics.prompt_tokens - statistics.reused_tokens
+
+
+def test_another_try_reads_one_token_and_an_edit_what_follows_the_checkpoint_before_it(engine, fresh_answer):
+    expected, edited = fresh_answer(LONG), fresh_answer(EDITED)
+    engine.forget()
+    answer(engine, LONG)
+    assert read_tokens(engine, LONG) == (expected, 1)
+    tokens, read = read_tokens(engine, EDITED)
+    assert tokens == edited
+    prompt = ask(engine, EDITED)[1].statistics.prompt_tokens
+    assert read <= 512 + prompt % 512
+
+
+def test_a_saved_chat_knows_the_way_back(loaded, engine, fresh_answer, monkeypatch):
+    """After a restart neither another question nor another try reads the chat again."""
+    expected = fresh_answer(LONG)
+    engine.forget()
+    chat_cache = engine._loaded().chat_cache
+    answer(engine, LONG, chat="a")
+    monkeypatch.setattr(chat_cache, "prefill_rate", 10.0)  # a prompt that is worth saving
+    assert chat_cache.save(1e9)
+    engine.forget()
+    assert read_tokens(engine, LONG, chat="a") == (expected, 1)
+    engine.forget()
+    chat_cache.saved_tokens = 0
+    more = (LONG, Message("assistant", ask(engine, LONG, chat="a")[0]), QUESTION)
+    assert read_tokens(engine, *more, chat="a")[1] < 64
 
 
 def test_measuring_in_idle_time_that_is_stopped_puts_all_back(engine, countdown):
