@@ -102,7 +102,8 @@ class RemoteEngine:
         self._info = ModelInfo(
             path=str(remote.path), name=title_of(remote.path), architecture="", parameters=0, file_bytes=0,
             n_ctx=found.n_ctx, n_ctx_train=found.n_ctx, threads=0, template="model",
-            thinking=probed.thinking_of(found.name), host=remote.host, software=probed.software, ignored=ignored_fields(probed.software),
+            thinking=probed.thinking_of(found.name), host=remote.host, software=probed.software,
+            ignored=ignored_fields(probed.software),
         )  # fmt: skip
         return Loaded(request.id, self._info, time.perf_counter() - started)
 
