@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.generation.answer import Answer, AnswerOptions, TextStream
+from engine.generation.tool_calls import ToolCallReader
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
-from engine.protocol.events import WRITTEN, ThinkingEnded
-from engine.protocol.requests import Message
+from engine.protocol.events import (
+    WRITTEN,
+    Finished,
+    Logprobs,
+    PrefillProgress,
+    Text,
+    Thinking,
+    ThinkingEnded,
+    ToolCallArguments,
+    ToolCallStarted,
+)
+from engine.protocol.requests import Generate, Message, Tool
 from engine.tokenization.template import CHATML, continued_prompt, opened_reasoning
-from tests.engine.asking import ask
+from engine.tokenization.tool_formats import HERMES
+from tests.engine.asking import GREEDY, ask
 from tests.engine.fake_runtime import FakeRuntime, greedy, script
 
 QUESTION = Message("user", "What is 2 + 2?")
@@ -120,3 +134,77 @@ def test_nothing_follows_a_stop_string():
     assert text.stopped
     assert text.feed(b"more") == ""
     assert text.finish() == ""
+
+
+# --- what programs ask for ---
+
+
+def test_each_token_of_an_answer_has_its_probability_before_its_text(whole: Engine) -> None:
+    request = Generate(1, (QUESTION,), GREEDY, 6, top_logprobs=2, draft="history-published")
+    events = list(whole.generate(request))
+    told = [token for event in events if isinstance(event, Logprobs) for token in event.tokens]
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert tuple(token.token for token in told) == finished.tokens
+    assert b"".join(bytes(token.bytes) for token in told).decode() == "".join(
+        event.text for event in events if isinstance(event, WRITTEN)
+    )
+    for token in told:
+        assert token.logprob == token.top[0].logprob <= 0  # a greedy answer takes the likeliest
+        assert token.top[0].token == token.token
+        assert token.top[0].logprob >= token.top[1].logprob
+    kinds = [type(event) for event in events if isinstance(event, Logprobs | Text)]
+    assert kinds[0] is Logprobs
+    assert not any(isinstance(event, Logprobs) for event in whole.generate(Generate(1, (QUESTION,), GREEDY, 2)))
+
+
+def test_a_biased_token_is_never_chosen(whole: Engine) -> None:
+    _, finished = ask(whole, QUESTION, max_tokens=1)
+    banned = finished.tokens[0]
+    biased = replace(GREEDY, logit_bias=((banned, -100.0),))
+    assert ask(whole, QUESTION, max_tokens=8, sampling=biased)[1].tokens[0] != banned
+
+
+@pytest.mark.parametrize("form", ["text", "tokens"])
+def test_a_plain_prompt_goes_on_without_a_chat_template(whole: Engine, form: str) -> None:
+    vocabulary = whole._loaded().template.vocabulary
+    tokens = tuple(vocabulary.tokenize("One, two, three,", special=True))
+    prompt = "One, two, three," if form == "text" else tokens
+    events = list(whole.generate(Generate(1, (), GREEDY, 4, prompt=prompt)))
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.statistics.prompt_tokens == len(tokens) + (form == "text" and vocabulary.adds_bos)
+    assert "four" in "".join(event.text for event in events if isinstance(event, WRITTEN))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reason"),
+    [
+        ("", "message is empty"),
+        ((-1,), "no such tokens"),
+        ((10**6,), "no such tokens"),
+        ("a " * 2000, "the context holds"),
+    ],
+)
+def test_a_wrong_plain_prompt_is_explained(engine: Engine, prompt: str | tuple[int, ...], reason: str) -> None:
+    with pytest.raises(Failure, match=reason):
+        list(engine.generate(Generate(1, (), GREEDY, 4, prompt=prompt)))
+
+
+CALL = b'Hm.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+
+
+def test_calls_are_events_and_the_reason_why_the_answer_ended() -> None:
+    """Thoughts are no calls, whatever they contain."""
+    prompt, calls = [1, 2, 3], ToolCallReader(HERMES, (Tool("f"),), lambda: False)
+    target = FakeRuntime(script(b"<think>" + CALL + b"</think>" + CALL, len(prompt)))
+    answer = Answer(Session(target), greedy(), PartialFixed(AlwaysPolicy(), 64), AnswerOptions(calls=calls))
+    events = [event for event in answer.events(1, prompt) if not isinstance(event, PrefillProgress)]
+    assert "".join(event.text for event in events if isinstance(event, Text)) == "Hm.\n"
+    assert CALL.decode() in "".join(event.text for event in events if isinstance(event, Thinking))
+    started, arguments, finished = events[-3:]
+    assert isinstance(started, ToolCallStarted)
+    assert (started.index, started.name, started.call[:5]) == (0, "f", "call_")
+    assert arguments == ToolCallArguments(1, 0, '{"a": 1}')
+    assert isinstance(finished, Finished)
+    assert finished.statistics.stop_reason == "tool_calls"
