@@ -23,6 +23,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "bad_constraint.dead_end": "The grammar leads nowhere, or it is too complex. Simplify it.",
     "bad_constraint.continued": "The answer so far does not fit the schema or grammar.",
     "bad_constraint.with_tools": "A grammar and tools cannot be used together. Use a JSON schema, or no tools.",
+    "bad_tools.long": "The tools' parameters may have {most:,} characters in all, and these have more.",
     "bad_tools.parameters": "The parameters of the tool “{name}” cannot be used: {reason}.",
     "no_draft_model.loaded": "No draft model is loaded. Choose one, or another form of speculative decoding.",
     "no_model.loaded": "No model is loaded. Choose a model first.",

@@ -89,7 +89,7 @@ def calls_grammar(
 ) -> str:
     """Return the grammar of an answer that calls tools; `after_opening`: from behind the text that calls begin with.
 
-    Raises Failure if the parameters of a tool are no schema.
+    Raises Failure if the parameters of a tool are no schema, or if the schemas are too long.
     """
     return "start: calls\n" + "\n".join(call_rules(found, tools, vocabulary, parallel, after_opening))
 
@@ -104,11 +104,13 @@ def calls_or_answer_grammar(found: ToolFormat, tools: Sequence[Tool], vocabulary
 def call_rules(
     found: ToolFormat, tools: Sequence[Tool], vocabulary: ModelVocabulary, parallel: bool, after_opening: bool
 ) -> Iterator[str]:
-    """Yield the rules of `calls`."""
+    """Yield the rules of `calls`. Raises Failure as `calls_grammar`."""
 
     def literal(text: str) -> str:
         return spell(text, vocabulary)
 
+    if sum(len(tool.parameters) for tool in tools) > MOST_CHARACTERS:
+        raise Failure("bad_tools.long", most=MOST_CHARACTERS)
     opening = "" if after_opening else found.opening
     more = f" ({literal(found.more)} call)*" if parallel and found.more is not None else ""
     yield f"calls: {literal(opening + found.first)} call{more} {literal(found.end)}"
@@ -181,17 +183,15 @@ def listed_rules(
         yield f"{rule}_{i}: {value_of(value)}"
         parts.append((f"{json.dumps(name + equals, ensure_ascii=False)} {rule}_{i}", required))
     separator = json.dumps(comma)
-    rest = [NOTHING]  # the list's ends, from each place on; the last one is empty
-    for part, required in reversed(parts):
-        rest.append(f"{separator} {part} {rest[-1]}" if required else f"({separator} {part})? {rest[-1]}")
-    rest.reverse()  # rest[i]: what may follow before part i
-    if not parts:
-        yield f"{rule}: {NOTHING}"
-    elif parts[0][1]:
-        yield f"{rule}: {parts[0][0]} {rest[1]}"
+    for i, (part, required) in enumerate(parts):  # rule_rest_i: what may follow before part i
+        more = f"{separator} {part}" if required else f"({separator} {part})?"
+        yield f"{rule}_rest_{i}: {more} {rule}_rest_{i + 1}"
+    yield f"{rule}_rest_{len(parts)}: {NOTHING}"
+    if parts and parts[0][1]:
+        yield f"{rule}: {parts[0][0]} {rule}_rest_1"
     else:
-        choices = " | ".join(f"{part} {rest[i + 1]}" for i, (part, _) in enumerate(parts))
-        yield f"{rule}: ({choices})?"
+        choices = [f"{part} {rule}_rest_{i + 1}" for i, (part, _) in enumerate(parts)]
+        yield f"{rule}: {' | '.join([*choices, NOTHING])}"
 
 
 def gemma_value(schema: Mapping[str, Any], quote: str) -> str:

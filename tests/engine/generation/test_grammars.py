@@ -104,6 +104,18 @@ def test_markers_that_are_control_tokens_are_those_tokens():
     assert spell("", Marked()) == '""'
 
 
+@pytest.mark.parametrize("notation", sorted(NOTATIONS))
+def test_a_grammar_grows_with_its_tools_and_no_faster(notation):
+    def size(count: int) -> int:
+        properties = {f"property_{i}": {"type": "string"} for i in range(count)}
+        tool = Tool("f", "", json.dumps({"properties": properties}))
+        return len(calls_grammar(NOTATIONS[notation], (tool,), FakeVocabulary(), True, False))
+
+    assert size(400) < 4.5 * size(100)
+    with pytest.raises(Failure, match="parameters may have"):
+        size(9000)
+
+
 @pytest.mark.parametrize("parameters", ["{", "[]", '{"properties": []}', '{"items":' * 3000 + "{}" + "}" * 3000])
 def test_wrong_parameters_are_refused_with_the_name_of_the_tool(parameters):
     with pytest.raises(Failure, match="The parameters of the tool “bad” cannot be used") as raised:
