@@ -50,7 +50,7 @@ def base_url(typed: str) -> str:
     Without a scheme it becomes https, or http for this computer and for names and numbers of a local network. Raises
     Failure for what is no address of a server, or has a password in it.
     """
-    text = typed.strip().rstrip("/")
+    text = typed.strip()
     try:
         if "://" not in text:
             text = f"{'http' if is_local_network(urlsplit(f'//{text}').hostname or '') else 'https'}://{text}"
@@ -64,7 +64,7 @@ def base_url(typed: str) -> str:
         raise Failure("bad_option.server", address=typed[:200])
     if not plain:
         raise Failure("bad_option.server_parts", address=parts.hostname)
-    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path}"
+    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
 
 
 def checked_key(key: str) -> str:

@@ -117,7 +117,7 @@ class ModelController(QObject):
     def choose_model(self) -> None:
         """Let the user choose a model file, and load it."""
         path = self._engine.state.path
-        start = str(path.parent) if path else ""
+        start = str(path.parent) if path and remote_model(path) is None else ""
         dialog = QFileDialog(self._window, tr("Open model"), start, tr("Models (*.gguf);;All files (*)"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(self.use_model)

@@ -88,9 +88,9 @@ def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
         FileKind(
             "settings",
             mark("Settings"),
-            mark("Your settings and the position of the window."),
+            mark("Your settings, the position of the window, and keys of servers where the system has no keyring."),
             folders.data,
-            ("settings.toml", "window.ini"),
+            ("settings.toml", "window.ini", "server-keys.json"),
         ),
     )
 

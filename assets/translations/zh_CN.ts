@@ -5897,8 +5897,8 @@
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
-    <source>Your settings and the position of the window.</source>
-    <translation>你的设置以及窗口位置。</translation>
+    <source>Your settings, the position of the window, and keys of servers where the system has no keyring.</source>
+    <translation>你的设置、窗口位置，以及系统没有密钥环时的服务器密钥。</translation>
   </message>
   <message>
     <location filename="../../app/store/recovery.py"/>

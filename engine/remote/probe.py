@@ -121,7 +121,7 @@ def _context(model: dict[str, Any]) -> int:
     numbers = [model.get(field) for field in CONTEXT_FIELDS]
     if isinstance(meta, dict):  # llama.cpp: what it was started with, else what the model was trained for
         numbers += [meta.get("n_ctx"), meta.get("n_ctx_train")]
-    return next((number for number in numbers if isinstance(number, int) and 0 < number < 1 << 31), 0)
+    return next((number for number in numbers if type(number) is int and 0 < number < 1 << 31), 0)  # not True
 
 
 def _software(found: Iterable[dict[str, Any]], header: str) -> str:
@@ -140,7 +140,7 @@ def _with_details(probed: Probed, stopped: Callable[[], bool]) -> Probed:
         settings = properties.get("default_generation_settings")
         n_ctx = settings.get("n_ctx") if isinstance(settings, dict) else None
         models = probed.models
-        if isinstance(n_ctx, int) and n_ctx > 0 and len(models) == 1:
+        if type(n_ctx) is int and 0 < n_ctx < 1 << 31 and len(models) == 1:
             models = (replace(models[0], n_ctx=n_ctx),)
         build = properties.get("build_info")
         software = f"llama.cpp {shortened(printable(build), 30)}" if isinstance(build, str) and build else "llama.cpp"

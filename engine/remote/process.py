@@ -9,6 +9,7 @@ import sys
 from typing import BinaryIO
 
 from common.confinement import limits, problems
+from common.failures import Failure
 from engine.protocol.events import Event
 from engine.protocol.lines import claim_stdout
 from engine.protocol.requests import ListModels, Load, Request
@@ -55,4 +56,8 @@ class RemoteServer(Server):
             super()._dispatch(request)
 
     def _load(self, request: Load) -> Event:
-        return self._remote.load(request)
+        """Use a server's model. What it says of a failure is left out, because the log gets a load's details."""
+        try:
+            return self._remote.load(request)
+        except Failure as failure:
+            raise Failure(failure.sentence) from failure

@@ -57,8 +57,10 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     qtbot.waitUntil(lambda: any("options" in row.buttons for row in models.rows.values()))
     next(row for row in models.rows.values() if "options" in row.buttons).buttons["options"].click()
     assert chickadee.models.controller.options is not None
+    models.server_button.click()
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
+        "ServerDialog",
     }  # fmt: skip
     settings = chickadee.settings
     for language, theme in (("zh_CN", "dark"), ("en", "light")):

@@ -59,6 +59,38 @@ def test_the_engine_tries_the_network_and_fails():
     assert outcomes == dict.fromkeys(outcomes, "PermissionError") | {"name": "gaierror", "download": "URLError"}
 
 
+@linux
+def test_the_remote_engine_connects_and_can_do_nothing_else(tmp_path):
+    attempts = {
+        "connection": "socket.create_connection(('127.0.0.1', int(sys.argv[1])))",
+        "listening": "socket.create_server(('127.0.0.1', 0))",
+        "a child's": "child('print(1)')",
+    }
+    confined = "from engine.rights import confine_engine\nconfine_engine(['remote'])\n"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        outcomes = run_attempts(confined, attempts, str(server.getsockname()[1]))
+    assert outcomes == {"connection": "done", "listening": "PermissionError", "a child's": "PermissionError"}
+
+
+@needs_landlock
+def test_the_remote_engine_reads_no_file_of_the_users(tmp_path, monkeypatch):
+    for name in ("HOME", "CHICKADEE_DATA_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    secret = private_file(tmp_path)
+    (tmp_path / "library.sqlite3").write_text("chats")
+    attempts = {
+        "secret": f"open({str(secret)!r})",
+        "chats": f"open({str(tmp_path / 'library.sqlite3')!r})",
+        "new file": f"open({str(tmp_path / 'new')!r}, 'w')",
+        "certificates": "__import__('ssl').create_default_context()",
+        "names": "open('/etc/hosts')",
+    }
+    confined = "from engine.rights import confine_engine\nconfine_engine(['remote'])\n"
+    outcomes = run_attempts(confined, attempts)
+    refused = dict.fromkeys(("secret", "chats", "new file"), "PermissionError")
+    assert outcomes == refused | {"certificates": "done", "names": "done"}
+
+
 def test_nothing_starts_threads_before_the_engine_is_confined():
     """Such threads would stay unconfined: numpy starts some as soon as it is imported."""
     code = "import engine.__main__, sys; print(*{'numpy', 'llama_cpp', 'ik_llama_cpp'} & set(sys.modules))"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keyring
-import keyring.backend
 import keyring.backends.fail
 import msgspec
 import pytest
@@ -21,32 +20,13 @@ from app.store.formats import decode_chat, encode_chat
 from app.wiring import Chickadee
 from app.words import worded
 from common.sentences import decode_sentence
-from models.servers import RemoteModel, remote_model
 from tests.app.conftest import Opener
+from tests.app.memory_keyring import MemoryKeyring
 from tests.engine.remote.fake_server import MODEL, FakeServer, fake_server
 
 KEY = "sesame-4711"
 Ask = Callable[[Chickadee, str], None]
 OTHER = {**MODEL, "id": "org/other"}
-
-
-class MemoryKeyring(keyring.backend.KeyringBackend):
-    """A keyring in memory."""
-
-    priority = 1
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
 
 
 @pytest.fixture(autouse=True)
@@ -333,8 +313,20 @@ def test_a_chat_remembers_its_server_and_says_when_it_was_removed(
     qtbot.waitUntil(lambda: "(server removed)" in line.text.text())
 
 
-def test_a_path_of_a_server_is_the_same_after_it_was_stored() -> None:
-    remote = RemoteModel("http://[fe80::1]:8000/v1", "org/model with ünicode & #hash")
-
-    assert remote_model(Path(str(remote.path))) == remote
-    assert remote_model(Path("/home/me/server:x/y.gguf")) is None
+def test_files_and_instructions_go_along(
+    chickadee: Chickadee, qtbot: QtBot, ask: Ask, server: FakeServer, tmp_path: Path
+) -> None:
+    use(chickadee, server, qtbot)
+    chickadee.chats.options.change_option("answer.system_prompt", "Answer like a pirate.")
+    (tmp_path / "notes.txt").write_text("The treasure lies under the oak.")
+    chickadee.chats.drafts.attach([tmp_path / "notes.txt"])
+    draft = current(chickadee).draft
+    assert draft is not None
+    qtbot.waitUntil(lambda: draft.fit == "all")
+    assert server.bodies == []
+    ask(chickadee, "where is it")
+    agreed(chickadee, qtbot)
+    messages = server.bodies[0]["messages"]
+    assert messages[0] == {"role": "system", "content": "Answer like a pirate."}
+    assert "under the oak" in messages[1]["content"]
+    assert messages[1]["content"].endswith("where is it")

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -203,9 +204,13 @@ MODEL = {"id": "echo", "object": "model", "owned_by": "vllm", "max_model_len": 4
 
 
 @contextmanager
-def fake_server(*models: dict[str, Any], key: str = "", software: str = "uvicorn") -> Iterator[FakeServer]:
-    """Run a server in a thread."""
+def fake_server(
+    *models: dict[str, Any], key: str = "", software: str = "uvicorn", tls: ssl.SSLContext | None = None
+) -> Iterator[FakeServer]:
+    """Run a server in a thread; `tls` is for one with safe connections."""
     server = FakeServer(models or (MODEL,), key, software)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
         yield server

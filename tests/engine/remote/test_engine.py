@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -238,6 +241,45 @@ def test_a_server_without_encryption_is_told_from_one_with_it(server: FakeServer
     with pytest.raises(Failure) as caught:
         RemoteEngine().list_models(ListModels(1, Server(server.url.replace("http:", "https:"))))
     assert caught.value.sentence.id == "refused.server_no_tls"
+
+
+def self_signed(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """Make a certificate for localhost that nobody but a caller of this knows."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*command, *names, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return certificate, context
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
+def test_a_safe_connection_needs_a_certificate_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, tls = self_signed(tmp_path)
+    with fake_server(tls=tls) as server:
+        url = f"https://localhost:{server.server_address[1]}/v1"
+        with pytest.raises(Failure, match="is not safe: self-signed certificate") as caught:
+            RemoteEngine().list_models(ListModels(1, Server(url)))
+        assert caught.value.sentence.id == "refused.server_certificate"
+        known = ssl.create_default_context(cafile=str(certificate))
+        monkeypatch.setattr(http, "tls_context", lambda: known)
+        engine = RemoteEngine()
+        engine.load(Load(0, "echo", server=Server(url)))
+        assert answer(engine, "hello")[0] == "hello "
+        with pytest.raises(Failure, match="is not safe"):
+            RemoteEngine().list_models(ListModels(1, Server(url.replace("localhost", "127.0.0.1"))))
 
 
 def test_nothing_that_was_not_sent_by_the_user_leaves_the_computer(server: FakeServer) -> None:
