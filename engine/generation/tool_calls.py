@@ -20,8 +20,8 @@ NAME = r"([\w.-]{1,64})"
 # An answer that is a call as a whole, perhaps in a fence: models write it although they were told another notation.
 BARE = re.compile(r"(?:```\w*\s*)?\{\s*\"name\"\s*:\s*\"")
 BARE_LENGTH = 40  # characters from which on the beginning is known to be no such call
-FENCES = re.compile(r"^\s*```\w*\s|```\s*$")
-BETWEEN_CALLS = re.compile(r"[\s,;]*")
+FENCES = re.compile(r"^\s*(?:```\w*\s*)?|```\s*$")
+BETWEEN_CALLS = re.compile(r"(?:[\s,;]|```)*")
 MOST_HELD = 1 << 17  # characters of a call that may be no call; what is longer is text
 
 
@@ -232,8 +232,11 @@ class ToolCallReader:
 
     def _tell_whole(self, written: str) -> None:
         """Tell what was written from an opening on: as calls if it is JSON in another order, otherwise as text."""
-        body = FENCES.sub("", written.strip().removeprefix(self._format.opening).removesuffix(self._closing))
-        calls = self._calls_of(body) if self._format.arguments == "json" else None
+        calls: list[tuple[str, Values]] = []
+        rest = ""
+        if self._format.arguments == "json":
+            body = written.strip().removeprefix(self._format.opening).removesuffix(self._closing)
+            calls, rest = self._calls_of(FENCES.sub("", body))
         if not calls:
             self._in_text = True
             self._pieces.append(CallPiece("text", written))
@@ -241,24 +244,32 @@ class ToolCallReader:
         for name, values in calls:
             self._name, self._told = name, False
             self._tell_call(values)
-        self._in_text = False
+        self._in_text = bool(rest)
+        if rest:
+            self._pieces.append(CallPiece("text", rest))
 
-    def _calls_of(self, text: str) -> list[tuple[str, Values]] | None:
-        """Return names and arguments of calls in JSON with fields in any order; None if it is something else."""
+    def _calls_of(self, text: str) -> tuple[list[tuple[str, Values]], str]:
+        """Return names and arguments of calls in JSON, with fields in any order, and the text behind them.
+
+        The text is empty if it is a call that was cut off. Without a call before it, nothing is a call.
+        """
         calls: list[tuple[str, Values]] = []
         decoder, at = json.JSONDecoder(), 0
         with suppress(ValueError, RecursionError):
             while at < len(text):
-                found, end = decoder.raw_decode(text, BETWEEN_CALLS.match(text, at).end())  # type: ignore[union-attr]
-                at = BETWEEN_CALLS.match(text, end).end()  # type: ignore[union-attr]
+                found, end = decoder.raw_decode(text, at)
+                new: list[tuple[str, Values]] = []
                 for call in found if isinstance(found, list) else [found]:
                     values = call.get("arguments", call.get("parameters", {})) if isinstance(call, dict) else None
                     values = json_object(values) if isinstance(values, str) else values
                     if not isinstance(values, dict) or call.get("name") not in self._tools:
-                        return None
-                    calls.append((call["name"], values))
-            return calls
-        return None
+                        return calls, text[at:]
+                    new.append((call["name"], values))
+                calls, at = calls + new, end
+                if between := BETWEEN_CALLS.match(text, at):
+                    at = between.end()
+        rest = text[at:]
+        return calls, "" if BARE.match(rest) else rest
 
 
 def overlap(text: str, marker: str) -> int:

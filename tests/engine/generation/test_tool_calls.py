@@ -117,6 +117,14 @@ def test_what_only_looks_like_a_call_is_text(notation, text):
     assert read(notation, text, 1000) == [("text", text)]
 
 
+def test_calls_without_an_opening_may_be_followed_by_text_or_be_cut_short():
+    call = '{"name": "g", "arguments": {}}'
+    told = [("started", "g"), ("arguments", "{}")]
+    assert read("hermes", f"{call}\n{call}\n{call[:20]}") == [*told, *told]
+    assert read("hermes", f"```json\n{call}\n```\nI call it.") == [*told, ("text", "I call it.")]
+    assert read("hermes", f'{call}\n{{"name": "Bob"}}') == [*told, ("text", '{"name": "Bob"}')]
+
+
 @pytest.mark.parametrize("length", [200_000])
 def test_an_endless_call_is_text(length):
     for opening in ('<tool_call>{"name": "f", "arguments": {"a": "', "<tool_call>", '{"name": "'):
