@@ -76,7 +76,7 @@ def probe(server: Server, stopped: Callable[[], bool]) -> Probed:
                 raise
             failure = failure or problem
             continue
-        probed = Probed(replace(server, url=url), _software(found, headers.get("server", "")), _served(found))
+        probed = Probed(replace(server, url=url), _software(found, headers.get("server", "")), served_models(found))
         return _with_details(probed, stopped)
     assert failure is not None
     raise failure
@@ -100,7 +100,7 @@ def _models(server: Server, stopped: Callable[[], bool]) -> tuple[list[Any], dic
     return models[:MOST_MODELS], dict(head.headers)
 
 
-def _served(found: Iterable[dict[str, Any]]) -> tuple[ServedModel, ...]:
+def served_models(found: Iterable[dict[str, Any]]) -> tuple[ServedModel, ...]:
     named = {_name(model): ServedModel(_name(model), _context(model)) for model in found if _can_chat(model)}
     return tuple(model for name, model in named.items() if name)
 

@@ -1,0 +1,120 @@
+"""A server's stream in any pieces and with any content: the same answer, or a Failure, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.failures import Failure
+from common.reasoning import without_thoughts
+from engine.remote.failures import status_failure, words_of
+from engine.remote.probe import served_models
+from engine.remote.stream import LONGEST_LINE, AnswerReader, Echo, messages_of
+
+URL = "http://gpu.lan/v1/chat/completions"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=12,
+)
+FIELDS = st.sampled_from(
+    ("choices", "delta", "message", "content", "reasoning", "reasoning_content", "finish_reason", "usage", "error",
+     "prompt_tokens", "prompt_progress", "total", "refusal", "text")
+)  # fmt: skip
+LIKE_AN_ANSWER = st.recursive(
+    JSON, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(FIELDS, inner, max_size=5), max_leaves=15
+)
+
+
+def events(*deltas: dict[str, Any]) -> bytes:
+    messages = [{"choices": [{"delta": delta}]} for delta in deltas]
+    return b"".join(b"data: " + json.dumps(message).encode() + b"\n\n" for message in messages)
+
+
+def text_of(chunks: list[bytes]) -> str:
+    reader = AnswerReader(URL, "")
+    pieces = [piece for data in messages_of(chunks, URL) for piece in reader.read(data)]
+    return "".join(piece.text for piece in [*pieces, *reader.close()])
+
+
+@given(cuts=st.lists(st.integers(0, 500), max_size=20), ending=st.sampled_from((b"\n", b"\r\n")))
+def test_pieces_of_any_size_give_the_same_answer(cuts: list[int], ending: bytes) -> None:
+    whole = events({"reasoning": "Hm, "}, {"reasoning": "yes."}, {"content": "Größe "}, {"content": "猫."})
+    whole = b": a comment\nevent: x\nid: 7\n" + whole
+    whole = whole.replace(b"\n", ending)
+    places = sorted({min(cut, len(whole)) for cut in cuts} | {0, len(whole)})
+    chunks = [whole[start:end] for start, end in zip(places, places[1:], strict=False)]
+    assert text_of(chunks) == "<think>\nHm, yes.\n</think>\n\nGröße 猫."
+
+
+def test_a_last_event_without_its_blank_line_counts() -> None:
+    assert text_of([events({"content": "a"}).rstrip(b"\n")]) == "a"
+
+
+def test_an_event_of_many_lines_has_a_limit_too() -> None:
+    with pytest.raises(Failure):
+        list(messages_of([b"data: " + b"x" * 65536 + b"\n"] * (LONGEST_LINE // 65536 + 2), URL))
+
+
+@settings(max_examples=300)
+@given(LIKE_AN_ANSWER)
+def test_a_message_of_any_form_is_read_or_refused(value: Any) -> None:
+    reader = AnswerReader(URL, "key")
+    try:
+        pieces = reader.read(msgspec.json.encode(value))
+    except Failure as failure:
+        str(failure)
+        return
+    pieces += reader.close()
+    text = "".join(piece.text for piece in pieces)
+    text.encode()  # can be stored and sent
+    assert reader.number("prompt_tokens") >= 0
+
+
+@given(st.binary(max_size=200))
+def test_bytes_of_any_form_are_read_or_refused(data: bytes) -> None:
+    reader = AnswerReader(URL, "")
+    try:
+        for message in messages_of([data], URL):
+            reader.read(message)
+    except Failure as failure:
+        assert failure.code in ("refused", "no_connection")
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(("id", "name", "object", "type", "meta", "max_model_len")), JSON)))
+def test_a_list_of_models_of_any_form_gives_models_with_names(found: list[dict[str, Any]]) -> None:
+    for model in served_models(found):
+        assert model.name
+        assert model.n_ctx >= 0
+
+
+@given(JSON | st.text(), st.integers(400, 599))
+def test_a_refusal_of_any_form_is_a_sentence_without_the_key(value: Any, status: int) -> None:
+    body = msgspec.json.encode({"error": {"message": ["sesame-1", value]}})
+    failure = status_failure(URL, status, body, "sesame-1", "model")
+    assert str(failure)
+    assert "sesame-1" not in str(failure) + failure.detail + words_of(body, "sesame-1")
+
+
+@given(st.text(min_size=1, max_size=30), st.text(max_size=30), st.lists(st.integers(1, 59), max_size=5))
+def test_a_repeated_beginning_is_dropped_once(begun: str, new: str, cuts: list[int]) -> None:
+    def read(text: str) -> str:
+        echo = Echo(begun)
+        places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
+        parts = [echo.feed(text[start:end]) for start, end in zip(places, places[1:], strict=False)]
+        return "".join(parts) + echo.close()
+
+    assert read(begun + new) == new
+    other = "\0" + new
+    if not begun.startswith("\0"):
+        assert read(other) == other
+
+
+def test_thoughts_after_the_answer_has_begun_are_left_out() -> None:
+    late = events({"content": "Yes."}, {"reasoning": "Hm."}, {"content": " No."})
+    assert without_thoughts(text_of([late])) == "Yes. No."
