@@ -14,9 +14,11 @@ from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.window import Window
-from app.words import UiText, tr
+from app.words import UiText, mark, tr
 from common.failures import Failure
 from engine.protocol.settings import Value
+
+THEIRS = mark("{host} uses its own value until you change this one.")
 
 
 class ChatOptionsController(QObject):
@@ -38,7 +40,6 @@ class ChatOptionsController(QObject):
         if self.panel is None:
             self.panel = ChatPanel(self, self._window)
             self.panel.hide_rows(self._hidden)
-            self._grey()
         self.show_options()
         self.panel.show()
         self.panel.raise_()
@@ -52,6 +53,7 @@ class ChatOptionsController(QObject):
             if self.panel is not None:
                 followed = self._personas.find(options.persona)
                 self.panel.show_options(options, self._inherited, self._personas.all(), followed)
+                self._grey()
         except Failure as failure:
             if self.panel is not None:
                 self.panel.show_problem(failure.sentence)
@@ -71,6 +73,11 @@ class ChatOptionsController(QObject):
         if self.panel is not None:
             names = {name for name, row in self.panel.rows.items() if row.setting.fills in ignored}
             self.panel.grey_rows(names, lambda: tr("{host} does not offer this.", host=host))
+            values = {**self._inherited, **self._options.values}
+            for name, row in self.panel.rows.items():
+                theirs = host and name not in names and row.setting.fills.startswith("generate.sampling.")
+                unchanged = values[name] == row.setting.default and not row.setting.auto
+                row.show_effect(tr(THEIRS, host=host) if theirs and unchanged else "")
 
     # --- what is asked in the panel ---------------------------------------------------------------------------------
 

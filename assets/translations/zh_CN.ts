@@ -1043,6 +1043,11 @@
     <translation>{host} 不支持此项。</translation>
   </message>
   <message>
+    <location filename="../../app/control/chat_options_controller.py"/>
+    <source>{host} uses its own value until you change this one.</source>
+    <translation>在你更改此值之前，{host} 使用自己的值。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/context_menu.py"/>
     <source>Include all turns again</source>
     <translation>重新包含全部对话</translation>
@@ -3184,6 +3189,12 @@
     <source>The tokens of a cached context do not match its record.</source>
     <extracomment>cache_unusable.tokens</extracomment>
     <translation>上下文缓存的词元与其记录不符。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The tools' parameters may have {most:,} characters in all, and these have more.</source>
+    <extracomment>bad_tools.long</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -287,7 +287,11 @@ def test_what_only_this_computer_can_do_is_greyed_with_a_reason(
     row = panel.rows["answer.thinking_budget"]
     assert not row.control.isEnabled()
     assert "does not offer this" in row.help.text()
-    assert panel.rows["answer.temperature"].control.isEnabled()
+    temperature = panel.rows["answer.temperature"]
+    assert temperature.control.isEnabled()
+    assert "uses its own value" in temperature.effect.text()
+    chickadee.chats.options.change_option("answer.temperature", 0.2)
+    assert temperature.effect.text() == ""
     window.commands.run("engine")
     monitor = chickadee.chats.engine_monitor.panel
     assert monitor.elsewhere.isVisible()
