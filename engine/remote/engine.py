@@ -2,65 +2,33 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-
-import msgspec
+from collections.abc import Callable, Iterator
 
 from common.confinement import limits
 from common.failures import Failure
-from common.reasoning import Piece
 from common.sentences import Sentence
 from engine.protocol.events import (
     Counted,
     Event,
-    Finished,
     Loaded,
     ModelInfo,
     ModelsListed,
-    PrefillProgress,
     Prepared,
     Pulse,
-    Remedy,
-    Statistics,
     StatusReport,
-    Text,
-    Thinking,
-    ThinkingEnded,
-    ThinkingStarted,
     Welcome,
 )
-from engine.protocol.requests import (
-    BackendName,
-    Count,
-    Generate,
-    ListModels,
-    Load,
-    Message,
-    Prepare,
-    Server,
-    StopReason,
-)
-from engine.remote.body import body_of, ignored_fields, without_refused
-from engine.remote.failures import cut, is_too_long, nonsense, status_failure, words_of
-from engine.remote.http import Patience, Request, Response, send
+from engine.protocol.requests import BackendName, Count, Generate, ListModels, Load, Prepare, Server
+from engine.remote.answer import RemoteAnswer, estimated_tokens, prompt_tokens
+from engine.remote.body import ignored_fields
+from engine.remote.http import Patience
 from engine.remote.probe import Probed, not_there, probe
-from engine.remote.stream import DONE, AnswerReader, messages_of
-from engine.stop import StopFlag, Stopped
-from engine.tokenization.turns import ChatTooLong, drop_oldest_turns, turns_to_forget
-from models.servers import RemoteModel, host_of
+from engine.stop import StopFlag
+from models.servers import RemoteModel
 from models.titles import title_of
 
-log = logging.getLogger("engine.remote")
 VERSION = "0.1.0"
-MOST_ANSWER = 64 << 20  # bytes of a whole answer as it is sent; a token takes about 300
-MOST_TEXT = 4_000_000  # characters of an answer; a million tokens
-NUMBERS_SECONDS = 5  # that a server may take for the numbers after the answer's end
-MOST_ATTEMPTS = 4  # requests for one answer, each without another option that the server refused
-BYTES_PER_TOKEN = 3  # of UTF-8: English has 4 to 5, Chinese 3 to 5, code 3; a guess that is rather too many tokens
-PER_MESSAGE = 8  # tokens of a template around a message
-FULL = 0.97  # share of the context from which an answer that ends by its length has filled the context
 
 
 class RemoteEngine:
@@ -181,178 +149,3 @@ class RemoteEngine:
         if self._probed is None or self._info is None:
             raise Failure("no_model.loaded")
         return self._probed, self._info
-
-
-class RemoteAnswer:
-    """One answer of a server, for a single use."""
-
-    def __init__(
-        self, request: Generate, probed: Probed, model: str, n_ctx: int, stop: StopFlag, patience: Patience
-    ) -> None:
-        self._request, self._probed, self._model, self._n_ctx = request, probed, model, n_ctx
-        self._stop, self._patience = stop, patience
-        self._server = probed.server
-        self._url = f"{probed.server.url}/chat/completions"
-        self._host = host_of(self._url)
-        begun = request.messages[-1].content if request.continue_last else ""
-        self._reader = AnswerReader(self._url, self._server.key, begun)
-        self._started = self._first = self._last = time.perf_counter()
-        self._length = 0
-        self._thought_from: float | None = None
-        self._thinking_seconds = 0.0
-
-    def events(self) -> Iterator[Event]:
-        """Yield the answer's events. Raises Failure."""
-        id = self._request.id
-        reason: StopReason = "cancelled"
-        self._started = time.perf_counter()
-        estimate = prompt_tokens(drop_oldest_turns(self._request.messages, self._request.forget_turns))
-        yield PrefillProgress(id, estimate, estimate, 0)  # how far the server is, only some of them tell
-        try:
-            response = self._ask()
-            try:
-                for data in self._messages(response):
-                    if data == DONE:
-                        break
-                    yield from self._read(data)
-                    if self._reader.finish:  # what may follow are only numbers
-                        response.gap = min(response.gap, NUMBERS_SECONDS)
-            except Failure:
-                if not self._reader.finish:
-                    raise
-            finally:
-                response.close()
-            if not self._reader.finish:
-                raise cut(self._url)
-            reason = self._reason()
-        except Stopped:
-            pass
-        yield from self._events(self._reader.close())
-        if self._reader.finish == "content_filter":
-            raise Failure("refused.server_filter", host=self._host)
-        yield Finished(id, self._statistics(reason), ())
-
-    def _ask(self) -> Response:
-        """Send the request, again without an option that the server refuses. Raises Failure, and Stopped."""
-        body = body_of(self._request, self._model, self._probed.software)
-        for _ in range(MOST_ATTEMPTS):
-            response = send(
-                Request(self._url, self._server.key, msgspec.json.encode(body), MOST_ANSWER, self._patience),
-                self._stop.is_set,
-            )
-            if response.head.status == 200:
-                return response
-            refusal = _beginning(response)
-            reason = words_of(refusal, self._server.key)
-            if is_too_long(response.head.status, refusal):
-                raise self._too_long(reason)
-            fewer = without_refused(body, reason) if response.head.status in (400, 422) else None
-            if fewer is None:
-                break
-            log.info("%d: asked again without an option", response.head.status)
-            body = fewer
-        raise status_failure(
-            self._url, response.head.status, refusal, self._server.key, self._model,
-            response.head.headers.get("retry-after", ""),
-        )  # fmt: skip
-
-    def _messages(self, response: Response) -> Iterator[bytes]:
-        """Yield the messages of a stream, or the one JSON object of a server that does not stream."""
-        kind = response.head.headers.get("content-type", "").partition(";")[0].strip().casefold()
-        if kind == "text/event-stream":
-            return messages_of(response.chunks(), self._url)
-        if kind.endswith("json"):
-            return iter((response.read(),))
-        raise nonsense(self._url, kind)
-
-    def _read(self, data: bytes) -> Iterator[Event]:
-        pieces = self._reader.read(data)
-        progress, self._reader.progress = self._reader.progress, None
-        if progress:
-            yield PrefillProgress(self._request.id, progress.done, progress.total, progress.reused)
-        self._length += sum(len(piece.text) for piece in pieces)
-        if self._length > MOST_TEXT:
-            raise Failure("refused.server_too_much", host=self._host)
-        if pieces:
-            self._last = time.perf_counter()
-            if self._first == self._started or self._reader.tokens <= 1:
-                self._first = self._last
-        yield from self._events(pieces)
-
-    def _events(self, pieces: list[Piece]) -> Iterator[Event]:
-        id = self._request.id
-        for piece in pieces:
-            match piece.kind:
-                case "opened":
-                    self._thought_from = time.perf_counter()
-                    yield ThinkingStarted(id, piece.text)
-                case "thought":
-                    yield Thinking(id, piece.text)
-                case "closed" | "unopened":
-                    begun = self._started if self._thought_from is None else self._thought_from
-                    self._thinking_seconds = time.perf_counter() - begun
-                    yield ThinkingEnded(
-                        id, piece.text, piece.kind == "closed", self._reader.thought_tokens, self._thinking_seconds
-                    )
-                case "text":
-                    yield Text(id, piece.text)
-
-    def _reason(self) -> StopReason:
-        """Return why the answer ended: servers say "length" both for a full context and for the longest answer."""
-        if self._reader.finish != "length":
-            return "end"
-        used = self._reader.number("total_tokens")
-        return "context" if self._n_ctx and used >= FULL * self._n_ctx else "length"
-
-    def _statistics(self, reason: StopReason) -> Statistics:
-        read = self._reader
-        answer = read.number("completion_tokens") or read.tokens
-        prompt = read.number("prompt_tokens") or prompt_tokens(self._request.messages)
-        first = self._first if read.tokens else time.perf_counter()
-        return Statistics(
-            prompt_tokens=prompt,
-            reused_tokens=min(prompt, read.number("prompt_tokens_details", "cached_tokens")),
-            prompt_seconds=first - self._started,
-            decode_tokens=answer,
-            decode_seconds=max(0.0, self._last - first),
-            steps=read.tokens,
-            stop_reason=reason,
-            context_tokens=prompt + answer,
-            n_ctx=self._n_ctx,
-            thinking_tokens=read.number("completion_tokens_details", "reasoning_tokens") or read.thought_tokens,
-            thinking_seconds=self._thinking_seconds,
-        )
-
-    def _too_long(self, reason: str) -> Failure:
-        """Return the failure of a chat that is longer than the server's context, with how many turns to leave out."""
-        kept = drop_oldest_turns(self._request.messages, self._request.forget_turns)
-        n_ctx = self._n_ctx or prompt_tokens(kept) * 3 // 4
-        turns = turns_to_forget(kept, n_ctx, prompt_tokens)
-        if not turns:
-            return Failure("prompt_too_long.server", model=self._model, reason=reason.rstrip("."))
-        sentence = Sentence.of("prompt_too_long.server_turns", model=self._model, n=turns)
-        return ChatTooLong(sentence, (Remedy("forget_turns", turns=turns),))
-
-
-def estimated_tokens(text: str) -> int:
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
-
-
-def prompt_tokens(messages: Sequence[Message]) -> int:
-    """Return about how many tokens the messages have as a prompt."""
-    return sum(estimated_tokens(message.content) + PER_MESSAGE for message in messages)
-
-
-def _beginning(response: Response, most: int = 1 << 16) -> bytes:
-    """Return the beginning of a refusal's body, and close the response."""
-    found = b""
-    try:
-        for chunk in response.chunks():
-            found += chunk
-            if len(found) >= most:
-                break
-    except Failure:
-        pass  # what has arrived says enough
-    finally:
-        response.close()
-    return found[:most]

@@ -169,7 +169,7 @@ def test_a_failing_or_hostile_server_ends_in_a_sentence_and_what_arrived_is_kept
 
 
 def test_an_answer_without_end_is_ended(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.remote.engine.MOST_TEXT", 200_000)
+    monkeypatch.setattr("engine.remote.answer.MOST_TEXT", 200_000)
     text, failure = partial_of(loaded(server), "endless")
     assert failure == "refused.server_too_much"
     assert 0 < len(text) <= 200_000
