@@ -239,6 +239,13 @@ def test_a_server_that_comes_back_is_used_again(
     chickadee.models.controller.use_model(str(gone.paths[0]))
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "failed")
     assert chickadee.window.notice.button.text() == "Try again"
+    chickadee.window.notice.button.click()
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "failed" and chickadee.window.notice.button.isVisible())
+    chickadee.models.controller.use_model(str(SavedServer(server.url, "", ("gone",)).paths[0]))
+    qtbot.waitUntil(lambda: "does not have gone" in chickadee.window.notice.text.text())
+    chickadee.window.notice.button.click()
+    assert chickadee.models.controller.dialog is not None
+    chickadee.models.controller.dialog.close()
     use(chickadee, server, qtbot)
     ask(chickadee, "hello")
     agreed(chickadee, qtbot)
