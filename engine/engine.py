@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 
 from common.confinement import limits
 from common.failures import Failure
@@ -47,7 +46,8 @@ from engine.protocol.events import (
 from engine.protocol.requests import BackendName, Count, Detokenize, Embed, Generate, Load, Message, Prepare, Tokenize
 from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.template import PromptOptions, continued_prompt, opened_reasoning
+from engine.tokenization.prompt import continued_prompt, opened_reasoning, plain_prompt
+from engine.tokenization.template import PromptOptions
 from engine.tokenization.tokens import sum_token_counts
 from engine.tokenization.tool_formats import HERMES
 from engine.tokenization.turns import ChatTooLong, chat_too_long, drop_oldest_turns, max_counted_tokens
@@ -186,7 +186,7 @@ class Engine:
         """Return the tokens of the request's prompt. Raises Failure if there is nothing to answer, or too much."""
         template, info = self._loaded().template, self._loaded().info
         if request.prompt is not None:
-            return self._plain_prompt(request.prompt)
+            return plain_prompt(template.vocabulary, request.prompt, info.n_ctx)
         last = request.messages[-1] if request.messages else Message("user", "")
         if not last.content.strip() and last.role != "tool":
             raise Failure("empty_prompt.message")
@@ -199,22 +199,6 @@ class Engine:
         if len(prompt) >= info.n_ctx:
             raise self._too_long(messages, len(prompt), options)
         return prompt
-
-    def _plain_prompt(self, prompt: str | Sequence[int]) -> list[int]:
-        """Return the tokens of a prompt without a chat template. Raises Failure for none, too many or unknown ones."""
-        vocabulary, n_ctx = self._loaded().template.vocabulary, self._loaded().info.n_ctx
-        if isinstance(prompt, str):
-            text = prompt.removeprefix(vocabulary.bos_text) if vocabulary.adds_bos else prompt
-            tokens = [*chain.from_iterable(vocabulary.tokenize_pieces(text, special=True, add_bos=vocabulary.adds_bos))]
-        else:
-            tokens = list(prompt)
-        if not tokens:
-            raise Failure("empty_prompt.message")
-        if min(tokens) < 0 or max(tokens) >= vocabulary.n_tokens:
-            raise Failure("bad_prompt.tokens", n_tokens=vocabulary.n_tokens)
-        if len(tokens) >= n_ctx:
-            raise Failure("prompt_too_long.plain", tokens=len(tokens), n_ctx=n_ctx)
-        return tokens
 
     def end_thought(self, request: int) -> bool:
         """End the open thought of the running Generate with this id; return False if there is none.

@@ -6,7 +6,6 @@ one.
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -21,14 +20,12 @@ from engine.stop import Stopped
 from engine.tokenization.escaping import ControlTextEscaper, find_tags, split_by_origin
 from engine.tokenization.jinja import compile_template
 from engine.tokenization.renderer import Renderer, RenderError
-from engine.tokenization.tokens import ModelVocabulary, common_prefix, tokens_that_spell
+from engine.tokenization.tokens import ModelVocabulary, common_prefix
 from engine.tokenization.tool_formats import (
     PROBE,
-    PROBED_CALL,
-    PROBED_CHAT,
     Escape,
     ToolSupport,
-    candidate_format,
+    find_tool_support,
     message_values,
     tool_values,
     with_calls_written,
@@ -45,7 +42,6 @@ OPENINGS = (
     "<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]", "◁think▷", "<|START_THINKING|>",
     "<|channel|>analysis<|message|>", "<|channel>thought",
 )  # fmt: skip
-LAST_TOKENS = 16  # end of a prompt that is searched for an opening
 CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
 MAX_TAGS = 200  # a hostile template may contain any number
 # Values with which templates are told whether the model thinks (Qwen3, SmolLM3, Gemma 4 and others; Granite, DeepSeek)
@@ -151,24 +147,19 @@ class ChatTemplate:
         return self._tool_support
 
     def _find_tool_support(self, stopped: Callable[[], bool]) -> ToolSupport:
-        def written(messages: Sequence[Message]) -> str:
-            tools = tool_values((PROBE,), str)
+        if self.kind == "chatml":
+            return ToolSupport()
+
+        def render(messages: Sequence[Message]) -> str:
             with suppress(RenderError):
-                return self._format(messages, stopped, dict.fromkeys(TOOLS, tools))
+                return self._format(messages, stopped, dict.fromkeys(TOOLS, tool_values((PROBE,), str)))
             return ""
 
         def has_token(text: str) -> bool:
             tokens = self.vocabulary.tokenize(text, special=True)
             return len(tokens) == 1 and self.vocabulary.is_control(tokens[0])
 
-        candidate = candidate_format(self._source, has_token) if self.kind == "model" else None
-        if candidate is None or PROBE.name not in written(PROBED_CHAT[:1]):
-            return ToolSupport()
-        chat = written(PROBED_CHAT)
-        if PROBED_CALL.name not in chat:
-            return ToolSupport(candidate, tells=True)
-        is_known = re.search(candidate.head_of(PROBED_CALL.name), chat)
-        return ToolSupport(candidate, tells=True, writes=True) if is_known else ToolSupport()
+        return find_tool_support(self._source, has_token, render)
 
     def thought_openings(self, thinking: ThinkingOptions) -> list[int]:
         """Return the tokens with which the model may begin to think by itself."""
@@ -334,42 +325,3 @@ def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:
         else:
             joined.append(replace(message, role=role))
     return joined
-
-
-def opened_reasoning(prompt: Sequence[int], text: Callable[[int], str]) -> str:
-    """Return the marker at the prompt's end that opens the model's reasoning, with the blanks behind it, or ""."""
-    end = "".join(map(text, prompt[-LAST_TOKENS:]))
-    stripped = end.rstrip()
-    opening = next((mark for mark in OPENINGS if stripped.endswith(mark)), "")
-    return opening + end[len(stripped) :] if opening else ""
-
-
-def continued_prompt(
-    template: ChatTemplate,
-    messages: Sequence[Message],
-    known_tokens: Sequence[int],
-    max_tokens: int | None = None,
-    stopped: Callable[[], bool] = never_stopped,
-    options: PromptOptions = AS_DEFAULT,
-) -> list[int]:
-    """Return the tokens of `messages` with the last one, an answer, left open, so that the model continues it.
-
-    Several token sequences spell the same text, and a model continues each differently. So if the `known_tokens`, those
-    of the last prompt and its answer, spell the text to continue, they are used; their keys and values are also still
-    cached. Otherwise (another model, after a restart) the text is tokenized again. `max_tokens`, `stopped` and
-    `options` are those of `ChatTemplate.tokens`.
-
-    Raises Failure if the last message is no answer, and what `ChatTemplate.tokens` raises.
-    """
-    if len(messages) < 2 or messages[-1].role != "assistant":
-        raise Failure("nothing_to_continue.no_answer")
-    prompt = template.tokens(messages[:-1], False, max_tokens, stopped, options)
-    opening = opened_reasoning(prompt, template.vocabulary.text)
-    text = messages[-1].content.removeprefix(opening)
-    if list(known_tokens[: len(prompt)]) == prompt:
-        spelled = tokens_that_spell(known_tokens[len(prompt) :], text.encode(), template.vocabulary.piece)
-        if spelled:
-            return prompt + spelled
-    if opening:  # the template would remove the reasoning, or open it twice
-        return prompt + template.vocabulary.tokenize(text, special=False)
-    return template.tokens(messages, True, max_tokens, stopped, options)

@@ -130,6 +130,23 @@ def candidate_format(source: str, has_token: Callable[[str], bool]) -> ToolForma
     return next((found for found in FORMATS if all(sign in source for sign in found.sign)), None)
 
 
+def find_tool_support(
+    source: str, has_token: Callable[[str], bool], render: Callable[[Sequence[Message]], str]
+) -> ToolSupport:
+    """Return what a template does with tools, found by what it writes.
+
+    `has_token` as in `candidate_format`; `render` renders messages with the tool PROBE, "" if the template refuses.
+    """
+    candidate = candidate_format(source, has_token)
+    if candidate is None or PROBE.name not in render(PROBED_CHAT[:1]):
+        return ToolSupport()
+    chat = render(PROBED_CHAT)
+    if PROBED_CALL.name not in chat:
+        return ToolSupport(candidate, tells=True)
+    is_known = re.search(candidate.head_of(PROBED_CALL.name), chat)  # others use the same markers in other notations
+    return ToolSupport(candidate, tells=True, writes=True) if is_known else ToolSupport()
+
+
 def tool_values(tools: Sequence[Tool], escape: Escape) -> list[dict[str, Any]]:
     """Return tools as templates expect them. Raises Failure if a tool's parameters are no JSON schema."""
     return [

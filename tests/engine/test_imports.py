@@ -28,7 +28,7 @@ for module in pkgutil.walk_packages(engine.__path__, "engine."):
 print(len([name for name in sys.modules if name.startswith("engine.")]), "modules")
 changed = set(environment.items()) ^ set(os.environ.items())
 libraries = [name for name in mapped() - before if any(part in name for part in ("llama", "ggml", "gomp", "/kernels/"))]
-packages = {"llama_cpp", "ik_llama_cpp", "torch"} & set(sys.modules)
+packages = {"llama_cpp", "ik_llama_cpp", "llguidance", "torch"} & set(sys.modules)
 for what in (changed, libraries, packages):
     print(sorted(what))
 print(native_threads() - threads, "threads")

@@ -27,7 +27,8 @@ from engine.protocol.events import (
     ToolCallStarted,
 )
 from engine.protocol.requests import Generate, Message, Tool
-from engine.tokenization.template import CHATML, continued_prompt, opened_reasoning
+from engine.tokenization.prompt import continued_prompt, opened_reasoning
+from engine.tokenization.template import CHATML
 from engine.tokenization.tool_formats import HERMES
 from tests.engine.asking import GREEDY, ask
 from tests.engine.fake_runtime import FakeRuntime, greedy, script

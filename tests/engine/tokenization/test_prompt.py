@@ -7,7 +7,7 @@ import pytest
 from common.failures import Failure
 from engine.engine import Engine
 from engine.protocol.requests import Message
-from engine.tokenization.template import continued_prompt
+from engine.tokenization.prompt import continued_prompt
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
 
 LONG = Message("user", "Explain in a few sentences why the sky is blue.")
