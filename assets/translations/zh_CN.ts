@@ -3194,7 +3194,7 @@
     <location filename="../../common/messages.py"/>
     <source>The tools' parameters may have {most:,} characters in all, and these have more.</source>
     <extracomment>bad_tools.long</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>所有工具的参数合计最多 {most:,} 个字符，这里超出了。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
