@@ -37,7 +37,8 @@ class Rights:
         read: files, and folders with everything below them, that may be read. The program's own files always may.
         write: the same for writing; a writable path may also be read.
         processes: whether the process may start others.
-        connects: whether it may connect to other computers; it may never wait for their connections.
+        connects: whether it may connect to other computers.
+        accepts: whether it may accept connections, at sockets that got their address before it was confined.
         memory: on Windows, the most bytes that the process may allocate. Other systems set that limit elsewhere.
     """
 
@@ -45,6 +46,7 @@ class Rights:
     write: tuple[Path, ...] = ()
     processes: bool = True
     connects: bool = False
+    accepts: bool = False
     memory: int | None = None
 
 
@@ -59,7 +61,7 @@ def confine(rights: Rights) -> None:
 
         read = (*program_files(), *rights.read)
         _try("Landlock", lambda: landlock.restrict(read, (*DEVICES, *rights.write), rights.processes, rights.connects))
-        _try("seccomp", lambda: seccomp.restrict(rights.processes, rights.connects))
+        _try("seccomp", lambda: seccomp.restrict(rights.processes, rights.connects, rights.accepts))
     elif sys.platform == "win32":
         from common.confinement import windows
 

@@ -12,7 +12,7 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 # (number on x86-64, on ARM64), of asm/unistd_64.h and asm-generic/unistd.h; None where there is no such call
@@ -21,6 +21,7 @@ NETWORK = {
     "listen": (50, 201), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }  # fmt: skip
 CONNECTING = ("socket", "connect")  # the calls of NETWORK that a program needs which asks another computer
+ACCEPTING = ("accept", "accept4", "listen")  # and those of one that already has its address
 OTHERS = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "pidfd_getfd": (438, 438),
     "userfaultfd": (323, 282), "perf_event_open": (298, 241), "bpf": (321, 280), "add_key": (248, 217),
@@ -66,15 +67,17 @@ class Machine:
 MACHINES = {"x86_64": Machine(0, 0xC000003E), "aarch64": Machine(1, 0xC00000B7)}
 
 
-def restrict(processes: bool, connects: bool = False) -> None:
+def restrict(processes: bool, connects: bool = False, accepts: bool = False) -> None:
     """Install the filter for all threads of this process; without `processes`, starting programs is refused too.
 
-    With `connects`, connecting to other computers is allowed. Raises OSError.
+    With `connects`, connecting to other computers is allowed; with `accepts`, to accept connections at sockets that
+    have their address already. Raises OSError.
     """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or ctypes.sizeof(ctypes.c_void_p) != 8:
         raise OSError(f"no filter is written for this kind of processor ({os.uname().machine})")
-    code = b"".join(program(machine, processes, connects))
+    allowed = (*(CONNECTING if connects else ()), *(ACCEPTING if accepts else ()))
+    code = b"".join(program(machine, processes, allowed))
     buffer = ctypes.create_string_buffer(code, len(code))
     filter = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -83,15 +86,18 @@ def restrict(processes: bool, connects: bool = False) -> None:
     _checked(libc.syscall(*arguments, filter))
 
 
-def program(machine: Machine, processes: bool, connects: bool = False) -> Iterator[bytes]:
-    """Yield the filter's instructions; every call of another architecture (32 bits, x32) is refused."""
+def program(machine: Machine, processes: bool, allowed: Sequence[str] = ()) -> Iterator[bytes]:
+    """Yield the filter's instructions; `allowed` are calls of NETWORK that stay possible.
+
+    Every call of another architecture (32 bits, x32) is refused.
+    """
     yield _step(LOAD, ARCHITECTURE)
     yield _step(JUMP_EQUAL, machine.architecture, 1, 0)
     yield _step(RETURN, FAIL | errno.EPERM)
     yield _step(LOAD, NUMBER)
     if machine is MACHINES["x86_64"]:
         yield from _fail_at(JUMP_AT_LEAST, X32)
-    network = [name for name in NETWORK if not (connects and name in CONNECTING)]
+    network = [name for name in NETWORK if name not in allowed]
     for name in (*network, *OTHERS, *ADMINISTRATION, *(() if processes else PROCESSES)):
         number = machine.number(name)
         if number is not None:

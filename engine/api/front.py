@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.confinement import Rights, confine
 from common.failures import Failure
 from common.log_format import PrivateFormatter
 from common.paths import path_of
@@ -68,11 +69,13 @@ def serve_window() -> int:
     except Failure as failure:
         link.tell(Refused(failure.sentence))
         return 1
+    address = address_of(options.host, listening.getsockname()[1])
+    confine(Rights(processes=False, accepts=True))  # the window's engine has the models, and nothing else is needed
     jobs = Jobs(link)
     api = Api(jobs, Activity(link.tell), lambda: link.options.default)
     access = not is_loopback(options.host)
     app = application(api, lambda: Access(link.options.key, any_host=access))
-    server = Server(app, jobs, lambda: link.tell(Serving(address_of(options.host, listening.getsockname()[1]))))
+    server = Server(app, jobs, lambda: link.tell(Serving(address)))
     link.closed = server.ask_to_end
     server.run_until_asked(listening)
     return 0

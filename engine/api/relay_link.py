@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from common.failures import Failure
@@ -58,7 +58,7 @@ class RelayLink:
             self.closed()
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        for line in sys.stdin.buffer:
+        for line in input_lines():
             loop.call_soon_threadsafe(self._take, line)
         loop.call_soon_threadsafe(lambda: self.closed())
 
@@ -72,7 +72,21 @@ class RelayLink:
 
 def first_options() -> Configure:
     """Return the options that the window sends first. Raises Failure if it sends something else."""
-    message = decode_front(sys.stdin.buffer.readline())
+    message = decode_front(next(input_lines(1), b""))
     if not isinstance(message, Configure):
         raise Failure("internal.engine")
     return message
+
+
+def input_lines(most: int = 1 << 16) -> Iterator[bytes]:
+    """Yield the lines of stdin, read in pieces of `most` bytes; with 1, nothing beyond the last line is taken.
+
+    Not by `sys.stdin`, whose lock a thread that waits for a line would hold while the program ends.
+    """
+    rest = bytearray()
+    while piece := os.read(0, most):
+        rest += piece
+        while b"\n" in piece:
+            line, _, piece = bytes(rest).partition(b"\n")
+            rest[:] = piece
+            yield line

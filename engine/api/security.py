@@ -78,6 +78,8 @@ class Guard:
 
     def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> None:
         """Raise ApiError unless host, origin and key are right."""
+        if sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["raw_path"]) > MOST_HEADERS:
+            raise ApiError(431, f"A request's headers may have up to {MOST_HEADERS >> 10} kB.", "headers_too_large")
         access = self.access()
         over_tcp = scope["server"] is not None and scope["server"][1] is not None
         if over_tcp and not access.any_host and not is_loopback(without_port(headers.get("host", ""))):

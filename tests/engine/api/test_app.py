@@ -1,0 +1,175 @@
+"""The local API as programs use it: a real server with the default model, started once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.api.security import is_loopback, without_port
+
+KEY = "a-key"
+CHAT = {"messages": [{"role": "user", "content": "Name a bird."}], "max_tokens": 6, "temperature": 0}
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Start the API with a key and return its port."""
+    environment = {**os.environ, "CHICKADEE_CACHE_DIR": str(tmp_path_factory.mktemp("cache")), "CHICKADEE_API_KEY": KEY}
+    command = [sys.executable, "-m", "engine", "api", "--port", "0", "--threads", "1", "--ctx", "1024"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as server:
+        assert server.stdout
+        assert server.stderr
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        line = server.stdout.readline()
+        found = re.search(r":(\d+)\.", line)
+        assert found, line
+        yield int(found[1])
+        server.terminate()
+        server.wait(30)
+
+
+def send(port: int, path: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, str]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        usual = {"Authorization": f"Bearer {KEY}"}
+        connection.request("GET" if body is None else "POST", path, content, usual | (headers or {}))
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+
+def post(port: int, path: str, body: Any) -> Any:
+    status, text = send(port, path, body)
+    assert status == 200, text
+    return json.loads(text)
+
+
+def events(text: str) -> list[Any]:
+    found = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(each) for each in found if each != "[DONE]"]
+
+
+def test_a_streamed_chat_says_the_same_as_a_whole_one(port: int) -> None:
+    whole = post(port, "/v1/chat/completions", CHAT)
+    text = whole["choices"][0]["message"]["content"]
+    assert text
+    assert whole["usage"]["completion_tokens"] == whole["timings"]["predicted_n"] == 6
+    assert whole["choices"][0]["finish_reason"] == "length"
+    status, stream = send(
+        port, "/v1/chat/completions", CHAT | {"stream": True, "stream_options": {"include_usage": True}}
+    )
+    assert status == 200
+    assert stream.endswith("data: [DONE]\n\n")
+    *chunks, last = events(stream)
+    assert chunks[0]["choices"][0]["delta"]["role"] == "assistant"
+    assert "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks) == text
+    assert (last["choices"], last["usage"]["total_tokens"]) == ([], whole["usage"]["total_tokens"])
+    parts = [{"role": "user", "content": [{"type": "text", "text": "Name a bird."}]}]
+    assert post(port, "/v1/chat/completions", CHAT | {"messages": parts})["choices"][0]["message"]["content"] == text
+
+
+def test_the_other_forms_say_it_too(port: int) -> None:
+    text = post(port, "/v1/chat/completions", CHAT)["choices"][0]["message"]["content"]
+    response = post(port, "/v1/responses", {"input": "Name a bird.", "max_output_tokens": 6, "temperature": 0})
+    assert response["output"][0]["content"][0]["text"] == text
+    assert response["status"] == "incomplete"
+    message = post(port, "/v1/messages", CHAT)
+    assert message["content"] == [{"type": "text", "text": text}]
+    assert message["stop_reason"] == "max_tokens"
+    _, stream = send(port, "/v1/messages", CHAT | {"stream": True})
+    kinds = [event["type"] for event in events(stream)]
+    assert (kinds[0], kinds[1], kinds[-3:]) == (
+        "message_start", "content_block_start", ["content_block_stop", "message_delta", "message_stop"]
+    )  # fmt: skip
+    assert "".join(event["delta"].get("text", "") for event in events(stream) if "delta" in event) == text
+    _, stream = send(
+        port, "/v1/responses", {"input": "Name a bird.", "max_output_tokens": 6, "temperature": 0, "stream": True}
+    )
+    numbers = [event["sequence_number"] for event in events(stream)]
+    assert numbers == list(range(len(numbers)))
+    assert events(stream)[-1]["response"]["output"][0]["content"][0]["text"] == text
+    counted = post(port, "/v1/messages/count_tokens", {"messages": CHAT["messages"]})
+    assert counted["input_tokens"] == message["usage"]["input_tokens"] + message["usage"]["cache_read_input_tokens"]
+
+
+def test_completions_continue_texts_and_tokens(port: int) -> None:
+    body = {"prompt": "Once upon a", "max_tokens": 4, "temperature": 0, "logprobs": 2}
+    choice = post(port, "/v1/completions", body)["choices"][0]
+    assert choice["text"].startswith(" time")
+    assert len(choice["logprobs"]["tokens"]) == 4
+    tokens = post(port, "/tokenize", {"content": "Once upon a"})["tokens"]
+    assert post(port, "/detokenize", {"tokens": tokens})["content"] == "Once upon a"
+    two = post(port, "/v1/completions", {"prompt": [tokens, "One, two, three,"], "max_tokens": 4, "temperature": 0})
+    assert [each["index"] for each in two["choices"]] == [0, 1]
+    assert two["choices"][0]["text"] == choice["text"]
+
+
+def test_the_server_describes_itself(port: int) -> None:
+    models = json.loads(send(port, "/v1/models")[1])["data"]
+    assert json.loads(send(port, f"/v1/models/{models[0]['id']}")[1]) == models[0]
+    assert send(port, "/v1/models/none")[0] == 404
+    assert json.loads(send(port, "/health", headers={"Authorization": ""})[1]) == {"status": "ok"}
+    assert 'chickadee_requests_total{path="/v1/models",status="200"}' in send(port, "/metrics")[1]
+    assert "/v1/chat/completions" in json.loads(send(port, "/openapi.json")[1])["paths"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "word"),
+    [
+        (b"{", 400, "JSON"),
+        (b"[]", 400, "object"),
+        (b'{"messages": [{"role": "user", "content": "\\ud800"}]}', 400, "JSON"),
+        ({"messages": []}, 400, "no message"),
+        ({"messages": [{"role": "user", "content": " "}]}, 400, "empty"),
+        (CHAT | {"temperature": -1}, 400, "emperature"),
+        (CHAT | {"n": 2}, 400, "n must be 1"),
+        (CHAT | {"tool_choice": "required"}, 400, "tools"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "text only"),
+        ({"messages": [{"role": "user", "content": "a " * 4000}]}, 400, "1,024"),
+    ],
+)
+def test_wrong_requests_get_an_error(port: int, body: Any, status: int, word: str) -> None:
+    got, text = send(port, "/v1/chat/completions", body)
+    assert (got, word in json.loads(text)["error"]["message"]) == (status, True), text
+
+
+def test_who_may_ask(port: int) -> None:
+    for headers, status in (
+        ({"Authorization": ""}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": "", "x-api-key": KEY}, 200),
+        ({"Host": "evil.example"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "http://localhost:3000"}, 200),
+        ({"X-Long": "a" * 40_000}, 431),
+    ):
+        assert send(port, "/v1/models", headers=headers)[0] == status, headers
+    assert send(port, "/v1/chat/completions", b"", {"Content-Length": str(1 << 30)})[0] == 413
+
+
+def test_hosts_of_this_computer() -> None:
+    for host in ("localhost", "localhost:80", "127.0.0.1:8765", "[::1]:1", "app.localhost"):
+        assert is_loopback(without_port(host)), host
+    for host in ("", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "192.168.0.1:80", "0.0.0.0"):
+        assert not is_loopback(without_port(host)), host
+
+
+def test_a_socket_file_is_private(tmp_path: Path) -> None:
+    from engine.api.server import listen_unix
+
+    path = tmp_path / "api.sock"
+    for _ in range(2):  # the second time, the file of a server that has ended is there
+        with listen_unix(path):
+            assert path.stat().st_mode & 0o777 == 0o600
