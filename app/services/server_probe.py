@@ -14,7 +14,6 @@ from app.services.json_line_process import JsonLineProcess
 from app.services.process_end import EngineEnd, ProcessEnd
 from common.engine_program import engine_command
 from common.failures import Failure
-from common.sentences import Sentence
 from engine.protocol.events import Event, Failed, ModelsListed
 from engine.protocol.lines import ProtocolError, decode_event, encode
 from engine.protocol.requests import ListModels, Server
@@ -66,11 +65,12 @@ class ServerProbe(QObject):
     def _ended(self, end: ProcessEnd) -> None:
         log.warning("looking at a server: %s", end)
         self._patience.stop()
-        self._failed(Failure(EngineEnd(end.exit_code, end.signal_number, end.not_started).sentence))
+        engine_end = EngineEnd(end.exit_code, end.signal_number, end.not_started)
+        self._failed(Failure(engine_end.sentence))
 
     def _give_up(self) -> None:
         self.close()
-        self._failed(Failure(Sentence.of("no_connection.server_silent", host=host_of(self._url))))
+        self._failed(Failure("no_connection.server_silent", host=host_of(self._url)))
 
 
 def _decoded(line: bytes) -> Event | None:
