@@ -116,7 +116,8 @@ class IkEmbeddingModel(IkModel):
 def embedding_context(model: CModel, options: ContextOptions, stop: StopFlag) -> CContext:
     """Return a context that computes hidden states, or what the model's own pooling makes of them."""
     most = options.n_batch if model.embeds else largest_pass(model.header)
-    params = context_params(replace(options, n_batch=min(options.n_batch, most)))
+    size = min(options.n_batch, most)
+    params = context_params(replace(options, n_batch=size, max_logits=min(options.max_logits, size)))
     params.embeddings = True
     params.pooling_type = OWN_POOLING if model.embeds else NO_POOLING
     return CContext(lib, log, model, options, params, stop)
