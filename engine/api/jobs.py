@@ -55,7 +55,8 @@ class Job:
         """
         while True:
             try:
-                event = await asyncio.wait_for(self._events.get(), patience)
+                async with asyncio.timeout(patience):  # not `wait_for`, which makes a task for each token
+                    event = await self._events.get()
             except TimeoutError:
                 yield None
                 continue
