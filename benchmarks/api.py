@@ -118,7 +118,11 @@ def compare(model: Path, tokens: int, rounds: int) -> None:
         pairs = []
         for number in range(rounds + 1):
             words = f"Write a story about the number {number}."
-            pairs.append((alone.answer(words, tokens), ask_api(port, words, tokens)))
+            if number % 2:  # either one goes first in turn
+                pairs.append((alone.answer(words, tokens), ask_api(port, words, tokens)))
+            else:
+                api = ask_api(port, words, tokens)
+                pairs.append((alone.answer(words, tokens), api))
         pairs = pairs[1:]  # the first round warms both up
         ratio = statistics.median(api.rate / engine.rate for engine, api in pairs)
         later = statistics.median(api.first - engine.first for engine, api in pairs)
