@@ -111,8 +111,8 @@ def anthropic_messages() -> None:
         assert "".join(stream.text_stream) == whole.content[0].text
     tool = {"name": "weather", "description": "Weather of a city.", "input_schema": WEATHER["parameters"]}
     called = client.messages.create(
-        model="m", max_tokens=200, messages=[{"role": "user", "content": "What is the weather in Paris?"}], tools=[tool],
-        tool_choice={"type": "tool", "name": "weather"}, extra_body=GREEDY,
+        model="m", max_tokens=200, messages=[{"role": "user", "content": "What is the weather in Paris?"}],
+        tools=[tool], tool_choice={"type": "tool", "name": "weather"}, extra_body=GREEDY,
     )  # fmt: skip
     assert called.stop_reason == "tool_use"
     assert isinstance(called.content[-1].input["city"], str)
