@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.protocol.events import (
     WRITTEN,
@@ -19,6 +20,7 @@ from engine.protocol.events import (
     Finished,
     Forgotten,
     Loaded,
+    Notice,
     Pulse,
     StatusReport,
     Unloaded,
@@ -125,6 +127,33 @@ def test_a_bug_in_mending_a_bug_is_answered_too(engine, monkeypatch, broken):
     ends = [(event.id, type(event)) for event in events]
     assert sorted(ends, key=lambda end: end[0]) == [(1, Failed), (2, Forgotten), (3, Failed)]
     assert bool(unloaded) == (broken == ("forget",))
+
+
+def test_a_failure_of_idle_work_is_told_once_until_it_works_again(engine, monkeypatch):
+    """The other idle work is done all the same."""
+    ask(engine, QUESTION, max_tokens=2)
+    chat, done, full = engine._loaded(), [], Failure("cache_full.disk")
+
+    def count(*_arguments: object) -> Iterator[None]:
+        done.append(1)
+        yield
+
+    monkeypatch.setattr(type(chat.cost_measurements), "measure", lambda *_: iter(()))
+    monkeypatch.setattr(type(chat.sources.ngrams), "count", count)
+    output = io.BytesIO()
+    server = Server(engine, io.BytesIO(), output)
+    for failure in (full, full, None, full):
+
+        def save(_disk_bytes_per_s: float, failure: Failure | None = failure) -> bool:
+            if failure:
+                raise failure
+            return True
+
+        monkeypatch.setattr(chat.chat_cache, "save", save)
+        server._idle()
+    assert len(done) == 4
+    notices = [decode_event(line) for line in output.getvalue().splitlines()]
+    assert notices == [Notice(0, full.sentence)] * 2
 
 
 def test_an_order_that_makes_no_sense(pipe):
