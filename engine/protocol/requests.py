@@ -237,7 +237,7 @@ class Load:
 
     def __post_init__(self) -> None:
         check(
-            self.kv_share is None or 0 <= self.kv_share <= 1,
+            self.kv_share is None or 0 < self.kv_share <= 1,
             f"the share of heads must lie above 0 and up to 1, not {self.kv_share}",
         )
         check(

@@ -86,3 +86,9 @@ def test_unknown_fields_of_a_newer_window_are_ignored():
 def test_type_names():
     assert {"load", "generate", "prepare", "shutdown"} <= set(REQUESTS)
     assert {"load_progress", "prefill_progress", "status_report"} <= set(EVENTS)
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.01])
+def test_a_share_of_heads_is_above_zero(share):
+    with pytest.raises(ValueError, match="must lie above 0 and up to 1"):
+        Load(0, "model.gguf", kv_share=share)
