@@ -13,6 +13,7 @@ import logging
 import os
 import tempfile
 from pathlib import Path
+from weakref import finalize
 
 from common.files import make_private_folder
 from engine.machine import writer_is_alive
@@ -37,9 +38,10 @@ def delete_leftovers(folder: Path) -> None:
 
 
 class TemporaryFileState:
-    """A copy of the chat's sequence in a private file of `folder`, which `restore_into` deletes.
+    """A copy of the chat's sequence in a private file of `folder`.
 
-    Raises OSError if the file cannot be written.
+    `restore_into` deletes the file; so does the end of this object, in case nobody restores the copy. Raises OSError if
+    the file cannot be written.
     """
 
     def __init__(self, context: CContext, folder: Path) -> None:
@@ -48,10 +50,11 @@ class TemporaryFileState:
         handle, name = tempfile.mkstemp(dir=folder, prefix=temporary_prefix())  # mkstemp's mode is 0600
         os.close(handle)
         self.path = Path(name)
+        self._delete = finalize(self, self.path.unlink, missing_ok=True)
         self.tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
         written = context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(name), SEQUENCE, self.tokens, 1)
         if not written or written != self.path.stat().st_size:  # llama.cpp aborts on reading a truncated file
-            self.path.unlink()
+            self.discard()
             raise OSError(f"the cache could not be written to {folder}")
 
     def restore_into(self, context: CContext) -> None:
@@ -68,7 +71,7 @@ class TemporaryFileState:
 
     def discard(self) -> None:
         """Delete the file if it still exists."""
-        self.path.unlink(missing_ok=True)
+        self._delete()
 
 
 SequenceCopy = SequenceState | TemporaryFileState

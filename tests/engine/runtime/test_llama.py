@@ -213,6 +213,17 @@ def test_a_snapshot_is_restored(engine):
     assert again == plain
 
 
+def test_a_snapshot_that_nobody_restores_leaves_no_file(engine, tmp_path, monkeypatch):
+    target = engine._loaded().target
+    monkeypatch.setattr("engine.runtime.capi.cache_move.MOST_IN_RAM", 0)
+    monkeypatch.setattr(target, "folder", tmp_path)
+    ask(engine, QUESTION, max_tokens=2)
+    restore = target.snapshot()
+    assert len(list(tmp_path.iterdir())) == 1
+    del restore
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     """The restored content equals the saved one bit for bit, and the same pass gives the same logits.
 
