@@ -49,6 +49,21 @@ def make_kv_mode(name: KVModeName | None, share: float | None) -> KVMode:
     return KVMode(name, DEFAULT_SHARE if share is None else share)
 
 
+PROMPT_PASS = 32  # tokens from which a pass counts as a prompt's: arithmetic limits it, not the memory's speed
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCounts:
+    """Numbers of threads: `decode` for short passes, which wait for memory, and `prompt` for long ones."""
+
+    decode: int
+    prompt: int
+
+    def of(self, tokens: int) -> int:
+        """Return the number of threads for a pass of `tokens` tokens."""
+        return self.prompt if tokens >= PROMPT_PASS else self.decode
+
+
 def flash_attention_suffix(flash_attention: FlashAttention) -> str:
     """Return the text added to the keys of saved chats and timings where flash attention is off.
 
@@ -74,6 +89,7 @@ class ContextOptions:
 
     - `n_ctx`: tokens that the KV cache can hold.
     - `threads`: threads of a pass; with `gives_way`, fewer are used while other programs keep the cores busy.
+      `prompt_threads`: those of passes of PROMPT_PASS tokens or more; None: the same number.
     - `n_batch`: tokens of the largest pass.
     - `max_logits`: most rows of logits of one pass; each row is a vocabulary of floats.
     - `kv_type`: storage type of keys and values; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys.
@@ -95,12 +111,18 @@ class ContextOptions:
     kv_mode: KVMode = EXACT
     flash_attention: FlashAttention = "auto"
     rollback: int = 0
+    prompt_threads: int | None = None
 
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx
-        assert self.threads > 0, self.threads
+        assert min(self.threads, self.prompt_threads or 1) > 0, self
         assert 0 < self.max_logits <= self.n_batch
         assert self.sequences > 0, self.sequences
+
+    @property
+    def thread_counts(self) -> ThreadCounts:
+        """Numbers of threads for short passes and for those of prompts."""
+        return ThreadCounts(self.threads, self.prompt_threads or self.threads)
 
 
 # --- how many bytes ---
@@ -148,6 +170,11 @@ class ContextSizes:
     kv_compressed: int = 0
     checkpoint: int = 0
     rollback: int = 0
+
+    @property
+    def snapshots(self) -> int:
+        """Bytes of `kv` that are snapshots of recurrent states, so that tokens of a pass can be forgotten."""
+        return self.checkpoint * self.rollback
 
 
 class Sizes(Protocol):

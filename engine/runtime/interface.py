@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.protocol.events import HeadGroup
+from engine.runtime.contexts import ThreadCounts
 from engine.tokenization.tokens import Vocabulary
 
 UNLIMITED = 1 << 30  # tokens: the window of a cache in which every layer keeps all tokens
@@ -126,6 +127,9 @@ class Logits(Protocol):
 
     def row(self, i: int = -1) -> Row:
         """Return row `i`, shape [n_vocab]."""
+
+    def near_row(self, i: int = -1) -> Row:
+        """Return row `i`, shape [n_vocab], with its largest logit exact and the others near enough for their sum."""
 
     def top(self, k: int, i: int = -1) -> tuple[Tokens, Row]:
         """Return token ids and values of the `k` largest logits of row `i`.
@@ -278,6 +282,14 @@ class RollbackRuntime(Runtime, Protocol):
         """
 
 
+@runtime_checkable
+class ThreadedRuntime(Runtime, Protocol):
+    """A runtime whose numbers of threads can change between two passes."""
+
+    def use_threads(self, threads: ThreadCounts) -> None:
+        """Use these numbers of threads from the next pass on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A copy of what a cache with `size` tokens cannot be truncated back to: recurrent states and sliding windows.
@@ -322,6 +334,9 @@ class RowLogits:
         self.timing_unreliable = timing_unreliable
 
     def row(self, i: int = -1) -> Row:
+        return self._rows[i]
+
+    def near_row(self, i: int = -1) -> Row:
         return self._rows[i]
 
     def top(self, k: int, i: int = -1) -> tuple[Tokens, Row]:

@@ -174,7 +174,7 @@ class Follower:
         seconds = math.inf
         for _ in range(WARM_UP):
             started = time.perf_counter()
-            self.session.run((0,), whole_rows=True)
+            self.session.run((0,))
             self._likeliest()
             seconds = min(seconds, time.perf_counter() - started)
             self.session.keep_first((0,), 0)
@@ -228,13 +228,13 @@ class Follower:
         """Run a token that the chat does not have yet; return 0 if the cache has no room left for it."""
         if len(self.session.tokens) >= min(self.session.limit, self.session.runtime.n_ctx):
             return 0
-        self.session.run((token,), whole_rows=True)
+        self.session.run((token,))
         self.session.keep_first((token,), 1)
         return 1
 
     def _likeliest(self) -> tuple[int, float]:
         assert self.session.logits, "nothing has run"
-        logits = self.session.logits.row()[: self.n_vocab]
+        logits = self.session.logits.near_row()[: self.n_vocab]
         token = int(logits.argmax())
         return token, min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
 

@@ -20,7 +20,7 @@ from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
 from engine.runtime.capi.sequences import Sequences
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.contexts import ContextOptions
+from engine.runtime.contexts import ContextOptions, ThreadCounts
 from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, UNLIMITED, Row, Tokens, Tree, top_logits
 from engine.stop import StopFlag
 
@@ -31,10 +31,13 @@ class CLogits:
     def __init__(self, context: CContext, n_vocab: int, n_tokens: int, n_logits: int) -> None:
         self._context, self._n_vocab = context, n_vocab
         self._n_tokens, self._first = n_tokens, n_tokens - n_logits
-        self.timing_unreliable = context.threads < context.options.threads
+        self.timing_unreliable = context.threads < context.options.thread_counts.of(n_tokens)
         context.logits = self
 
     def row(self, i: int = -1) -> Row:
+        return self.raw_row(i)
+
+    def near_row(self, i: int = -1) -> Row:
         return self.raw_row(i)
 
     def top(self, k: int, i: int = -1) -> tuple[Tokens, Row]:
@@ -115,6 +118,9 @@ class CRuntime(ABC):
     @property
     def head_groups(self) -> tuple[HeadGroup, ...]:
         return ()
+
+    def use_threads(self, threads: ThreadCounts) -> None:
+        self.context.options = replace(self.context.options, threads=threads.decode, prompt_threads=threads.prompt)
 
     # --- passes ---
 

@@ -109,6 +109,11 @@ class Rough:
         row: np.ndarray = self._rows[i]
         return row
 
+    def near_row(self, i: int = -1) -> np.ndarray:
+        self.asked.append(1)
+        row: np.ndarray = self._rows[i]
+        return row
+
     def top(self, k: int, i: int = -1) -> tuple[np.ndarray, np.ndarray]:
         self.asked.append(k)
         tokens = np.argsort(-self._rows[i], kind="stable")[:k]

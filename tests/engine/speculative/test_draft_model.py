@@ -109,6 +109,20 @@ def test_any_sequence_of_calls_keeps_the_cache_in_step(actions, published, limit
         check(draft, chat)
 
 
+def test_no_pass_reads_the_whole_output_head():
+    class Noting(Small):
+        def forward(self, tokens, n_logits=1, *, whole_rows=False):
+            assert not whole_rows
+            return super().forward(tokens, n_logits)
+
+    draft = drafter(Noting())
+    draft.follower.warm_up()
+    draft.begin(list(PROMPT))
+    (found,) = draft.propose(4)
+    assert found.tokens == continuation(list(PROMPT), 4)
+    assert found.confidence == pytest.approx([Small.probability] * 4)
+
+
 def test_only_what_is_new_runs():
     draft, chat = drafter(Small(max_batch=8)), list(PROMPT)
     draft.begin(chat)

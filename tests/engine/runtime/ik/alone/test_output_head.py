@@ -105,6 +105,20 @@ def test_the_largest_are_exact_and_the_others_are_smaller(targets, order):
         assert np.array_equal(split.row(), exact)
 
 
+def test_a_near_row_serves_for_a_probability(targets):
+    """Its largest logit is exact, and what the others lack hardly changes their sum."""
+    for tokens in range(1, 5):
+        plain, split = (run(target, tokens, 1) for target in targets)
+        exact, near = plain.row(), split.near_row()
+        best = int(exact.argmax())
+        assert int(near.argmax()) == best
+        assert near[best] == exact[best]
+        assert not np.array_equal(near, exact)
+        share = np.exp(exact - exact[best]).sum() / np.exp(near - near[best]).sum()
+        assert share == pytest.approx(1, rel=0.05)
+        assert np.array_equal(plain.near_row(), exact)
+
+
 def test_who_says_that_all_logits_will_be_read_gets_whole_passes(targets):
     """Computing all logits a second time takes longer than reading the whole head at once; the results are the same."""
     plain, split = targets
