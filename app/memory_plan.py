@@ -26,7 +26,7 @@ PARTS = {
     "rest": mark("other"),
 }
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
-KV = ("kv", "kv_compressed", "checkpoints")
+KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
 # The settings for which every choice is planned, in this order. `backend` comes last: a plan of the other library
 # takes a second, because that library runs in a process of its own.
 CHOICES = {"kv_type": ("f16", "q8_0", "q4_0"), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}

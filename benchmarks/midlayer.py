@@ -121,7 +121,7 @@ def timings(plan: LoadPlan) -> Timings:
 
 
 def key_of(plan: LoadPlan) -> CalibrationKey:
-    return CalibrationKey(identity_of(plan.header), plan.memory.threads, "f16", plan.library.build, fingerprint())
+    return CalibrationKey(identity_of(plan.header), plan.options.key_threads, "f16", plan.library.build, fingerprint())
 
 
 def measure(

@@ -81,8 +81,20 @@ def library_version(name: str) -> str:
 
 
 def default_threads() -> int:
-    """Return how many performance cores this process may use: more threads than that slow llama.cpp down."""
+    """Return how many performance cores this process may use.
+
+    More threads can slow the passes of a model down, so they are used only where they were timed to be faster
+    (`thread_candidates`).
+    """
     return max(1, min(performance_cores(), usable_cores()))
+
+
+def thread_candidates() -> list[int]:
+    """Return the numbers of threads worth trying: performance cores, all cores, all hardware threads.
+
+    None exceeds the logical cores that this process may run on; the same number is listed once.
+    """
+    return sorted({max(1, min(n, usable_cores())) for n in (performance_cores(), physical_cores(), logical_cores())})
 
 
 def physical_cores() -> int:

@@ -15,7 +15,7 @@ KEPT_SECONDS = 180.0
 MAX_SAMPLES = 1000  # four a second for KEPT_SECONDS, and some more
 # Parts of the engine's memory plan that the panel adds up under one name.
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "vocabulary")
-KV = ("kv", "kv_compressed", "checkpoints")
+KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)

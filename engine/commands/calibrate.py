@@ -19,10 +19,15 @@ from common.failures import Failure
 from common.paths import display_name, path_of
 from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr
-from engine.costs.calibration import DEPTHS, Calibration
+from engine.costs.calibration import DEPTHS
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
 from engine.costs.cost_prior import scale_to_all_layers
-from engine.costs.measurements import CalibrationKey, store_calibration, stored_calibration
+from engine.costs.measurements import (
+    CalibrationKey,
+    new_calibration,
+    store_calibration,
+    stored_calibration,
+)
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.libraries import BACKENDS, default_library
@@ -32,7 +37,7 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import fingerprint
 from engine.protocol.requests import KVType
-from engine.runtime.contexts import ContextOptions
+from engine.runtime.contexts import ContextOptions, flash_attention_suffix
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.fewer_layers import selectable_layers, write_with_fewer_layers
@@ -46,6 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("calibrate", help="time a model's passes on this machine (7 seconds)")
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     add_option(parser, "engine.threads")
+    add_option(parser, "engine.flash_attention")
     parser.add_argument("--backend", choices=BACKENDS, help="the library that runs the model (default: llama)")
     parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="precision of the KV cache")
     parser.add_argument(
@@ -89,6 +95,7 @@ def options_of(options: argparse.Namespace) -> LoadOptions:
         n_ctx=DEPTHS[0] + 64,
         kv_type=options.kv_type,
         threads=options.threads,
+        flash_attention=options.flash_attention or "auto",
     )
 
 
@@ -98,8 +105,9 @@ def measure(plan: LoadPlan, spare: bool = False) -> Timings:
     `spare`: return a stored result if there is one, and time only some of the model's layers if not all fit into
     memory.
     """
+    memory, way = plan.memory, flash_attention_suffix(plan.options.flash_attention)
     key = CalibrationKey(
-        identity_of(plan.header), plan.memory.threads, plan.memory.kv_type, plan.library.build, fingerprint()
+        identity_of(plan.header), plan.options.key_threads, memory.kv_type, plan.library.build, fingerprint(), way
     )
     known = stored_calibration(key, by_part=True) if spare else None
     if known:
@@ -116,9 +124,14 @@ def time_passes(plan: LoadPlan) -> Timings:
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
         with closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model:
-            context = ContextOptions(n_ctx=memory.n_ctx, threads=memory.threads, kv_type=memory.kv_type)
+            context = ContextOptions(
+                n_ctx=memory.n_ctx,
+                threads=memory.threads,
+                kv_type=memory.kv_type,
+                flash_attention=plan.options.flash_attention,
+            )
             with closing(library.target(model, context, stop)) as target:
-                events = Calibration(target, memory.threads).run()
+                events = new_calibration(target, plan.options.key_threads, memory.threads).run()
                 return next(event for event in events if isinstance(event, Timings))
     finally:
         signal.signal(signal.SIGINT, before)

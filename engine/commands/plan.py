@@ -41,7 +41,7 @@ from engine.protocol.lines import claim_stdout
 from engine.protocol.requests import BackendName, BackendWish, KVModeName
 from engine.rights import add_read_option
 from engine.run_subprocess import NO_CONSOLE
-from engine.runtime.contexts import KVMode, make_kv_mode
+from engine.runtime.contexts import KVMode, flash_attention_suffix, make_kv_mode
 from models.default import default_model
 from models.header import read_header
 from models.identity import file_identity
@@ -55,6 +55,7 @@ PART_TITLES = {
     "weights_repacked": "weights, repacked",
     "kv": "KV cache",
     "kv_compressed": "KV cache, compressed heads",
+    "snapshots": "snapshots for drafts",
     "checkpoints": "checkpoints",
     "compute": "compute buffers",
     "output": "logits",
@@ -263,7 +264,7 @@ def _this_computer() -> Computer:
     model, identity = _built_in()
     if model is None:
         return computer
-    stored = [timings_of_package(package, identity, computer.threads, "f16") for package in PACKAGES.values()]
+    stored = [timings_of_package(package, identity, 0, "f16") for package in PACKAGES.values()]
     measured = max((speed_of(timings) for timings in stored if timings), key=lambda speed: speed.decode, default=None)
     predicted = predict_speed(model, "f16", computer)
     return corrected(computer, predicted, measured) if measured and predicted else computer
@@ -282,10 +283,11 @@ def _built_in() -> tuple[ModelTraits | None, str]:
 def _speed(plan: LoadPlan) -> float:
     """Return tokens/s of plain decoding in a short chat, if exactly this way to load was timed here, else 0."""
     library, memory = plan.choice.name, plan.memory
-    if library not in PACKAGES or plan.options.flash_attention == "off":
+    if library not in PACKAGES:
         return 0.0
+    way = flash_attention_suffix(plan.options.flash_attention)
     identity = file_identity(plan.header.path, plan.header.data_offset)
-    timings = timings_of_package(PACKAGES[library], identity, memory.threads, memory.kv_type)
+    timings = timings_of_package(PACKAGES[library], identity, plan.options.key_threads, memory.kv_type, way)
     return 1 / seconds_of_one_and_eight(timings)[0] if timings else 0.0
 
 

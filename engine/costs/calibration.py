@@ -2,12 +2,15 @@
 
 The target's cache must not be in use, because calibration drops its content, and must have room for about 200 tokens or
 more; no other work may run on its threads. The target is known only as a `Runtime`.
+
+The tokens are those of a real text, each of them once: a mixture of experts reads more weights the more different
+tokens a pass has, and a text that repeats itself would make large passes look too cheap.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, cycle, islice
 from statistics import median
@@ -15,19 +18,28 @@ from statistics import median
 from common.failures import Failure
 from engine.costs.cost_model import KS, Timings
 from engine.machine import usable_cores
-from engine.runtime.interface import Runtime, prefill
+from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
+from engine.runtime.interface import Runtime, ThreadedRuntime, prefill
+from models.assets import asset
 
-BUDGET = 6.0  # seconds; the pass that runs when the time is up still ends
+BUDGET = 6.0  # seconds; what is needed at least is timed even if that takes longer
 LOW_DEPTH = 16  # tokens
 DEPTHS = (2048, 1024, 512, 256)  # candidates for the higher depth, in tokens
 DEPTH_SHARE = 0.45  # share of the budget that filling the cache to the higher depth may take
 DEEP_KS = (1, 2, 4, 8, 16)  # the cost of depth is linear in k, so these sizes suffice to fit it
 SMALL_KS = (1, 2, 3, 4, 5, 6, 7, 8)  # most decisions compare these sizes, so they are timed most often
 FIRST_KS = (1, 2, 3, 4)
+FEW_KS = (1, 2, 3, 4, 6, 8, 16, 32)  # sizes for a model of which one pass of each of KS would take the whole budget
 ROW_K = 16
 PATIENCE = 2.5  # calibration of a busy machine ends after this many budgets
 UNDISTURBED = 0.85  # share of its cores' time that the process gets in an undisturbed pass
-TEXT = "A small bird sat on the old stone wall and sang until 7 o'clock; nobody knew its name, but everyone listened. "
+TEXT = "calibration/prose.txt"
+TEXT_CHARACTERS = 16_000  # 3,000 to 4,000 tokens
+THREAD_ROUNDS = 3  # passes for each number of threads that is tried, after one that starts them
+FASTER_THREADS = 0.95  # share of the present number's time in which another number of threads must compute a pass
+
+
+Clocks = tuple[Callable[[], float], Callable[[], float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +53,14 @@ class CalibrationProgress:
 class Calibration:
     """One calibration of `target`, which runs on `threads` threads; `budget` in seconds (None: BUDGET).
 
+    If `others` are given, these numbers of threads are tried first, for short passes and for those of prompts, and the
+    rest is timed with the fastest ones. `clocks` return the seconds that have passed, and those that this process used.
+
     Each time is the best of several runs that are spread out in time, because noise only makes a pass slower. A pass in
     which the process got less processor time than its threads wanted was disturbed by another program. Sizes that were
     only timed in disturbed passes are repeated, for a limited time; if that does not help, the timings are marked
-    `disturbed`.
+    `disturbed`. A calibration that was abandoned, or whose timings are disturbed, can be run again; it then times only
+    what is still missing. So the passes of a large model may be spread over several pauses.
     """
 
     def __init__(
@@ -52,63 +68,113 @@ class Calibration:
         target: Runtime,
         threads: int,
         budget: float | None = None,
-        clock: Callable[[], float] = time.perf_counter,
-        processor_clock: Callable[[], float] = time.process_time,
+        others: Sequence[int] = (),
+        clocks: Clocks = (time.perf_counter, time.process_time),
     ) -> None:
         self.target = target
-        self.cores = min(threads, usable_cores())
+        self.threads = ThreadCounts(threads, threads)
+        self.trial = ThreadTrial(threads, others) if others and isinstance(target, ThreadedRuntime) else None
         self.budget = BUDGET if budget is None else budget
-        self.clock = clock
-        self.processor_clock = processor_clock
+        self.clock, self.processor_clock = clocks
+        self.spent = 0.0  # seconds of earlier runs
+        self.deep = 0  # the higher depth in tokens, once it was timed
         self.undisturbed: set[tuple[int, int, int]] = set()  # keys of `best` that had at least one undisturbed pass
         self.ks = [k for k in KS if k <= target.max_batch]
         self.best: dict[tuple[int, int, int], float] = {}  # (depth, k, rows) → seconds
         self.row_k = min(ROW_K, self.ks[-1])
         self.large = 0, 0.0
         self.depth = 0
-        tokens = target.vocabulary.tokenize(TEXT, special=False)
-        self.tokens = cycle(tokens)
+        text = asset(TEXT).read_text("utf-8")[:TEXT_CHARACTERS]
+        self.tokens = cycle(target.vocabulary.tokenize(text, special=False))
         if target.n_ctx < LOW_DEPTH + 2 * self.ks[-1]:
             raise Failure("context_too_small.to_calibrate", n_ctx=target.n_ctx)
 
     def run(self) -> Iterator[CalibrationProgress | Timings]:
         """Run the calibration; yield its progress after each pass, and the Timings at the end.
 
-        The target's cache is empty afterwards. Raises Stopped.
+        The target's cache is empty afterwards, and the target uses the fastest numbers of threads. Raises Stopped.
         """
         self.started = self.clock()
         try:
             for _ in self._passes():
-                yield CalibrationProgress(self.clock() - self.started, self.budget)
+                yield CalibrationProgress(self.spent + self._seconds_of_run(), self.budget)
             yield self.timings()
         finally:
+            self.spent += self._seconds_of_run()
+            self._use(self.threads)
             self.target.truncate(0)
 
     def _passes(self) -> Iterator[None]:
         yield from self._set_depth(LOW_DEPTH)
-        yield from self._time(1)  # the first pass touches new memory, so its time does not count
-        self.best.clear()
-        self.undisturbed.clear()
-        yield from self._time_sizes((1, *self.ks))
-        yield from self._time(self.row_k, rows=1)
-        deep = self._reachable_depth()
-        yield from self._fill_to_depth(deep)
-        for _ in range(2 if self._seconds_left() > self.budget * (1 - PATIENCE) else 1):
-            yield from self._time_sizes((1, *(k for k in DEEP_KS if k in self.ks)))
-        yield from self._set_depth(LOW_DEPTH)
-        for _ in range(2):  # these sizes matter most, so they are timed even if the budget is used up
-            yield from self._time_sizes(FIRST_KS)
+        yield from self._pass(1)  # the first pass touches new memory, so its time does not count
+        if self.trial:
+            yield from self._try_threads(self.trial)
+        yield from self._time_missing((1, self.row_k))
+        if sum(self.ks) * self.best[LOW_DEPTH, self.row_k, self.row_k] / self.row_k > self.budget:
+            self.ks = [k for k in self.ks if k in FEW_KS]
+        yield from self._time_missing(self.ks)
+        if (LOW_DEPTH, self.row_k, 1) not in self.best:
+            yield from self._time(self.row_k, rows=1)
+        if not self.deep:
+            yield from self._time_deep(self._reachable_depth())
+            yield from self._set_depth(LOW_DEPTH)
+            for _ in range(2):  # these sizes matter most, so they are timed even if the budget is used up
+                yield from self._time_sizes(FIRST_KS)
         while ks := self._sizes_to_repeat():
-            for k in ks:
-                yield from self._time(k)
+            yield from self._time_sizes(ks)
             yield from self._time(self.row_k, rows=1)
 
-    def _time_sizes(self, ks: tuple[int, ...]) -> Iterator[None]:
+    def _time_missing(self, ks: Iterable[int]) -> Iterator[None]:
+        yield from self._time_sizes([k for k in ks if (LOW_DEPTH, k, k) not in self.best])
+
+    def _time_deep(self, depth: int) -> Iterator[None]:
+        yield from self._fill_to_depth(depth)
+        for _ in range(2 if self._has_patience() else 1):
+            yield from self._time_sizes((1, *(k for k in DEEP_KS if k in self.ks)))
+        self.deep = depth
+
+    def _time_sizes(self, ks: Iterable[int]) -> Iterator[None]:
         for k in ks:
             yield from self._time(k)
 
+    def _seconds_of_run(self) -> float:
+        return self.clock() - self.started
+
     def _seconds_left(self) -> float:
-        return self.budget - (self.clock() - self.started)
+        return self.budget - self.spent - self._seconds_of_run()
+
+    def _has_patience(self) -> bool:
+        return self._seconds_of_run() < self.budget * PATIENCE
+
+    # --- threads ---
+
+    def _try_threads(self, trial: ThreadTrial) -> Iterator[None]:
+        """Time short passes and passes of prompts with each number of threads; use the fastest numbers from now on.
+
+        The number that was used so far stays if none of the others is clearly faster, or other programs disturbed it.
+        """
+        if self.target.max_batch >= PROMPT_PASS and self.target.n_ctx >= LOW_DEPTH + PROMPT_PASS:
+            for tokens, count in trial.missing():
+                self._use(ThreadCounts(count, count))
+                yield from self._pass(tokens)  # starts the threads
+                yield from self._timed(tokens, count, trial)
+            self.threads = trial.fastest()
+        self.trial = None
+        self._use(self.threads)
+
+    def _timed(self, tokens: int, count: int, trial: ThreadTrial) -> Iterator[None]:
+        for _ in range(1 if tokens > 1 else THREAD_ROUNDS):
+            seconds, own = self._run(tokens, 1)
+            if own > UNDISTURBED * min(count, usable_cores()) * seconds:
+                trial.add(tokens, count, seconds)
+            yield
+        trial.done(tokens, count)
+
+    def _use(self, threads: ThreadCounts) -> None:
+        if isinstance(self.target, ThreadedRuntime):
+            self.target.use_threads(threads)
+
+    # --- passes ---
 
     def _sizes_to_repeat(self) -> list[int]:
         """Return the batch sizes to time in another round.
@@ -121,26 +187,39 @@ class Calibration:
             round_seconds = sum(self.best[self.depth, k, k] for k in self.ks)
             return self.ks if round_seconds < left else [k for k in SMALL_KS if k in self.ks]
         disturbed = [k for k in self.ks if (self.depth, k, k) not in self.undisturbed]
-        return disturbed if left > self.budget * (1 - PATIENCE) else []
+        return disturbed if self._has_patience() else []
 
     def _time(self, k: int, rows: int | None = None) -> Iterator[None]:
         """Time one pass of `k` tokens at the current depth, keep the time if it is the fastest, and undo the pass.
 
         `rows`: for how many tokens logits are computed (None: all).
         """
+        seconds, own = self._run(k, rows or k)
+        key = self.depth, k, rows or k
+        if own > UNDISTURBED * min(self.threads.of(k), usable_cores()) * seconds:
+            self.undisturbed.add(key)
+        self.best[key] = min(seconds, self.best.get(key, seconds))
+        yield
+
+    def _pass(self, k: int) -> Iterator[None]:
+        """Run a pass of `k` tokens whose time does not count, and undo it."""
+        self._run(k, 1)
+        yield
+
+    def _run(self, k: int, rows: int) -> tuple[float, float]:
+        """Run and undo a pass of `k` tokens with `rows` rows of logits.
+
+        Returns the seconds that passed and those that this process used, on all cores together.
+        """
         target, tokens = self.target, self._next_tokens(k)
         if target.size + k > target.n_ctx:  # happens only where passes cannot be undone
             target.truncate(0)
         started, processor = self.clock(), self.processor_clock()
-        target.forward(tokens, rows or k)
-        seconds = self.clock() - started
-        key = self.depth, k, rows or k
-        if self.processor_clock() - processor > UNDISTURBED * self.cores * seconds:
-            self.undisturbed.add(key)
-        self.best[key] = min(seconds, self.best.get(key, seconds))
+        target.forward(tokens, rows)
+        seconds, own = self.clock() - started, self.processor_clock() - processor
         if target.can_truncate:  # recurrent models cannot; their passes cost the same at any depth
             target.truncate(self.depth)
-        yield
+        return seconds, own
 
     def _next_tokens(self, count: int) -> list[int]:
         return list(islice(self.tokens, count))
@@ -181,13 +260,48 @@ class Calibration:
     def timings(self) -> Timings:
         """Return the timings so far; sizes not timed at the higher depth are estimated from those that were."""
         low = {k: self.best[LOW_DEPTH, k, k] for k in self.ks}
-        depth = max(depth for depth, _, _ in self.best)
-        rise = fit_depth_cost({k: self.best[depth, k, k] - low[k] for k in DEEP_KS if k in self.ks})
-        times = {LOW_DEPTH: low, depth: {k: low[k] + rise(k) for k in self.ks}}
+        rise = fit_depth_cost({k: self.best[self.deep, k, k] - low[k] for k in DEEP_KS if k in self.ks})
+        times = {LOW_DEPTH: low, self.deep: {k: low[k] + rise(k) for k in self.ks}}
         row = max(0.0, (low[self.row_k] - self.best[LOW_DEPTH, self.row_k, 1]) / (self.row_k - 1))
-        return Timings(
-            times, row, *self.large, disturbed=not all((LOW_DEPTH, k, k) in self.undisturbed for k in self.ks)
-        )
+        disturbed = not all((LOW_DEPTH, k, k) in self.undisturbed for k in self.ks)
+        return Timings(times, row, *self.large, disturbed, self.threads.decode, self.threads.prompt)
+
+
+class ThreadTrial:
+    """Seconds of passes with several numbers of threads: the `present` one, and `others`.
+
+    Threads wait for memory in a short pass, and for arithmetic in a prompt's. So the slow cores of a processor that has
+    two kinds of them, and hyper-threads, often help the one and harm the other.
+    """
+
+    def __init__(self, present: int, others: Sequence[int]) -> None:
+        self.present, self.others = present, others
+        self._seconds: dict[tuple[int, int], float] = {}  # (tokens, threads) → best time of an undisturbed pass
+        self._left = [(tokens, count) for tokens in (1, PROMPT_PASS) for count in (present, *others)]
+
+    def missing(self) -> Iterator[tuple[int, int]]:
+        """Yield the tokens and threads of the passes that are still to be timed."""
+        yield from tuple(self._left)
+
+    def add(self, tokens: int, count: int, seconds: float) -> None:
+        """Note the time of an undisturbed pass."""
+        self._seconds[tokens, count] = min(seconds, self._seconds.get((tokens, count), seconds))
+
+    def done(self, tokens: int, count: int) -> None:
+        """Note that no more passes of so many tokens with `count` threads are needed."""
+        self._left.remove((tokens, count))
+
+    def fastest(self) -> ThreadCounts:
+        """Return the fastest number of threads for short passes and for prompts."""
+        return ThreadCounts(self._fastest(1), self._fastest(PROMPT_PASS))
+
+    def _fastest(self, tokens: int) -> int:
+        present = self._seconds.get((tokens, self.present))
+        if present is None:
+            return self.present
+        times = {count: seconds for count in self.others if (seconds := self._seconds.get((tokens, count)))}
+        best = min(times, key=times.__getitem__, default=self.present)
+        return best if times.get(best, present) < FASTER_THREADS * present else self.present
 
 
 def fit_depth_cost(differences: Mapping[int, float]) -> Callable[[int], float]:

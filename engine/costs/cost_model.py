@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.costs.profile import Profile
 from models.shapes import KVType, Shapes
@@ -62,7 +62,8 @@ class Timings:
     `pass_seconds`: {depth: {tokens: seconds}} at one or two depths, with logits for every token. `row_seconds`: cost of
     one more row of logits. `large_tokens`, `large_seconds`: size and time of one prefill batch at the lower depth, with
     logits for its last token only. `disturbed`: another program was busy all the time, so the times are too long by an
-    unknown amount.
+    unknown amount. `decode_threads`, `prompt_threads`: numbers of threads that were found to be fastest for short
+    passes and for prompts; 0 where none was looked for.
     """
 
     pass_seconds: dict[int, dict[int, float]]
@@ -70,6 +71,8 @@ class Timings:
     large_tokens: int
     large_seconds: float
     disturbed: bool = False
+    decode_threads: int = 0
+    prompt_threads: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.pass_seconds) <= 2:
@@ -163,7 +166,7 @@ class CostModel:
         old = self.timings
         learned = {d: {k: s * self.drift.shape(k) for k, s in times.items()} for d, times in old.pass_seconds.items()}
         large = old.large_seconds * self.drift.shape(old.large_tokens)
-        return Timings(learned, old.row_seconds, old.large_tokens, large, old.disturbed)
+        return replace(old, pass_seconds=learned, large_seconds=large)
 
 
 class Drift:

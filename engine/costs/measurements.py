@@ -7,6 +7,7 @@ model on another computer, and on the first real passes.
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,20 +17,23 @@ from typing import Protocol
 import msgspec
 
 from common.failures import Failure
+from common.folders import cache_folder
 from common.store import Store
 from engine.costs.calibration import Calibration, CalibrationProgress
 from engine.costs.cost_model import CostModel, Timings, nt, td, tl
 from engine.costs.profile import Profile, machine_profile, stored_profile
 from engine.costs.speeds import QuietMinuteDetector
-from engine.machine import Fingerprint, fingerprint, library_version
+from engine.machine import Fingerprint, fingerprint, library_version, thread_candidates
 from engine.run_subprocess import run_engine_command
+from engine.runtime.contexts import ThreadCounts
 from engine.runtime.interface import RollbackRuntime, Runtime
 from models.shapes import KVType, Shapes
 
 log = logging.getLogger("engine.costs")
 
 SLOW_DISK = 200e6  # bytes per second, assumed until the disk is measured: an old SATA disk
-MAX_SNAPSHOT_BYTES = 64 << 20  # larger KV caches are not copied for a calibration in idle time
+SMALL_SNAPSHOT = 64 << 20  # bytes: larger KV caches are copied for a calibration only in a quiet minute
+SNAPSHOT_SECONDS = 4.0  # of the disk's time: KV caches that take longer to write are not copied
 MAX_ATTEMPTS = 3  # disturbed calibrations, after which no other one is tried
 OBSERVE_GROUP = 8  # real passes that are processed together
 REFRESH_AFTER = 500  # real passes after which the corrected timings are stored
@@ -39,7 +43,9 @@ REFRESH_AFTER = 500  # real passes after which the corrected timings are stored
 class CalibrationKey:
     """Conditions under which timings are valid.
 
-    `model`: `models.identity.file_identity`. `build`: the library's build string.
+    `model`: `models.identity.file_identity`. `threads`: number of threads that the user chose; 0: those that are
+    fastest, which the timings name. `build`: the library's build string. `way`: another way to compute
+    attention or to keep keys and values than the usual one (`suffix` of `KVMode`, `flash_attention_suffix`).
     """
 
     model: str
@@ -47,11 +53,12 @@ class CalibrationKey:
     kv_type: KVType
     build: str
     machine: Fingerprint
+    way: str = ""
 
     @property
     def address(self) -> tuple[str, int, KVType, str]:
         """Key of the store: a calibration by a new build or on a new machine replaces the old one."""
-        return self.model, self.threads, self.kv_type, self.build.partition(" ")[0]
+        return self.model, self.threads, self.kv_type, self.build.partition(" ")[0] + self.way
 
 
 class StoredCalibration(msgspec.Struct, frozen=True):
@@ -84,12 +91,13 @@ def stored_calibration(key: CalibrationKey, by_part: bool = False) -> StoredCali
     return found
 
 
-def timings_of_package(package: str, model: str, threads: int, kv_type: KVType) -> Timings | None:
+def timings_of_package(package: str, model: str, threads: int, kv_type: KVType, way: str = "") -> Timings | None:
     """Return the timings stored for a library that is not loaded, or None if they are of another version or machine.
 
-    The library's build string is unknown until it is loaded, so its package version is compared.
+    The library's build string is unknown until it is loaded, so its package version is compared. `threads` and `way`
+    are those of the `CalibrationKey`.
     """
-    found = CALIBRATIONS.get(model, threads, kv_type, package)
+    found = CALIBRATIONS.get(model, threads, kv_type, package + way)
     if found is None or found.key.machine != fingerprint():
         return None
     version = library_version(package)
@@ -150,11 +158,13 @@ class MachinePeaks:
 class CostMeasurements:
     """Everything measured of the loaded model with this `key`, and of this machine.
 
-    `shapes`: None if the file's header does not give them. `prior`: estimated timings, used until the model was timed.
+    `threads`: number of threads that the model uses before it was timed. `shapes`: None if the file's header does not
+    give them. `prior`: estimated timings, used until the model was timed.
     """
 
-    def __init__(self, key: CalibrationKey, shapes: Shapes | None, prior: Timings | None = None) -> None:
+    def __init__(self, key: CalibrationKey, threads: int, shapes: Shapes | None, prior: Timings | None = None) -> None:
         self.key = key
+        self.threads = threads
         self.shapes = shapes
         self.profile: Profile | None = stored_profile()
         found = stored_calibration(key)
@@ -166,6 +176,8 @@ class CostMeasurements:
         self._observed = 0
         self._passes: list[TimedPass] = []
         self._attempts = 0  # calibrations without a result
+        self._calibration: Calibration | None = None  # begun in an earlier pause
+        self._cache_is_large = False  # so that a calibration waits for a quiet minute
         self._profile_attempts = 0  # finished measurements of the machine, stored or not
         self.quiet_minute = QuietMinuteDetector()
 
@@ -232,7 +244,7 @@ class CostMeasurements:
             self.profile = stored_profile()
             self._profile_attempts += 1
             self.quiet_minute.restart()
-        if not self.calibrated and self._may_calibrate(is_quiet) and target.state_bytes <= MAX_SNAPSHOT_BYTES:
+        if not self.calibrated and self._may_calibrate(is_quiet) and self._may_copy(target.state_bytes, is_quiet):
             self.quiet_minute.restart()
             try:
                 yield from self._calibrate(target)
@@ -244,10 +256,18 @@ class CostMeasurements:
             store_calibration(self.key, self.cost_model.refreshed())
 
     @property
+    def thread_counts(self) -> ThreadCounts | None:
+        """Numbers of threads that were found to be fastest; None before, or if the user chose one."""
+        timings = self.cost_model.timings if self.calibrated and self.cost_model else None
+        return (
+            ThreadCounts(timings.decode_threads, timings.prompt_threads) if timings and timings.decode_threads else None
+        )
+
+    @property
     def awaits_quiet(self) -> bool:
         """Whether a disturbed measurement waits for a quiet minute; until then, call `measure` repeatedly."""
-        disturbed = not self.calibrated and 0 < self._attempts < MAX_ATTEMPTS
-        return disturbed or (self.profile is not None and self.profile.provisional)
+        waits = not self.calibrated and self._attempts < MAX_ATTEMPTS and (self._attempts > 0 or self._cache_is_large)
+        return waits or (self.profile is not None and self.profile.provisional)
 
     def _may_measure_profile(self, is_quiet: bool) -> bool:
         if self.profile is None:  # a full disk keeps none, and measuring takes two seconds
@@ -256,6 +276,16 @@ class CostMeasurements:
 
     def _may_calibrate(self, is_quiet: bool) -> bool:
         return self._attempts == 0 or (is_quiet and self._attempts < MAX_ATTEMPTS)
+
+    def _may_copy(self, size: int, is_quiet: bool) -> bool:
+        """Return whether a KV cache of `size` bytes may be copied so that a calibration can use its room.
+
+        A large copy is a file. Writing it again and again between a user's messages would wear the disk, and on a full
+        disk it would lie in memory.
+        """
+        affordable = size <= SNAPSHOT_SECONDS * self.disk_bytes_per_s
+        self._cache_is_large = size > SMALL_SNAPSHOT and affordable
+        return size <= SMALL_SNAPSHOT or (is_quiet and affordable and free_disk_bytes() > 2 * size)
 
     def calibrate(self, target: Runtime) -> None:
         """Time the model's passes now.
@@ -276,16 +306,35 @@ class CostMeasurements:
             restore()
 
     def _time_passes(self, target: Runtime) -> Iterator[None]:
-        for event in Calibration(target, self.key.threads).run():
+        if self._calibration is None:
+            self._calibration = new_calibration(target, self.key.threads, self.threads)
+        for event in self._calibration.run():
             if isinstance(event, Timings) and event.disturbed:
                 self._attempts += 1
                 log.info("calibration %d was disturbed by other programs", self._attempts)
             elif isinstance(event, Timings):
                 store_calibration(self.key, event)
-                self.cost_model = CostModel(event)
+                self.cost_model, self._calibration = CostModel(event), None
                 log.info("calibrated: c(8) = %.2f, nt = %d", self.cost_model.c(8), self.cost_model.nt_measured)
             elif isinstance(event, CalibrationProgress):
                 yield
+
+
+def new_calibration(target: Runtime, chosen: int, threads: int) -> Calibration:
+    """Return a calibration that also finds the best numbers of threads, unless the user has `chosen` one (0: not).
+
+    `threads` is the number that the target uses so far.
+    """
+    others = [] if chosen else [count for count in thread_candidates() if count != threads]
+    return Calibration(target, threads, others=others)
+
+
+def free_disk_bytes() -> int:
+    """Return the bytes that are free on the disk of the cache folder; 0 if the folder does not exist."""
+    try:
+        return shutil.disk_usage(cache_folder()).free
+    except OSError:
+        return 0
 
 
 def measure_profile_in_subprocess() -> Iterator[int | None]:

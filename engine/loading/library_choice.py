@@ -24,8 +24,9 @@ from engine.costs.measurements import timings_of_package
 from engine.loading.crash_mark import CrashMark
 from engine.loading.libraries import PACKAGES, installed, llama_missing
 from engine.machine import library_version
-from engine.protocol.requests import BackendName, BackendWish
+from engine.protocol.requests import BackendName, BackendWish, FlashAttention
 from engine.run_subprocess import run_engine_command
+from engine.runtime.contexts import flash_attention_suffix
 from engine.runtime.graph.dimensions import refusal as graph_refusal
 from engine.runtime.ik import needs
 from models.header import Header
@@ -37,7 +38,7 @@ log = logging.getLogger("engine.library_choice")
 FASTER = 1.05  # speed-up that ik_llama.cpp must reach: two calibrations of one library differ by less
 RETRY_AFTER = 60.0  # seconds
 MOST_ATTEMPTS = 3  # of a trial: the machine may always be busy, or have no memory for the model
-SMALL_WINDOW = 2048  # tokens of a sliding window: Gemma 3 has 512 or 1,024, gpt-oss 128
+MORE_SHARE = 0.1  # of the usable memory: what keys and values outside of sliding windows may take
 NO_SLOWER = 0.9  # lowest speed-up of each kind of pass: two calibrations differ by as much on a busy machine
 
 CRASHED, LLAMA_CRASHED = Sentence.of("choice.crashed"), Sentence.of("choice.llama_crashed")
@@ -60,12 +61,18 @@ class LibraryChoice:
     mark: CrashMark | None = None
 
 
-def choose(requested: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> LibraryChoice:
+def choose(
+    requested: BackendWish | None,
+    header: Header,
+    threads: int,
+    kv_type: KVType,
+    flash_attention: FlashAttention = "auto",
+) -> LibraryChoice:
     """Choose the library for a model.
 
     ik_llama.cpp: if it is requested and can compute the model, or, with "auto" and None, if it is faster as far as is
-    known, and the model has no small windows. Our own graph: only if it is requested and can compute the model. Else
-    llama.cpp; while llama.cpp is not installed, ik_llama.cpp takes the place of both.
+    known. Our own graph: only if it is requested and can compute the model. Else llama.cpp; while llama.cpp is not
+    installed, ik_llama.cpp takes the place of both.
 
     A mark that a library crashed with this model counts with "auto" and None only: a user who requests it by name has
     it tried again. Raises Failure if the model needs a library that is not installed yet.
@@ -88,9 +95,7 @@ def choose(requested: BackendWish | None, header: Header, threads: int, kv_type:
         return replace(llama, note=CRASHED)
     if has_crashed(llama):
         return replace(ik, note=LLAMA_CRASHED)
-    if has_small_windows(header):
-        return llama
-    known = faster_as_timed(identity_of(header), threads, kv_type)
+    known = faster_as_timed(identity_of(header), threads, kv_type, flash_attention)
     # A timing of this machine must not be compared with a prior: both come from timings, or both from priors.
     name = known or faster(*(prior_timings(header, name, kv_type) for name in ("llama", "ik")))
     if name == "ik":
@@ -98,12 +103,23 @@ def choose(requested: BackendWish | None, header: Header, threads: int, kv_type:
     return replace(llama, note=SLOWER if known else NOT_TIMED, trial="ik")
 
 
-def has_small_windows(header: Header) -> bool:
-    """Return whether layers see so few tokens that llama.cpp's caches, which keep no others, are far smaller."""
+def choose_small_caches(
+    choice: LibraryChoice, header: Header, kv_type: KVType, n_ctx: int, usable: int
+) -> LibraryChoice:
+    """Return llama.cpp instead of ik_llama.cpp where its caches of sliding windows are much smaller.
+
+    llama.cpp keeps the tokens of a window alone, ik_llama.cpp keeps all `n_ctx` tokens in every layer: being faster may
+    cost MORE_SHARE of the `usable` bytes. A choice that the user requested by name is not to be given to this function.
+    """
     try:
-        return any(layer.window and layer.window <= SMALL_WINDOW for layer in shapes_of(header).layers)
+        shapes = shapes_of(header)
     except Failure:  # the header leaves shapes open
-        return False
+        return choice
+    more = shapes.kv_bytes_per_token(kv_type) * n_ctx - shapes.kv_bytes_read(n_ctx, kv_type)
+    llama = LibraryChoice("llama", mark=crash_mark(header, "llama"))
+    if choice.name != "ik" or more <= usable * MORE_SHARE or has_crashed(llama) or not installed("llama"):
+        return choice
+    return llama
 
 
 def choose_after_crash(
@@ -125,14 +141,28 @@ def choose_after_crash(
     return None if needs.refusal(header, kv_type) or has_crashed(ik) else ik
 
 
+def choose_after_refusal(refused: LibraryChoice, requested: BackendWish | None, header: Header) -> LibraryChoice | None:
+    """Choose llama.cpp after ik_llama.cpp, which knows fewer layouts of some architectures, refused the file.
+
+    Returns None if llama.cpp was the one that refused it, if ik_llama.cpp was requested by name, or if llama.cpp is not
+    installed yet or crashed with the model.
+    """
+    llama = LibraryChoice("llama", mark=crash_mark(header, "llama"))
+    asked = requested not in (None, "auto")
+    return None if refused.name != "ik" or asked or not installed("llama") or has_crashed(llama) else llama
+
+
 def has_crashed(choice: LibraryChoice) -> bool:
     """Return whether the library is known to have crashed with this model."""
     return choice.mark is not None and choice.mark.is_set
 
 
-def faster_as_timed(model: str, threads: int, kv_type: KVType) -> BackendName | None:
+def faster_as_timed(
+    model: str, threads: int, kv_type: KVType, flash_attention: FlashAttention = "auto"
+) -> BackendName | None:
     """Return the faster library for the model of this identity; None until both were timed with it on this machine."""
-    return faster(*(timings_of_package(PACKAGES[name], model, threads, kv_type) for name in ("llama", "ik")))
+    way = flash_attention_suffix(flash_attention)
+    return faster(*(timings_of_package(PACKAGES[name], model, threads, kv_type, way) for name in ("llama", "ik")))
 
 
 def faster(llama: Timings | None, ik: Timings | None) -> BackendName | None:
@@ -204,13 +234,16 @@ def trial_folder() -> Iterator[Path]:
 class BackendTrial:
     """A trial: times the library that does not compute the loaded model in idle time, so that the next load can choose.
 
-    `path` is the model's file and `name` the library to time. The trial's own process finds out whether it was timed
-    before.
+    `path` is the model's file and `name` the library to time; `threads` as in the `CalibrationKey`. The trial's own
+    process finds out whether it was timed before.
     """
 
-    def __init__(self, path: Path, name: BackendName, threads: int, kv_type: KVType) -> None:
+    def __init__(
+        self, path: Path, name: BackendName, threads: int, kv_type: KVType, flash_attention: FlashAttention = "auto"
+    ) -> None:
         self._command = ["calibrate", "--spare", "--backend", name, "--model", str(path)]
-        self._command += ["--threads", str(threads), "--kv-type", kv_type]
+        self._command += ["--kv-type", kv_type, "--flash-attention", flash_attention]
+        self._command += ["--threads", str(threads)] if threads else []
         self._attempts = MOST_ATTEMPTS
         self._not_before = -math.inf
 

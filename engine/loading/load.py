@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from common.failures import Failure
@@ -25,7 +26,7 @@ from engine.protocol.events import ModelInfo, Remedy
 from engine.protocol.requests import BackendName, KVType
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, flash_attention_suffix, size_class
-from engine.runtime.interface import Runtime
+from engine.runtime.interface import Runtime, ThreadedRuntime
 from engine.speculative import exits
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources
@@ -104,7 +105,10 @@ class LoadedModel:
         if self.trial is None:  # nobody compares
             return None
         found = faster_as_timed(
-            self.cost_measurements.key.model, options.plan_options.threads, options.kv_type or "f16"
+            self.cost_measurements.key.model,
+            options.key_threads,
+            options.kv_type or "f16",
+            options.flash_attention,
         )
         return found if found != self.plan.choice.name else None
 
@@ -159,9 +163,9 @@ class _Loader:
                 weights = self._weights(plan.draft, lambda _fraction: not self.stop.is_set())
                 opened.callback(weights.close)
                 draft = self._draft(weights, model, opened)
-            loaded = self._assemble(model, draft, weights)
-            opened.pop_all()
+            loaded = self._assemble(model, draft, weights, opened)
             return_freed_memory()  # of headers and stored files: 11 MiB with 152 k tokens in the vocabulary
+            opened.pop_all()
             return loaded
 
     def _weights(self, headers: Headers, progress: Callable[[float], bool]) -> CModel:
@@ -193,19 +197,23 @@ class _Loader:
             rollback=memory.rollback,
         )
 
-    def _assemble(self, model: CModel, draft: DraftModel | None, weights: CModel | None) -> LoadedModel:
+    def _assemble(
+        self, model: CModel, draft: DraftModel | None, weights: CModel | None, opened: ExitStack
+    ) -> LoadedModel:
         library, memory, options = self.plan.library, self.plan.memory, self.plan.options
-        template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set)
+        template = opened.enter_context(closing(ChatTemplate(model.template, model.vocabulary, self.stop.is_set)))
         identity = identity_of(model.header)
         suffix = options.kv_mode.suffix + flash_attention_suffix(options.flash_attention)
         guard = Guard(identity, settings=memory.kv_type + suffix, build=library.build)
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, memory.n_ctx)
         context = self._context(n_ctx, memory.kv_type, options.kv_mode)
-        target = library.target(model, context, self.stop, cache_folder())
+        target = opened.enter_context(closing(library.target(model, context, self.stop, cache_folder())))
         session = Session(target, memory.n_ctx, memory.checkpoints)
-        key = CalibrationKey(identity, memory.threads, memory.kv_type, library.build + suffix, fingerprint())
+        key = CalibrationKey(identity, options.key_threads, memory.kv_type, library.build, fingerprint(), suffix)
         guessed = prior_timings(model.header, library.name, memory.kv_type)
-        cost_measurements = CostMeasurements(key, known_shapes(model.header), guessed)
+        cost_measurements = CostMeasurements(key, memory.threads, known_shapes(model.header), guessed)
+        if cost_measurements.thread_counts and isinstance(target, ThreadedRuntime):
+            target.use_threads(cost_measurements.thread_counts)
         sources = DraftSources(
             cost_measurements,
             NgramCounter(model.path, identity, SHARED_LIBRARY.get(library.name, library.name)),
@@ -226,8 +234,12 @@ class _Loader:
             info=self._info(model, template),
             draft=draft,
             draft_weights=weights,
-            trial=BackendTrial(model.path, other, memory.threads, memory.kv_type) if other else None,
+            trial=self._trial(model.path, other) if other else None,
         )
+
+    def _trial(self, path: Path, library: BackendName) -> BackendTrial:
+        options = self.plan.options
+        return BackendTrial(path, library, options.key_threads, self.plan.memory.kv_type, options.flash_attention)
 
     def _exits(self, target: Runtime, cost_measurements: CostMeasurements, header: Header) -> EarlyExits:
         why_not = self.plan.choice.note if self.plan.options.backend == "graph" else None

@@ -84,6 +84,11 @@ class LoadOptions:
         return self.backend if self.kv_mode == EXACT else "graph"
 
     @property
+    def key_threads(self) -> int:
+        """Number of threads in the keys of timings: 0 where the engine may choose it."""
+        return self.threads or 0
+
+    @property
     def plan_options(self) -> PlanOptions:
         """The part of the options that the memory plan needs."""
         return PlanOptions(default_threads() if self.threads is None else self.threads, self.n_ctx, self.kv_type)

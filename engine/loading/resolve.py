@@ -13,8 +13,15 @@ from common.planning import Computer, Estimate
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import TO_LOAD, Headers, LibraryCrashed, Patience, take_first_looks
 from engine.loading.libraries import Backend, OtherLibrary, backend, llama_missing, needs_new_process
-from engine.loading.library_choice import NOT_READY, LibraryChoice, choose, choose_after_crash
-from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan
+from engine.loading.library_choice import (
+    NOT_READY,
+    LibraryChoice,
+    choose,
+    choose_after_crash,
+    choose_after_refusal,
+    choose_small_caches,
+)
+from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, MemoryPlan, make_plan
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory
@@ -94,13 +101,17 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
 def _choose_library(
     options: LoadOptions, headers: Headers, draft: Headers | None, environment: LoadEnvironment
 ) -> LibraryChoice:
-    """Choose the library and take the first looks with it; continue with the other one if it crashes.
+    """Choose the library and take the first looks with it; continue with the other one if it crashes or refuses.
 
     A library that the user requested by name has no other one. Nothing is imported: after a crash this process must
     still be able to import the other library.
     """
     requested, kv_type = options.requested_backend, options.kv_type or "f16"
-    choice = choose(requested, headers[0], options.plan_options.threads, kv_type)
+    choice = choose(requested, headers[0], options.key_threads, kv_type, options.flash_attention)
+    if requested in (None, "auto"):
+        n_ctx = min(options.n_ctx or MOST_BY_DEFAULT, headers[0].n_ctx_train or COMFORTABLE)
+        usable = _budget_for(options, environment.freed_bytes).usable
+        choice = choose_small_caches(choice, headers[0], kv_type, n_ctx, usable)
     if choice.name != requested and (options.no_other or options.kv_mode != EXACT):
         if choice.note == NOT_READY:
             raise llama_missing()
@@ -114,6 +125,13 @@ def _choose_library(
         if other is None:
             raise
         log.warning("%s %s", crash, other.note)
+        take_first_looks((headers, draft), other.name, environment.stopped, environment.patience)
+        return other
+    except Failure as refusal:
+        other = choose_after_refusal(choice, requested, headers[0])
+        if other is None:
+            raise
+        log.info("ik_llama.cpp: %s", refusal.log_text)
         take_first_looks((headers, draft), other.name, environment.stopped, environment.patience)
         return other
     return choice

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from engine.costs.cost_model import KS, Timings
 from engine.costs.measurements import CalibrationKey, store_calibration
 from engine.loading.libraries import backend
-from engine.machine import default_threads, fingerprint
+from engine.machine import fingerprint
 from models.default import default_model
 from models.header import read_header
 from models.identity import file_identity
@@ -31,7 +31,7 @@ def test_the_faster_library_takes_over(
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
     header = read_header(default_model())
     model = file_identity(header.path, header.data_offset)
-    store_calibration(CalibrationKey(model, default_threads(), "f16", backend("llama").build, fingerprint()), NOTHING)
+    store_calibration(CalibrationKey(model, 0, "f16", backend("llama").build, fingerprint()), NOTHING)
     chickadee = open_window(model=default_model(), command=None, max_tokens=8)
     state, conversation = chickadee.engine.state, chickadee.open_chats.current
     qtbot.waitUntil(lambda: state.phase == "ready", timeout=SECONDS)

@@ -177,7 +177,7 @@ class CContext:
         self.memory = lib.llama_get_memory(self.pointer)
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
         self.n_batch: int = lib.llama_n_batch(self.pointer)  # at most the n_ctx that was asked for
-        self.threads = options.threads  # of the next pass
+        self.threads = 0  # of the last pass; 0 before the first one
         self.logits: object | None = None  # the logits of the last pass, which the next one invalidates
         self.rollback = 0  # tokens of a pass that recurrent layers can forget
         self.pass_began = False  # whether the last `decode` got as far as the library
@@ -191,8 +191,8 @@ class CContext:
         self.logits, self.pass_began = None, False
         if self.stop.is_set():
             raise Stopped
-        if self.options.gives_way:
-            self._use_threads(free_cores().threads(self.options.threads, batch.raw.n_tokens))
+        wanted = self.options.thread_counts.of(batch.raw.n_tokens)
+        self._use_threads(free_cores().threads(wanted, batch.raw.n_tokens) if self.options.gives_way else wanted)
         self.pass_began = True
         result = self.lib.llama_decode(self.pointer, batch.raw)
         free_cores().pass_ended()
@@ -219,6 +219,10 @@ class CContext:
         return int(self.lib.llama_memory_seq_pos_min(self.memory, SEQUENCE))
 
     def _use_threads(self, threads: int) -> None:
+        """Use `threads` threads for the next pass, whatever its size.
+
+        The library takes a pass of two tokens for a prompt's already, so both of its numbers are set.
+        """
         if threads != self.threads:
             self.threads = threads
             self.lib.llama_set_n_threads(self.pointer, threads, threads)

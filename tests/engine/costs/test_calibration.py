@@ -22,6 +22,7 @@ from engine.costs.measurements import (
     stored_calibration,
 )
 from engine.machine import fingerprint
+from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 from engine.runtime.interface import RowLogits
 from engine.stop import Stopped
 from tests.engine.fake_runtime import FakeRuntime
@@ -58,7 +59,7 @@ def calibrate(target: ClockedTarget, budget: float = 6.5) -> Timings:
 
 
 def calibration(target: ClockedTarget, budget: float = 6.5) -> Calibration:
-    return Calibration(target, 2, budget, clock=lambda: target.now, processor_clock=lambda: target.worked)
+    return Calibration(target, 2, budget, clocks=(lambda: target.now, lambda: target.worked))
 
 
 def test_it_finds_what_the_passes_take():
@@ -80,16 +81,17 @@ def test_a_fast_target_is_timed_deeper_and_a_slow_one_once():
     assert max(calibrate(ClockedTarget(lambda *a: usual(*a) / 20)).pass_seconds) == DEPTHS[0]
     slow = ClockedTarget(lambda *a: usual(*a) * 10)
     assert max(calibrate(slow).pass_seconds) == DEPTHS[-1]
-    assert slow.passes.count(48) == 1
+    assert slow.passes.count(48) == 0
+    assert slow.passes.count(32) == 1
 
 
-def test_one_disturbed_pass_in_three_does_no_harm():
+def test_two_disturbed_passes_in_seven_do_no_harm():
     count = 0
 
     def disturbed(k: int, depth: int, rows: int) -> float:
         nonlocal count
         count += 1
-        return usual(k, depth, rows) / 20 * (30 if count % 3 == 0 else 1)
+        return usual(k, depth, rows) / 20 * (30 if count % 7 in (0, 3) else 1)
 
     target = ClockedTarget(disturbed)
     timings = calibrate(target, budget=12)
@@ -99,7 +101,7 @@ def test_one_disturbed_pass_in_three_does_no_harm():
 def test_a_machine_that_is_busy_all_the_while_is_noted_and_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setattr("engine.costs.calibration.usable_cores", lambda: 2)
     target = ClockedTarget(usual)
-    target_calibration = Calibration(target, 2, 6.5, clock=lambda: target.now, processor_clock=lambda: target.now)
+    target_calibration = Calibration(target, 2, 6.5, clocks=(lambda: target.now, lambda: target.now))
     *_, timings = target_calibration.run()
     assert isinstance(timings, Timings)
     assert timings.disturbed
@@ -212,3 +214,35 @@ def test_bad_options(key, capsys, tmp_path):
     assert main(["calibrate", "--threads", "0"]) == 2
     assert main(["calibrate", "--model", str(tmp_path / "none.gguf")]) == 2
     assert capsys.readouterr().err.count("chickadee: ") == 2
+
+
+class ThreadedTarget(ClockedTarget):
+    """A target with 2 fast cores and 2 slow ones: more threads help prompts, and harm short passes."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda *a: usual(*a) / 20)
+        self.threads = ThreadCounts(2, 2)
+
+    def use_threads(self, threads: ThreadCounts) -> None:
+        self.threads = threads
+
+    def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> RowLogits:
+        threads = self.threads.of(len(tokens))
+        before, worked = self.now, self.worked
+        logits = super().forward(tokens, n_logits)
+        slower = 1.0 if threads == 2 else 0.6 if len(tokens) >= PROMPT_PASS else 1.4
+        self.now = before + slower * (self.now - before)
+        self.worked = worked + threads * (self.now - before)
+        return logits
+
+
+def test_short_passes_and_prompts_get_the_threads_that_are_fastest_for_each(monkeypatch):
+    monkeypatch.setattr("engine.costs.calibration.usable_cores", lambda: 4)
+    target = ThreadedTarget()
+    run = Calibration(target, 2, 6.5, others=(4,), clocks=(lambda: target.now, lambda: target.worked)).run()
+    *_, timings = run
+    assert isinstance(timings, Timings)
+    assert (timings.decode_threads, timings.prompt_threads) == (2, 4)
+    assert target.threads == ThreadCounts(2, 4)
+    assert timings.pass_seconds[LOW_DEPTH][1] == pytest.approx(usual(1, LOW_DEPTH, 1) / 20)
+    assert timings.pass_seconds[LOW_DEPTH][48] == pytest.approx(usual(48, LOW_DEPTH, 48) / 20 * 0.6)

@@ -33,9 +33,10 @@ def waiting(short_measurements, monkeypatch) -> tuple[CostMeasurements, Simulate
         yield 0
 
     monkeypatch.setattr("engine.costs.measurements.measure_profile_in_subprocess", apart)
-    monkeypatch.setattr("engine.costs.measurements.MAX_SNAPSHOT_BYTES", -1)  # no calibration
+    monkeypatch.setattr("engine.costs.measurements.SMALL_SNAPSHOT", -1)  # no calibration
+    monkeypatch.setattr("engine.costs.measurements.SNAPSHOT_SECONDS", -1.0)
     measurements, machine_clocks = (
-        CostMeasurements(CalibrationKey("m", 2, "f16", "build 1", fingerprint()), None),
+        CostMeasurements(CalibrationKey("m", 2, "f16", "build 1", fingerprint()), 2, None),
         SimulatedMachine(own=0, others=1.5),
     )
     measurements.quiet_minute = QuietMinuteDetector(machine_clocks.read)
@@ -81,7 +82,7 @@ def test_a_profile_that_cannot_be_stored_is_not_measured_in_every_idle_second(wa
 
 def test_a_disturbed_calibration_waits_for_quiet_too(waiting, monkeypatch):
     measurements, machine_clocks, _calls, target = waiting
-    monkeypatch.setattr("engine.costs.measurements.MAX_SNAPSHOT_BYTES", 1 << 30)
+    monkeypatch.setattr("engine.costs.measurements.SMALL_SNAPSHOT", 1 << 30)
     monkeypatch.setattr(measurements, "profile", measure_profile(monkeypatch, SimulatedMachine(), 29e9))
     tries: list[int] = []
 

@@ -31,8 +31,10 @@ from engine.loading.library_choice import (
     NOT_READY,
     NOT_TIMED,
     SLOWER,
+    LibraryChoice,
     choose,
     choose_after_crash,
+    choose_small_caches,
     crash_mark,
     is_faster,
 )
@@ -195,12 +197,14 @@ def test_recurrent_states_need_checkpoints(header, architecture):
 
 
 @installed
-def test_small_windows_are_small_caches_in_llama_cpp_only(header):
-    window = {"general.architecture": "gemma3", "gemma3.attention.sliding_window": 512}
+def test_where_whole_windows_do_not_fit_llama_cpp_computes(header):
     renamed = {key.replace("llama.", "gemma3."): value for key, value in header.metadata.items()}
-    other = dataclasses.replace(header, metadata=renamed | window)
-    assert choose(None, other, 2, "f16").name == "llama"
-    assert choose("ik", other, 2, "f16").name == "ik"
+    windows = {"general.architecture": "gemma3", "gemma3.attention.sliding_window": 512}
+    gemma, ik = dataclasses.replace(header, metadata=renamed | windows), LibraryChoice("ik", trial="llama")
+    assert choose_small_caches(ik, gemma, "f16", 8192, 1 << 40) == ik
+    small = choose_small_caches(ik, gemma, "f16", 8192, 1 << 30)
+    assert (small.name, small.trial) == ("llama", None)
+    assert choose_small_caches(ik, header, "f16", 8192, 0) == ik, "without windows llama.cpp's caches are no smaller"
 
 
 def test_features_of_the_processor(monkeypatch, tmp_path):

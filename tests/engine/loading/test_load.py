@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.protocol.requests import Load
 from engine.runtime.contexts import KVMode
+from engine.runtime.llama.runtime import Context
+from engine.tokenization.template import ChatTemplate
 from models.default import default_model
 from tests.engine.altered import write_altered
+from tests.engine.shallow import shallow_model
 
 NOWHERE = Path("none.gguf")
 
@@ -56,6 +60,28 @@ def test_what_does_not_go_together_is_refused_before_a_file_is_read():
         LoadOptions(NOWHERE, backend="ik", kv_mode=KVMode("merged", 0.25))
     with pytest.raises(Failure, match="needs flash attention"):
         LoadOptions(NOWHERE, kv_type="q8_0", flash_attention="off")
+
+
+@pytest.mark.parametrize("part", ["NgramCounter", "ChatCache", "return_freed_memory"])
+def test_what_was_opened_is_closed_if_loading_fails_half_way(part, monkeypatch):
+    """A context that outlived its model would crash the process."""
+    contexts, closed = [], []
+
+    class Noted(Context):
+        def __init__(self, *arguments) -> None:
+            super().__init__(*arguments)
+            contexts.append(self)
+
+    def fails(*_arguments: object) -> None:
+        raise Failure("unwritable.results", folder="here", reason="full")
+
+    monkeypatch.setattr("engine.runtime.llama.runtime.Context", Noted)
+    monkeypatch.setattr(ChatTemplate, "close", lambda template: closed.append(template))
+    monkeypatch.setattr(f"engine.loading.load.{part}", fails)
+    with closing(Engine()) as engine, pytest.raises(Failure, match="cannot be saved"):
+        engine.load(Load(0, str(shallow_model()), n_ctx=512, threads=1, backend="llama"))
+    assert [context.is_open for context in contexts] == [False]
+    assert len(closed) == 1
 
 
 def test_a_plan_made_again_for_a_larger_context_reads_no_header(monkeypatch):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def assert_all_agree(engine: Engine) -> int:
     return len(session.tokens)
 
 
-def answer(engine: Engine, *messages: Message, **more: object) -> Sequence[int]:
+def answer(engine: Engine, *messages: Message, **more: Any) -> Sequence[int]:
     tokens: Sequence[int] = ask(engine, *messages, **more)[1].tokens
     return tokens
 
@@ -178,7 +179,7 @@ def test_edited_and_asked_again(engine, fresh_answer):
         assert_all_agree(engine)
 
 
-def read_tokens(engine: Engine, *messages: Message, **more: object) -> tuple[Sequence[int], int]:
+def read_tokens(engine: Engine, *messages: Message, **more: Any) -> tuple[Sequence[int], int]:
     """Answer, and return the answer's tokens and how many tokens of the prompt ran."""
     _, finished = ask(engine, *messages, **more)
     statistics = finished.statistics
