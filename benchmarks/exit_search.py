@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.costs.cost_model import LAPTOP, Curve
 from engine.costs.measurements import CalibrationKey
 from engine.runtime.interface import EarlyExitRuntime, prefill
@@ -96,7 +97,7 @@ class ExitSearch:
         room = target.n_ctx - 2 * ANSWER_TOKENS  # leaves room for the answer and for timed passes behind it
         self._prompts = [prompt for prompt in prompts if len(prompt) <= room]
         if not self._prompts:
-            raise Failure("bad_data.long_chats", n_ctx=target.n_ctx)
+            raise Failure(Sentence.plain(f"None of these chats leaves room for an answer in {target.n_ctx:,} tokens."))
 
     def measure(self, key: CalibrationKey, tokens: int) -> Iterator[float | Exits]:
         """Yield the completed fraction repeatedly, and at last the result.

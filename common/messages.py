@@ -164,8 +164,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "out_of_memory.weights": "There is not enough free memory for {name}.",
     "ranking_unwritable.folder": "The head ranking cannot be saved to {folder}: {reason}.",
     "no_ranking.of_model": (
-        "The attention heads of {name} have not been ranked yet. Rank them with Chickadee's source code: "
-        "`python -m benchmarks.rank_heads --kv {mode} --model {path}`."
+        "The attention heads of {name} have not been ranked yet. Rank them with "
+        "benchmarks.rank_heads --kv {mode} --model {path} in Chickadee's source code."
     ),
     "not_supported.without_flash_attention": (
         "The built-in engine needs flash attention: leave it on, or choose llama.cpp."
@@ -194,7 +194,6 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "cache_full.one_chat": "This chat's context of {size:bytes} exceeds the space for cached context.",
     "cache_full.disk": "The disk is nearly full: contexts are no longer cached on it.",
     "unwritable.results": "The results cannot be saved to {folder}: {reason}.",
-    "bad_data.long_chats": "None of these chats leaves room for an answer in {n_ctx:,} tokens.",
     "no_such_layer.of_model": (
         "{count} layers cannot draft: this model has {layers} in all, and 1 to {most} of them can."
     ),

@@ -2670,12 +2670,6 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>None of these chats leaves room for an answer in {n_ctx:,} tokens.</source>
-    <extracomment>bad_data.long_chats</extracomment>
-    <translation>在 {n_ctx:,} 个词元的上下文中，这些对话都没有留出回答的空间。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>Nothing answers at {host}. Check the address, and that the server is running.</source>
     <extracomment>no_connection.server_refused</extracomment>
     <translation>{host} 没有响应。请检查地址，并确认服务器正在运行。</translation>
@@ -2748,9 +2742,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The attention heads of {name} have not been ranked yet. Rank them with Chickadee's source code: `python -m benchmarks.rank_heads --kv {mode} --model {path}`.</source>
+    <source>The attention heads of {name} have not been ranked yet. Rank them with benchmarks.rank_heads --kv {mode} --model {path} in Chickadee's source code.</source>
     <extracomment>no_ranking.of_model</extracomment>
-    <translation>{name} 的注意力头尚未排名。请在 Chickadee 的源代码中用 `python -m benchmarks.rank_heads --kv {mode} --model {path}` 进行排名。</translation>
+    <translation>{name} 的注意力头尚未排名。请在 Chickadee 的源代码中用 benchmarks.rank_heads --kv {mode} --model {path} 进行排名。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3386,7 +3380,7 @@
     <location filename="../../common/messages.py"/>
     <source>To save memory, answers of this model are not drafted, so copied text comes more slowly.</source>
     <extracomment>plan.no_rollback</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>为节省内存，此模型的回答不做草稿预测，因此照抄文本时较慢。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -244,7 +244,7 @@ def test_wishes():
 def test_without_a_ranking_the_mode_says_what_to_run(small, tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     options = dataclasses.replace(OPTIONS, kv_mode=KVMode("merged", 0.5))
-    with pytest.raises(Failure, match=r"python -m benchmarks.rank_heads --kv merged --model .*small\.gguf"):
+    with pytest.raises(Failure, match=r"benchmarks.rank_heads --kv merged --model .*small\.gguf"):
         GraphRuntime(small, options, StopFlag())
 
 
