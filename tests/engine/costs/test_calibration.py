@@ -12,7 +12,7 @@ import pytest
 from common.failures import Failure
 from common.store import Store
 from engine.__main__ import main
-from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, CalibrationProgress, fit_depth_cost
+from engine.costs.calibration import DEPTHS, FEW_KS, LOW_DEPTH, Calibration, CalibrationProgress, fit_depth_cost
 from engine.costs.cost_model import KS, CostModel, Timings
 from engine.costs.measurements import (
     CALIBRATIONS,
@@ -206,7 +206,9 @@ def test_the_command_on_the_real_model(key, monkeypatch, capsys):
     fields = {"pass_seconds", "c", "nt_published", "nt_measured", "weight_bytes", "roofline_seconds"}
     assert set(printed) == fields
     assert len(printed["pass_seconds"]) == 2
-    assert all(set(map(int, times)) == set(KS) for times in printed["pass_seconds"].values())
+    sizes = [set(map(int, times)) for times in printed["pass_seconds"].values()]
+    assert sizes[0] == sizes[1]
+    assert sizes[0] in (set(KS), set(FEW_KS))  # half a second is too little for all of them on a busy machine
     assert printed["c"]["1"] == 1
 
 
