@@ -9,7 +9,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-native test-package test-processors clean
+.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-native test-package test-processors test-windows package-windows clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(WAITING) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -67,6 +67,14 @@ test-package:
 # The tests with the kernels of processors without AVX-512, and without AVX: ARGS="--only haswell -- tests/engine".
 test-processors:
 	@CHICKADEE_VENV="$(CURDIR)/build/processors" $(PYTHON) packaging/processors.py $(ARGS)
+
+# Engine, window and tests as on Windows, by Windows' Python under Wine: ARGS="--only ik", ARGS="--only suite -- tests/common".
+test-windows: setup
+	@$(PY) packaging/check_windows.py $(ARGS)
+
+# Windows' installers in dist/windows, made and tried under Wine.
+package-windows: setup
+	@$(PY) packaging/package_windows.py $(ARGS)
 
 clean:
 	rm -rf .venv .venv.lock build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

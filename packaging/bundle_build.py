@@ -12,7 +12,7 @@ import elf
 from prepare import DEBIAN_PACKAGES
 from steps import PYTHON, ROOT, SetupError, run, say
 
-BUILD = ROOT / "build"
+BUILD = ROOT / "build" / ("windows" if sys.platform == "win32" else "")  # under Wine both systems share the checkout
 BUNDLE = BUILD / "dist" / bundle_contents.WINDOW
 LOG = BUILD / "pyinstaller.log"
 NOT_FOUND = re.compile(r"Library not found: could not resolve '([^']+)', dependency of '([^']+)'")

@@ -55,6 +55,8 @@ UNUSED = re.compile(
             rf"PySide6/(?:Qt/)?plugins/(?!{'|'.join(QT_PLUGINS)})",
             r"PySide6/(?:Qt/)?qml/",
             r"opengl32sw\.dll$",
+            # Windows 10 has these; under Wine they would be Wine's, or what packaging/wine.py adds to it.
+            r"(?:^|/)(?:api-ms-win-[\w-]+|ucrtbase|wcrtbase|icuuc)\.dll$",
             # llama.cpp's programs and libraries that only those need; ik_llama.cpp's duplicate libraries.
             r"llama_cpp/lib/(?:lib)?(?:llama-common|mtmd)\.",
             r"ik_llama_cpp/lib/libggml\.so$",

@@ -1,4 +1,4 @@
-"""Makes the installers from the bundle: .deb and archive (Linux), setup program (Windows), disk image (macOS)."""
+"""Makes the installers from the bundle: .deb and archive, Windows' setup program and zip, disk image of macOS."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import linux_archive
 import linux_deb
-from release import DIST, VERSION
+import windows_zip
+from release import DIST, RESOURCES, VERSION
 from steps import ROOT, SetupError, python, run
 
 LARGEST = 200_000_000
-ISCC = "iscc"
 
 
-def make(bundle: Path) -> list[Path]:
-    """Make the installers in dist/ and the SBOM beside them, and return their paths. Raises SetupError."""
-    shutil.rmtree(DIST, ignore_errors=True)
-    DIST.mkdir()
-    made = {"win32": windows, "darwin": mac}.get(sys.platform, linux)(bundle)
-    sbom = DIST / f"chickadee-{VERSION}-{sys.platform}.cdx.json"
+def make(bundle: Path, system: str = sys.platform, to: Path = DIST) -> list[Path]:
+    """Make the system's installers and the SBOM in the folder `to`, and return their paths. Raises SetupError."""
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    made = windows(bundle, to) if system == "win32" else mac(bundle) if system == "darwin" else linux(bundle)
+    sbom = to / f"chickadee-{VERSION}-{system}.cdx.json"
     shutil.copyfile(next(bundle.rglob("sbom.cdx.json")), sbom)
     large = [path.name for path in made if path.stat().st_size > LARGEST]
     if large:
@@ -33,12 +33,17 @@ def linux(bundle: Path) -> list[Path]:
     return [linux_deb.make(bundle), linux_archive.make(bundle)]
 
 
-def windows(bundle: Path) -> list[Path]:
-    run(
-        [ISCC, f"/DVersion={VERSION}", f"/DBundle={bundle}", f"/O{DIST}", ROOT / "packaging/windows/chickadee.iss"],
-        "Inno Setup failed: is its iscc in the PATH?",
-    )
-    return sorted(DIST.glob("*.exe"))
+def windows(bundle: Path, to: Path) -> list[Path]:
+    """Make the setup program by NSIS, which runs on Linux too, and the zip."""
+    setup = to / f"Chickadee-{VERSION}-setup.exe"
+    kilobytes = sum(path.stat().st_size for path in bundle.rglob("*")) // 1024
+    values = {
+        "VERSION": VERSION, "BUNDLE": bundle, "ICON": RESOURCES / "chickadee.ico", "OUT": setup, "KILOBYTES": kilobytes,
+    }  # fmt: skip
+    defined = [f"-D{name}={value}" for name, value in values.items()]
+    script = ROOT / "packaging" / "windows" / "chickadee.nsi"
+    run(["makensis", "-V2", *defined, script], "NSIS failed: is its makensis in the PATH?")
+    return [setup, windows_zip.make(bundle, to)]
 
 
 def mac(bundle: Path) -> list[Path]:

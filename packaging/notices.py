@@ -50,7 +50,7 @@ def packed_files(work: Path) -> set[Path]:
 def paths(value: Any) -> list[Path]:
     if isinstance(value, (list, tuple)):
         return [path for part in value for path in paths(part)]
-    return [Path(value)] if isinstance(value, str) and value.startswith(("/", "C:", "D:")) else []
+    return [Path(value)] if isinstance(value, str) and re.match(r"/|[A-Z]:", value) else []
 
 
 def packed(files: set[Path]) -> list[Distribution]:

@@ -17,7 +17,7 @@ from bundle_build import BUNDLE, check, freeze, strip
 from ik_native import SOURCES as IK_NATIVE
 from ik_native import compile_ik_native
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
-from release import DIST, EPOCH
+from release import EPOCH
 from setup_lock import setup_lock
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
 from variants import VARIANTS
@@ -29,6 +29,9 @@ READY = VENV / "package-ready"
 def main() -> int:
     parser = argparse.ArgumentParser(description="Make this system's installers in dist/.")
     parser.add_argument("--bundle-only", action="store_true", help="stop at the bundle in build/dist")
+    parser.add_argument(
+        "--prepared", action="store_true", help="the environment is complete (for make package-windows)"
+    )
     options = parser.parse_args()
     if VENV == ROOT / ".venv":
         say("start it by `make package`: it wants an environment of its own")
@@ -36,15 +39,16 @@ def main() -> int:
     os.environ.update(SOURCE_DATE_EPOCH=str(EPOCH), PYTHONHASHSEED="0", LC_ALL="C.UTF-8")
     try:
         with setup_lock():
-            package(options.bundle_only)
+            package(options.bundle_only, options.prepared)
     except SetupError as error:
         say(str(error))
         return 1
     return 0
 
 
-def package(bundle_only: bool) -> None:
-    environment()
+def package(bundle_only: bool, prepared: bool = False) -> None:
+    if not prepared:
+        environment()
     python(ROOT / "packaging" / "resources.py", failure="the icons could not be drawn")
     freeze()
     strip(BUNDLE)
@@ -70,11 +74,11 @@ def environment() -> None:
 
 
 def release(files: list[Path]) -> None:
-    """Write checksums of the installers, in the form that sha256sum -c reads."""
+    """Write checksums of the installers beside them, in the form that sha256sum -c reads."""
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(files)]
-    (DIST / "SHA256SUMS").write_text("".join(lines))
+    (files[0].parent / "SHA256SUMS").write_text("".join(lines))
     for path in sorted(files):
-        say(f"dist/{path.name}: {path.stat().st_size / 1e6:.1f} MB")
+        say(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # `make package` has an environment of its own.
 VENV = Path(os.environ.get("CHICKADEE_VENV") or ROOT / ".venv").absolute()
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
-PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+# Windows' Python under Wine is no virtual environment and says itself where it is.
+PYTHON = Path(os.environ.get("CHICKADEE_PYTHON") or BIN / ("python.exe" if os.name == "nt" else "python"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chickadee-build"
 WHEELS_LOCK = ROOT / "requirements.lock"
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.windows_exceptions import ignored_files, skip_exceptions
 
 # Waiting threads sleep early, because tests must also pass beside busy programs; their speed does not matter.
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
@@ -30,10 +34,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A long test that began last would keep one process busy alone at the end.
     """
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    if sys.platform == "win32":
+        skip_exceptions(items)
     if config.option.markexpr == "slow":
         for item in items:
             if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False):
                 item.add_marker("slow")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out files that cannot even be imported on Windows; each is listed with its reason."""
+    return True if sys.platform == "win32" and collection_path in ignored_files() else None
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -1,0 +1,131 @@
+"""`make package-windows`: makes Windows' installers on Linux, with PyInstaller for Windows under Wine, and tries them.
+
+The bundle is made by package.py, as on Windows itself. The setup program, in a prefix and a folder of its own, must
+answer a question, take an upgrade and go again, and leave the user's files. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import installers
+from package import LOCK, release
+from prepare import apt_install
+from release import DIST, VERSION
+from setup_lock import setup_lock
+from steps import ROOT, SetupError, say
+from windows_python import WindowsPython
+from wine import Ended, Wine
+
+BUILD = ROOT / "build" / "windows"
+BUNDLE = BUILD / "dist" / "chickadee"
+PYTHON = WindowsPython(BUILD / "package", LOCK)
+WINE = Wine(BUILD / "prefix")
+EMPTY = Wine(BUILD / "another computer")  # a prefix that nothing else is installed in
+FREEZE_SECONDS, SETUP_SECONDS, ANSWER_SECONDS = 1800, 300, 300
+# Linked into llama.cpp by mingw: name, and Debian's package with its licence text.
+COMPILED_IN = {"mingw-w64": "mingw-w64-common", "GCC runtime libraries": "gcc-mingw-w64-base"}
+
+
+def main() -> int:
+    try:
+        with setup_lock():
+            package()
+    except SetupError as error:
+        say(str(error))
+        return 1
+    finally:
+        WINE.end()
+        EMPTY.end()
+    return 0
+
+
+def package() -> None:
+    apt_install([] if shutil.which("makensis") else ["nsis"])
+    WINE.make()
+    PYTHON.make()
+    freeze()
+    add_compiler_licences(BUNDLE / "licences")
+    files = installers.make(BUNDLE, "win32", DIST / "windows")
+    release(files)
+    check(*files[:2])
+
+
+def freeze() -> None:
+    """Make the bundle by package.py under Wine. Raises SetupError."""
+    environment = {"QT_QPA_PLATFORM": "offscreen", "CHICKADEE_VENV": "build/windows/package"}
+    environment["CHICKADEE_PYTHON"] = "Z:" + str(PYTHON.program).replace("/", "\\")
+    command = [PYTHON.program, "packaging/package.py", "--bundle-only", "--prepared"]
+    require(WINE.run(command, FREEZE_SECONDS, environment, ROOT, shown=True), "the bundle could not be made under Wine")
+
+
+def require(ended: Ended, failure: str) -> str:
+    """Return the program's output. Raises SetupError unless it ended with 0."""
+    if ended.code != 0:
+        how = "its time was over" if ended.code is None else f"exit code {ended.code}"
+        raise SetupError(f"{failure} ({how}):\n{ended.output[-3000:]}")
+    return ended.output
+
+
+def add_compiler_licences(folder: Path) -> None:
+    """Add the licences and the SBOM's entries of the compiler's libraries inside llama.cpp. Raises SetupError."""
+    bill = folder / "sbom.cdx.json"
+    content = json.loads(bill.read_text(encoding="utf-8"))
+    for name, debian in COMPILED_IN.items():
+        text = Path("/usr/share/doc") / debian / "copyright"
+        if not text.exists():
+            raise SetupError(f"{text} is missing: the licence of {name}")
+        shutil.copyfile(text, folder / f"{name}.txt")
+        content["components"].append({"type": "library", "name": name, "version": "as in Debian's compiler"})
+    bill.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def check(setup: Path, archive: Path) -> None:
+    """Install, use, upgrade and remove the program under Wine; try the zip. Raises SetupError."""
+    shutil.rmtree(EMPTY.prefix, ignore_errors=True)
+    EMPTY.make()
+    drive = EMPTY.prefix / "drive_c"
+    folder = drive / "Programme für Ümit 程序"
+    inside = f"C:\\{folder.name}"
+    install = [setup, "/S", f"/D={inside}"]  # NSIS takes the rest of the line: no quotes, and last
+    require(EMPTY.run(install, SETUP_SECONDS), "setup failed")
+    answers(folder / "chickadee-engine.exe", "the installed engine answers")
+    window(folder / "chickadee.exe", "the installed window answers")
+    (folder / "_internal" / "left_over").write_text("of an older version")
+    (folder / "notes.txt").write_text("the user's own")
+    require(EMPTY.run(install, SETUP_SECONDS), "the upgrade failed")
+    expect("an upgrade leaves nothing of the older version", not (folder / "_internal" / "left_over").exists())
+    own = next(drive.glob("users/*/AppData/Local/chickadee"))  # made by the answers above
+    # _?= keeps the uninstaller from copying itself and ending at once.
+    require(EMPTY.run([folder / "uninstall.exe", "/S", f"_?={inside}"], SETUP_SECONDS), "the uninstaller failed")
+    left = sorted(path.name for path in folder.iterdir() if path.name != "uninstall.exe")
+    expect("the uninstaller removes it, and nothing else", left == ["notes.txt"] and own.exists())
+    unpacked = drive / "unpacked zip"
+    with zipfile.ZipFile(archive) as content:
+        content.extractall(unpacked)
+    answers(unpacked / f"Chickadee-{VERSION}" / "chickadee-engine.exe", "the engine of the zip answers")
+
+
+def answers(engine: Path, what: str) -> None:
+    question = ("chat", "--prompt", "Say hello.", "--max-tokens", "8", "--temp", "0")
+    expect(what, bool(require(EMPTY.run([engine, *question], ANSWER_SECONDS), what).strip()))
+
+
+def window(program: Path, what: str) -> None:
+    require(EMPTY.run([program, "--self-test"], ANSWER_SECONDS, {"QT_QPA_PLATFORM": "offscreen"}), what)
+    say(f"ok: {what}")
+
+
+def expect(what: str, held: bool) -> None:
+    """Print what was checked. Raises SetupError unless it held."""
+    if not held:
+        raise SetupError(f"not so: {what}")
+    say(f"ok: {what}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
