@@ -6,13 +6,16 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 PIECE = 1 << 20  # bytes read at once
 TEMPORARY = ".chickadee-"  # beginning of the name of an unfinished file or folder
+REFUSED_SECONDS, AGAIN_SECONDS = 1.0, 0.02
 # Opening a pipe must not wait, should one lie where a file is expected; regular files open as usual.
 NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
@@ -95,12 +98,30 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
+        replace_file(Path(temporary), path)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
     sync_folder(path.parent)
+
+
+def replace_file(source: Path, target: Path) -> None:
+    """Rename `source` to `target`, replacing it. Raises OSError.
+
+    Windows refuses to replace a file that another program has open, as a virus scanner or our other process does for a
+    moment; so a refusal there is final only after REFUSED_SECONDS.
+    """
+    final = time.monotonic() + (REFUSED_SECONDS if sys.platform == "win32" else 0)
+    while True:
+        try:
+            source.replace(target)
+        except PermissionError:
+            if time.monotonic() >= final:
+                raise
+            time.sleep(AGAIN_SECONDS)
+        else:
+            return
 
 
 def write_atomically(path: Path, content: bytes) -> None:

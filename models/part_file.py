@@ -22,6 +22,7 @@ from common.files import make_private_folder, nonblocking_opener, open_file, rea
 
 SPARE = 256 << 20  # bytes that must stay free, because a full disk harms all programs
 READ_BYTES = 4 << 20
+LOCKED_BYTE = 1 << 40  # on Windows: behind every file's end, because a locked byte cannot be read; ext4 ends at 1 << 44
 MAX_NOTE = 1 << 16
 
 
@@ -162,7 +163,7 @@ def _lock(file: BinaryIO, name: str) -> None:
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(1 << 60)  # lock a byte far behind the end: a locked byte cannot be read
+            file.seek(LOCKED_BYTE)
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             import fcntl

@@ -18,6 +18,16 @@ SIGNALS = {
 }
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGILL", "SIGBUS", "SIGFPE")
 WINDOWS_CRASH = 0xC0000000  # and above: codes of processes that an exception ended
+# The other ends that Windows names by exit codes (winnt.h, ntstatus.h); 3 is abort of the C runtime.
+WINDOWS_CODES = {
+    0x3: "engine_end.bug",
+    0xC0000006: "engine_end.file",  # STATUS_IN_PAGE_ERROR: a mapped file could not be read
+    0xC0000017: "engine_end.killed",  # STATUS_NO_MEMORY
+    0xC000001D: "engine_end.processor",  # STATUS_ILLEGAL_INSTRUCTION
+    0xC000013A: "engine_end.closed",  # STATUS_CONTROL_C_EXIT
+    0xC0000142: "engine_end.closed",  # STATUS_DLL_INIT_FAILED, as at the end of a session
+    0xC0000409: "engine_end.bug",  # STATUS_STACK_BUFFER_OVERRUN, which __fastfail and newer aborts end with
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +78,17 @@ class EngineEnd(ProcessEnd):
         if self.signal_number is not None:
             known = SIGNALS.get(self.signal_name)
             return Sentence.of(known) if known else Sentence.of("engine_end.signal", number=self.signal_number)
+        if self.exit_code and sys.platform == "win32":
+            return windows_sentence(self.exit_code & 0xFFFFFFFF)
         if self.exit_code:
             return Sentence.of("engine_end.code", code=self.exit_code)
         return Sentence.of("engine_end.unexpected")
 
     def __str__(self) -> str:
         return str(self.sentence)
+
+
+def windows_sentence(code: int) -> Sentence:
+    """Return the sentence for a process that Windows ended with the unsigned exit code."""
+    known = WINDOWS_CODES.get(code, "engine_end.crashed" if code >= WINDOWS_CRASH else None)
+    return Sentence.of(known) if known else Sentence.of("engine_end.code", code=code)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
-from common.files import write_atomically
+from common.files import replace_file, write_atomically
 
 
 def test_the_file_and_its_new_folders_are_private(tmp_path):
@@ -31,3 +33,31 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_windows_refusal_to_replace_an_open_file_is_waited_out(tmp_path, monkeypatch):
+    refusals = [PermissionError(13, "Access is denied")] * 2
+    replace = Path.replace
+
+    def busy(source: Path, target: Path) -> Path:
+        if refusals:
+            raise refusals.pop()
+        return replace(source, target)
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(Path, "replace", busy)
+    source = tmp_path / "new"
+    source.write_text("new")
+    replace_file(source, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "new"
+
+
+def test_a_file_that_stays_open_is_an_error_in_the_end(tmp_path, monkeypatch):
+    def busy(source: Path, target: Path) -> Path:
+        raise PermissionError(13, "Access is denied")
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr("common.files.REFUSED_SECONDS", 0.05)
+    monkeypatch.setattr(Path, "replace", busy)
+    with pytest.raises(PermissionError):
+        replace_file(tmp_path / "new", tmp_path / "file")
