@@ -294,7 +294,6 @@ class ChatCache:
             intact = pool.submit(self.saved.is_intact, chat, self.guard)  # checks the file while the cache is resized
             try:
                 self.session.restore(record.tokens, lambda: self.saved.load(chat, record, runtime, intact.result()))
-                self.saved_tokens = len(record.tokens)
             except Failure as failure:
                 log.warning("%s", failure.log_text)
 

@@ -84,6 +84,15 @@ def test_an_edited_chat_is_saved_again_though_it_is_shorter(tmp_path):
     assert chat.save(FAST)
 
 
+def test_a_shorter_branch_of_a_chat_that_was_loaded_is_saved(tmp_path):
+    save(tmp_path)
+    chat = chat_cache(tmp_path)
+    edited = [*PROMPT[:300], *[9] * 70]
+    assert read(chat, "a", edited) == 300
+    assert chat.save(FAST)
+    assert read(chat_cache(tmp_path), "a", [*edited, 1]) == 370
+
+
 @pytest.mark.parametrize("change", [{"model": "other"}, {"settings": "q8_0"}, {"build": "build 2"}])
 def test_under_other_circumstances_it_is_read_again(tmp_path, change):
     save(tmp_path)
