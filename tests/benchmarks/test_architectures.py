@@ -1,0 +1,43 @@
+"""Every kind of architecture goes through the engine's process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks import architectures
+from benchmarks.tiny_models import write_tiny_model
+from benchmarks.tiny_shapes import SHAPES
+from benchmarks.trials import Engines, ModelTrial, Trial
+from models.locations import usual_folder
+
+WITHOUT_ROLLBACK = {"qwen35", "qwen35moe", "lfm2", "lfm2moe", "granitehybrid", "falcon-h1", "mamba2"}
+PASS = 512  # tokens
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    home = tmp_path_factory.mktemp("engines")
+    usual_folder(home / "settings.toml").mkdir()
+    engines = Engines(home)
+    yield engines
+    engines.close()
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_it_answers_as_a_fresh_engine_and_reads_little_again(engines, name):
+    path = write_tiny_model(usual_folder(engines.home / "settings.toml") / f"{name}.gguf", SHAPES[name])
+    trial = ModelTrial(name, path, engines, seed=1, short=True).run()
+    path.unlink()
+    assert not trial.refused
+    assert trial.wrong == []
+    assert trial.again == trial.restarted == 1
+    assert trial.stopped == 0, "a stop while a prompt is read loses nothing that was read"
+    assert trial.edited <= (PASS if name in WITHOUT_ROLLBACK else 0)
+
+
+def test_a_row_says_what_is_refused_and_what_is_wrong():
+    assert architectures.row(Trial("t5", refused="It is no chat model.")).endswith("| refused: It is no chat model. |")
+    wrong = Trial("lfm2", again=1, restarted=2, wrong=["stop: token 3 of 24 differs"], near_ties=1)
+    assert architectures.row(wrong) == "| lfm2 | 1 | 0 | 0 | 2 |  |  | stop: token 3 of 24 differs, 1 near ties |"
