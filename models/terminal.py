@@ -18,7 +18,10 @@ def run_command(main: Callable[[], int]) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # None for a program with windows on Windows
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a name that this terminal cannot say
+            # A name that this terminal cannot say; files and pipes have UTF-8 on Windows too, whatever its code page.
+            stream.reconfigure(  # type: ignore[union-attr]
+                encoding="utf-8" if sys.platform == "win32" and not stream.isatty() else None, errors="replace"
+            )
     try:
         try:
             return main()

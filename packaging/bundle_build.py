@@ -75,7 +75,11 @@ def missing_libraries(log: str, kept: set[str]) -> list[str]:
 
     PyInstaller only warns of them, but on the user's computer the window would not start.
     """
-    return [f"{library}, for {Path(user).name}" for library, user in NOT_FOUND.findall(log) if Path(user).name in kept]
+    return [
+        f"{library}, for {Path(user).name}"
+        for library, user in NOT_FOUND.findall(log)
+        if Path(user).name in kept and not re.match(bundle_contents.WINDOWS_OWN, library)
+    ]
 
 
 def check_programs(folder: Path) -> None:

@@ -46,6 +46,8 @@ QT_PLUGINS = (
     r"xcbglintegrations/",
 )  # fmt: skip
 LANGUAGES = r"qtbase_zh_CN\.qm$"  # Qt's own texts in our languages
+# Windows 10 has these. Under Wine they would be Wine's, or what packaging/wine.py adds to it.
+WINDOWS_OWN = r"(?:api-ms-win-[\w-]+|bcryptprimitives|ucrtbase|wcrtbase|icuuc)\.dll$"
 UNUSED = re.compile(
     "|".join(
         (
@@ -55,8 +57,7 @@ UNUSED = re.compile(
             rf"PySide6/(?:Qt/)?plugins/(?!{'|'.join(QT_PLUGINS)})",
             r"PySide6/(?:Qt/)?qml/",
             r"opengl32sw\.dll$",
-            # Windows 10 has these; under Wine they would be Wine's, or what packaging/wine.py adds to it.
-            r"(?:^|/)(?:api-ms-win-[\w-]+|ucrtbase|wcrtbase|icuuc)\.dll$",
+            rf"(?:^|/){WINDOWS_OWN}",
             # llama.cpp's programs and libraries that only those need; ik_llama.cpp's duplicate libraries.
             r"llama_cpp/lib/(?:lib)?(?:llama-common|mtmd)\.",
             r"ik_llama_cpp/lib/libggml\.so$",

@@ -23,7 +23,7 @@ WINE = Wine(BUILD / "prefix")
 ANSWER_SECONDS = 300
 SUITE_SECONDS = 3600
 QUESTION = ("--prompt", "Say hello.", "--max-tokens", "8", "--temp", "0")
-MODULES = "numpy, psutil, msgspec, lxml.etree, PySide6.QtWidgets, llama_cpp, ik_llama_cpp"
+MODULES = "numpy, psutil, msgspec, lxml.etree, llguidance, PySide6.QtWidgets, llama_cpp, ik_llama_cpp"
 
 
 def main() -> int:

@@ -43,7 +43,7 @@ def packed_files(work: Path) -> set[Path]:
     found = set()
     for toc in work.glob("*.toc"):
         if toc.name.startswith(("PYZ", "COLLECT")):
-            found |= set(paths(ast.literal_eval(toc.read_text())))
+            found |= set(paths(ast.literal_eval(toc.read_text(encoding="utf-8"))))
     return found
 
 
@@ -58,7 +58,7 @@ def packed(files: set[Path]) -> list[Distribution]:
     names = {str(path) for path in files}
     found = []
     for package in distributions():
-        owned = (file for file in package.files or [] if ".dist-info" not in file.as_posix())
+        owned = (file for file in package.files or [] if ".dist-info" not in str(file))
         if any(str(package.locate_file(file)) in names for file in owned):
             found.append(package)
     return sorted(found, key=lambda package: package.name.lower())
@@ -71,12 +71,13 @@ def copy_licences(packages: list[Distribution], to: Path) -> list[str]:
     """
     without = []
     for package in packages:
-        described = [file for file in package.files or [] if ".dist-info/" in file.as_posix()]
-        texts = [file for file in described if LICENCE.search(file.as_posix())]
-        for file in texts:
-            target = to / package.name.lower() / re.sub(r".*\.dist-info/(?:licenses/)?", "", file.as_posix())
+        # Some wheels for Windows have its slashes in their lists.
+        described = [place for file in package.files or [] if ".dist-info/" in (place := str(file).replace("\\", "/"))]
+        texts = [place for place in described if LICENCE.search(place)]
+        for place in texts:
+            target = to / package.name.lower() / re.sub(r".*\.dist-info/(?:licenses/)?", "", place)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(package.locate_file(file), target)  # type: ignore[arg-type]
+            shutil.copyfile(package.locate_file(place), target)  # type: ignore[arg-type]
         name = canonical(package.name)
         if not texts and name not in QT and not (TEXTS / f"{name}.txt").exists():
             without.append(name)
@@ -110,7 +111,7 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
         made,
     ]
     subprocess.run([*command, sys.executable], check=True)
-    found: dict[str, Any] = json.loads(made.read_text())
+    found: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
     names = {canonical(package.name) for package in packages}
     kept = [part for part in found["components"] if canonical(part["name"]) in names]
     for part in kept:  # drop paths of the computer that packs

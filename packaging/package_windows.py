@@ -15,7 +15,7 @@ from pathlib import Path
 import installers
 from package import LOCK, release
 from prepare import apt_install
-from release import DIST, VERSION
+from release import DIST, EPOCH, VERSION
 from setup_lock import setup_lock
 from steps import ROOT, SetupError, say
 from windows_python import WindowsPython
@@ -24,7 +24,7 @@ from wine import Ended, Wine
 BUILD = ROOT / "build" / "windows"
 BUNDLE = BUILD / "dist" / "chickadee"
 PYTHON = WindowsPython(BUILD / "package", LOCK)
-WINE = Wine(BUILD / "prefix")
+WINE = Wine(BUILD / "packing prefix")
 EMPTY = Wine(BUILD / "another computer")  # a prefix that nothing else is installed in
 FREEZE_SECONDS, SETUP_SECONDS, ANSWER_SECONDS = 1800, 300, 300
 # Linked into llama.cpp by mingw: name, and Debian's package with its licence text.
@@ -58,6 +58,7 @@ def package() -> None:
 def freeze() -> None:
     """Make the bundle by package.py under Wine. Raises SetupError."""
     environment = {"QT_QPA_PLATFORM": "offscreen", "CHICKADEE_VENV": "build/windows/package"}
+    environment["SOURCE_DATE_EPOCH"] = str(EPOCH)
     environment["CHICKADEE_PYTHON"] = "Z:" + str(PYTHON.program).replace("/", "\\")
     command = [PYTHON.program, "packaging/package.py", "--bundle-only", "--prepared"]
     require(WINE.run(command, FREEZE_SECONDS, environment, ROOT, shown=True), "the bundle could not be made under Wine")

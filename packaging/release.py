@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 import tomllib
@@ -16,7 +17,13 @@ RESOURCES = ROOT / "build" / "resources"
 
 
 def commit_time() -> int:
-    """Return the commit's time in seconds since 1970; without a repository, the time of pyproject.toml."""
+    """Return the commit's time in seconds since 1970; without a repository, the time of pyproject.toml.
+
+    SOURCE_DATE_EPOCH comes first: a package's own children have it, and Windows' Python under Wine, which has no git.
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given:
+        return int(given)
     done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True)
     return int(done.stdout) if done.returncode == 0 else int((ROOT / "pyproject.toml").stat().st_mtime)
 

@@ -5,6 +5,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -50,7 +51,8 @@ class Wine:
     def make(self) -> None:
         """Make the prefix, unless it is there. Raises SetupError."""
         apt_install(sorted({package for tool, package in TOOLS.items() if not shutil.which(tool)}))
-        if (self.prefix / "made").exists():
+        marker, stamp = self.prefix / "made-from", self.stamp()
+        if marker.exists() and marker.read_text() == stamp:
             return
         say(f"making a Wine prefix in {self.prefix}")
         shutil.rmtree(self.prefix, ignore_errors=True)
@@ -60,11 +62,17 @@ class Wine:
                 raise SetupError(f"{' '.join(command)} failed")
         self.end()
         self.add_libraries(self.prefix / "drive_c" / "windows" / "system32")
-        (self.prefix / "made").touch()
+        marker.write_text(stamp)
+
+    def stamp(self) -> str:
+        """Return a digest of everything that is put into the prefix."""
+        made_from = b"".join(path.read_bytes() for path in (*sorted(SOURCES.glob("*.c")), Path(__file__)))
+        return hashlib.sha256(made_from).hexdigest()
 
     def add_libraries(self, system: Path) -> None:
         """Put DLLs of Windows 10 into the prefix that Wine 8 lacks or has in part."""
         compile_c(system / "icuuc.dll", "-shared", "-static", SOURCES / "icuuc.c")
+        compile_c(system / "bcryptprimitives.dll", "-shared", "-static", SOURCES / "bcryptprimitives.c")
         places = sorted(Path("/usr/lib").rglob("x86_64-windows/ucrtbase.dll"))
         if not places:
             raise SetupError("Wine's ucrtbase.dll was not found below /usr/lib")
@@ -96,7 +104,7 @@ class Wine:
         """
         given = os.environ | {
             "WINEPREFIX": str(self.prefix), "WINEARCH": "win64", "WINEDEBUG": "-all",
-            "WINEDLLOVERRIDES": f"{OWN_LIBRARIES};ucrtbase=n;wcrtbase=n,b;icuuc=n",
+            "WINEDLLOVERRIDES": f"{OWN_LIBRARIES};ucrtbase=n;wcrtbase=n,b;icuuc=n;bcryptprimitives=n",
             **{f"WINE{name}": value for name, value in (environment or {}).items() if name.startswith("QT_")},
             **(environment or {}),
         }  # fmt: skip

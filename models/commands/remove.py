@@ -40,7 +40,10 @@ def _agreed(question: str) -> bool:
     """Return whether the user agrees; without a terminal nobody does."""
     if not sys.stdin.isatty():
         return False
-    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:  # Windows calls its null device a terminal
+        return False
 
 
 def _print_result(options: argparse.Namespace, path: Path, deleted: bool) -> int:

@@ -12,4 +12,4 @@ def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path
     monkeypatch.delenv("CHICKADEE_CACHE_DIR")
     assert isinstance(cache_folder(), Path)
-    assert cache_folder().name.lower() == "chickadee"
+    assert "chickadee" in cache_folder().parts  # Windows has a Cache in it

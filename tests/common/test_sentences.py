@@ -35,10 +35,11 @@ def too_long(first: Sentence) -> Sentence:
 
 
 def test_english_comes_from_the_table() -> None:
-    sentence = Sentence.of("no_such_file.model", path=Path("/m/a b.gguf"))
+    path = Path("/m/a b.gguf")
+    sentence = Sentence.of("no_such_file.model", path=path)
     assert sentence.code == "no_such_file"
-    assert str(sentence) == "There is no file /m/a b.gguf. It may have been moved or renamed."
-    assert sentence.worded(german) == "Es gibt keine Datei /m/a b.gguf."
+    assert str(sentence) == f"There is no file {path}. It may have been moved or renamed."
+    assert sentence.worded(german) == f"Es gibt keine Datei {path}."
 
 
 def test_a_sentence_of_parts_is_worded_in_one_language_with_its_numbers() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -147,6 +146,7 @@ def test_a_full_context_asks_before_it_forgets():
 
 
 def test_ctrl_c_stops_the_answer_and_the_chat_goes_on():
+    pty = pytest.importorskip("pty", reason="a terminal that a program plays is POSIX's")
     screen, child_end = pty.openpty()
     command = [sys.executable, "-m", "engine", "chat", "--greedy", "--threads", "1", "--ctx", "512"]
     process = subprocess.Popen(command, stdin=child_end, stdout=child_end, stderr=child_end, start_new_session=True)
