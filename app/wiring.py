@@ -22,6 +22,7 @@ from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
 from app.control.find_controller import FindController
 from app.control.idle_controller import IdleController
+from app.control.import_controller import ImportController
 from app.control.import_export_controller import ImportExportController
 from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
@@ -98,6 +99,7 @@ class Chats:
     list: ChatListController
     find: FindController
     import_export: ImportExportController
+    importing: ImportController
     palette: PaletteController
     options: ChatOptionsController
     thinking: ThinkingController
@@ -114,8 +116,8 @@ class Chats:
         Once the store's writer is closed, `unsaved` lists what could not be stored.
         """
         parts = (
-            self.window_state, self.chat, self.model, self.list, self.find, self.import_export, self.palette,
-            self.drafts, self.storage, self.notifications,
+            self.window_state, self.chat, self.model, self.list, self.find, self.importing, self.import_export,
+            self.palette, self.drafts, self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -168,6 +170,7 @@ def compose_chats(
     drafts = DraftController(window, open_chats, engine, chat, intervals.save_text)
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
+    import_export = ImportExportController(window, open_chats, chat_list)
     options = ChatOptionsController(window, open_chats, engine, settings.settings, Personas(store))
     chats = Chats(
         open_chats=open_chats,
@@ -177,7 +180,8 @@ def compose_chats(
         model=ChatModelController(window, open_chats, engine, models.controller),
         list=chat_list,
         find=FindController(window, open_chats),
-        import_export=ImportExportController(window, open_chats, chat_list),
+        import_export=import_export,
+        importing=ImportController(window, import_export),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
         options=options,
         thinking=ThinkingController(window, open_chats, engine, settings.settings, options),

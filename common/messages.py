@@ -426,9 +426,18 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "import.damaged_zip": "{name} is damaged or password-protected. Nothing was imported.",
     "import.too_large": "{name} is too large. Nothing was imported.",
     "import.unknown": (
-        "{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or "
-        "conversations.json or the zip file of a ChatGPT export."
+        "{name} contains no chats that Chickadee can read. Choose a file that Chickadee, ChatGPT, Claude, Open WebUI "
+        "or llama.cpp has exported, or one in which a program keeps its chats."
     ),
+    "import.not_a_chat": (
+        "{name} is damaged, or of a version of {program} that Chickadee does not know. It is left out."
+    ),
+    "import.newer_program": (
+        "{name} was written by a newer version of {program} than Chickadee knows. It is left out. Update Chickadee."
+    ),
+    "import.left_out": "Chat {number} in {name} is damaged. It is left out.",
+    "import.database": "{name} is damaged, or {program} is writing in it. Close {program} and try again.",
+    "import.database_file": "{name} is damaged, or a program is writing in it. Close that program and try again.",
     "import.damaged": "{name} is damaged at byte {at:,}. Nothing was imported.",
     "store_newer.file": "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.",
 }

@@ -90,7 +90,7 @@ def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[LocationKind
         yield "ollama", path
     for path in _jan():
         yield "jan", path
-    for path in _gpt4all():
+    for path in gpt4all_folders():
         yield "gpt4all", path
     for path in _hub():
         yield "hub", path
@@ -99,41 +99,51 @@ def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[LocationKind
 
 
 def _lm_studio() -> Iterator[Path]:
-    """Yield LM Studio's model folders: a pointer file may move its home, and its settings may move the folder."""
-    homes = [Path(text) for text in [_text("~/.lmstudio-home-pointer").strip()] if text]
-    for home in (*homes, _home("~/.lmstudio"), _home("~/.cache/lm-studio")):
-        folder = _json(home / "settings.json").get("downloadsFolder")
+    """Yield LM Studio's model folders: its settings may move them."""
+    for base in lm_studio_homes():
+        folder = small_json(base / "settings.json").get("downloadsFolder")
         if isinstance(folder, str) and folder:
             yield Path(folder)
-        yield home / "models"
+        yield base / "models"
+
+
+def lm_studio_homes() -> list[Path]:
+    """Return the folders in which LM Studio may keep models, chats and settings."""
+    homes = [Path(text) for text in [_text("~/.lmstudio-home-pointer").strip()] if text]
+    return [*homes, home("~/.lmstudio"), home("~/.cache/lm-studio")]
 
 
 def _jan() -> Iterator[Path]:
-    """Yield Jan's model folders: its settings may move its data, and versions before 0.6 had other folders."""
-    homes = [folder / "Jan" for folder in _application_folders()]
-    moved = [data for home in homes if isinstance(data := _json(home / "settings.json").get("data_folder"), str)]
-    for data in (*map(Path, filter(None, moved)), *(home / "data" for home in homes), _home("~/jan")):
+    """Yield Jan's model folders; versions before 0.6 had other ones."""
+    for data in jan_folders():
         yield data / "llamacpp" / "models"
         yield data / "models"
 
 
-def _gpt4all() -> Iterator[Path]:
-    """Yield GPT4All's model folders; the line modelPath of its settings may name another one."""
-    for folder in _application_folders():
+def jan_folders() -> list[Path]:
+    """Return the folders in which Jan may keep models and chats."""
+    bases = [folder / "Jan" for folder in application_folders()]
+    moved = [data for base in bases if isinstance(data := small_json(base / "settings.json").get("data_folder"), str)]
+    return [*map(Path, filter(None, moved)), *(base / "data" for base in bases), home("~/jan")]
+
+
+def gpt4all_folders() -> Iterator[Path]:
+    """Yield the folders of GPT4All's models and chats; the line modelPath of its settings may name another one."""
+    for folder in application_folders():
         moved = re.search(r"^modelPath=(.+)$", _text(str(folder / "nomic.ai" / "GPT4All.ini")), re.MULTILINE)
         if moved:
             yield Path(moved[1].strip().strip('"'))
         yield folder / "nomic.ai" / "GPT4All"
 
 
-def _application_folders() -> Iterator[Path]:
+def application_folders() -> Iterator[Path]:
     """Yield the folders in which programs keep settings and data on this system."""
     if sys.platform == "win32":
         yield from _from("APPDATA", "~/AppData/Roaming")
         yield from _from("LOCALAPPDATA", "~/AppData/Local")
     elif sys.platform == "darwin":
-        yield _home("~/Library/Application Support")
-        yield _home("~/.config")
+        yield home("~/Library/Application Support")
+        yield home("~/.config")
     else:
         yield from _from("XDG_CONFIG_HOME", "~/.config")
         yield from _from("XDG_DATA_HOME", "~/.local/share")
@@ -144,23 +154,24 @@ def _hub() -> Iterator[Path]:
         yield Path(os.environ["HF_HUB_CACHE"])
     if os.environ.get("HF_HOME"):
         yield Path(os.environ["HF_HOME"]) / "hub"
-    yield Path(os.environ.get("XDG_CACHE_HOME") or _home("~/.cache")) / "huggingface" / "hub"
+    yield Path(os.environ.get("XDG_CACHE_HOME") or home("~/.cache")) / "huggingface" / "hub"
 
 
 def _from(variable: str, *usual: str) -> Iterator[Path]:
     if os.environ.get(variable):
         yield Path(os.environ[variable])
-    yield from map(_home, usual)
+    yield from map(home, usual)
 
 
-def _home(path: str) -> Path:
+def home(path: str) -> Path:
+    """Expand ~ in a path; without a home folder it stays."""
     try:
         return Path(path).expanduser()
-    except RuntimeError:  # no home folder
+    except RuntimeError:
         return Path(path)
 
 
-def _json(path: Path) -> dict[str, object]:
+def small_json(path: Path) -> dict[str, object]:
     """Return the object in a small JSON file; empty if there is none."""
     try:
         content = json.loads(_text(str(path)) or "{}")
@@ -171,7 +182,7 @@ def _json(path: Path) -> dict[str, object]:
 
 def _text(path: str) -> str:
     try:
-        return read_small(_home(path), 1 << 16).decode(errors="replace")
+        return read_small(home(path), 1 << 16).decode(errors="replace")
     except OSError:
         return ""
 

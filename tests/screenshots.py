@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.dialogs.models_dialog import ModelsDialog
@@ -23,6 +24,7 @@ from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from engine.protocol.front import Served, Serving
 from models.default import default_model
+from tests.app.store.readers.sample_files import open_webui, write_all, write_json
 from tests.screenshot_chats import fill
 
 ENGINE = [sys.executable, "-m", "tests.app.fake_engine"]
@@ -152,6 +154,24 @@ def local_api(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
     front.told.emit(Serving("http://127.0.0.1:8765"))
     chickadee.api.open()
     return chickadee.settings_controller.dialog
+
+
+def importing(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+    """Show the chats of other programs, those of one of them in part checked."""
+    home = chickadee.store.path.parent / "home"
+    write_all(home)
+    os.environ["HOME"], usual = str(home), os.environ["HOME"]
+    chickadee.window.commands.run("import")
+    dialog = chickadee.chats.importing.dialog
+    assert dialog
+    wait_until(lambda: len(dialog.model.previews) == 5)
+    os.environ["HOME"] = usual
+    path = write_json(home / "export.json", [open_webui() | {"id": str(n), "title": f"Bird {n}"} for n in range(4)])
+    chickadee.chats.importing.look_at_file(str(path))
+    wait_until(lambda: len(dialog.model.previews) == 6)
+    tree = dialog.model
+    tree.setData(tree.index(0, 0, tree.index(5, 0)), Qt.CheckState.Unchecked.value, Qt.ItemDataRole.CheckStateRole)
+    return dialog
 
 
 def help_sheet(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
@@ -368,6 +388,8 @@ SHOTS = (
     Shot("local-api", local_api),
     Shot("local-api-dark-chinese", local_api, theme="dark", language="zh_CN"),
     Shot("settings-chinese-150", settings, language="zh_CN", percent=150),
+    Shot("import", importing),
+    Shot("import-chinese-dark", importing, language="zh_CN", theme="dark"),
     Shot("help", help_sheet),
     Shot("help-chinese-dark", help_sheet, language="zh_CN", theme="dark"),
     Shot("about", about),

@@ -200,6 +200,11 @@ class ChatListController(QObject):
 
         self._window.notice.post(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
+    def delete_empty_folder(self, folder_id: str) -> None:
+        """Delete a folder that has no chats; there is nothing to tell and nothing to bring back."""
+        if any(folder.id == folder_id for folder in self._open_chats.folders()):
+            self._do(lambda: self._open_chats.delete_folder(folder_id))
+
     # --- search -----------------------------------------------------------------------------------------------------
 
     def focus_search(self) -> None:

@@ -1,4 +1,4 @@
-"""Import and export of chats: file dialogs, progress in the sidebar, and the closing notice."""
+"""Import and export of chats: where to export to, progress in the sidebar, the closing notice, and the undo."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
 from app.control.chat_list_controller import ChatListController
+from app.notice import UNDO_MS
 from app.services.background import Background
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
-from app.store.exchange import EXPORTERS, Exporter, Stopped, TransferProgress, import_chats
+from app.store.exchange import EXPORTERS, Exporter
 from app.store.formats import file_name
+from app.store.importing import Choice, import_chats, undo_import
 from app.store.merging import Imported
+from app.store.transfer import Stopped, TransferProgress
 from app.window import Window
 from app.words import mark, tr, tr_n
 from common.failures import Failure
@@ -24,6 +27,7 @@ from common.failures import Failure
 NOTICE_MS = 8000
 PROGRESS_EVERY_MS = 200
 IMPORTING = mark("Importing… {percent} %, {chats} chats")
+UNDOING = mark("Taking the import back…")
 EXPORTING = mark("Exporting… {percent} %, {chats} chats")
 
 
@@ -43,7 +47,6 @@ class ImportExportController(QObject):
         )
         window.sidebar.task.stop.clicked.connect(lambda: self._progress.stop())
         bind = window.commands.bind
-        bind("import", self.ask_import)
         bind("export_chat", self.ask_export_current)
         bind("export_all", lambda: self.ask_export(None))
 
@@ -54,14 +57,6 @@ class ImportExportController(QObject):
         self._background.wait()
 
     # --- the questions ----------------------------------------------------------------------------------------------
-
-    def ask_import(self) -> None:
-        kinds = tr("Chats (*.json *.zip)") + ";;" + tr("All files (*)")
-        dialog = QFileDialog(self._window, tr("Import chats from Chickadee or ChatGPT"), "", kinds)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(self.import_file)
-        dialog.open()
 
     def ask_export_current(self) -> None:
         """Let the user choose a file to export the open chat to, unless the chat is empty."""
@@ -97,9 +92,10 @@ class ImportExportController(QObject):
 
     # --- the work ---------------------------------------------------------------------------------------------------
 
-    def import_file(self, path: str) -> None:
-        store, file = self._open_chats.store.path, Path(path)
-        self._begin(IMPORTING, lambda progress: import_chats(file, store, progress), self._imported)
+    def import_choices(self, choices: Sequence[Choice]) -> None:
+        """Import the chosen chats."""
+        store = self._open_chats.store.path
+        self._begin(IMPORTING, lambda progress: import_chats(choices, store, progress), self._imported)
 
     def export(self, chat_ids: Sequence[str] | None, path: str, exporter: Exporter) -> None:
         """Write the chats to `path`; append the format's extension if the name has another one.
@@ -171,7 +167,32 @@ class ImportExportController(QObject):
     def _imported(self, imported: Imported) -> None:
         self._open_chats.reload(imported.touched)
         self._chat_list.show_imported()
-        self._window.notice.post(lambda: _imported_text(imported), milliseconds=NOTICE_MS)
+        if imported.added or imported.changed:
+            self._window.notice.post(
+                lambda: _imported_text(imported), lambda: tr("Undo"), lambda: self._undo(imported), milliseconds=UNDO_MS
+            )
+        else:
+            self._window.notice.post(lambda: _imported_text(imported), milliseconds=NOTICE_MS)
+
+    def _undo(self, imported: Imported) -> None:
+        """Take an import back: the new chats go to Recently deleted, the changed ones become what they were."""
+        store, writer = self._open_chats.store.path, self._open_chats.store.writer
+
+        def work(_progress: TransferProgress) -> Imported:
+            writer.wait()
+            undo_import(imported, store)
+            return imported
+
+        self._begin(UNDOING, work, self._undone)
+
+    def _undone(self, imported: Imported) -> None:
+        self._open_chats.reload(imported.touched)
+        self._chat_list.show_imported()
+        if imported.added:
+            self._chat_list.delete(imported.added)
+        for folder_id in imported.folders:
+            if not any(chat.folder_id == folder_id for chat in self._open_chats.chats()):
+                self._chat_list.delete_empty_folder(folder_id)
 
     def _exported(self, count: int) -> None:
         self._window.notice.post(
@@ -191,8 +212,8 @@ class ImportExportController(QObject):
 
 def _imported_text(imported: Imported) -> str:
     if imported.added or imported.changed:
-        sentences = [tr_n("{n} chat was imported.", "{n} chats were imported.", imported.added)]
+        sentences = [tr_n("{n} chat was imported.", "{n} chats were imported.", len(imported.added))]
         if imported.changed:
-            sentences.append(tr_n("{n} chat was updated.", "{n} chats were updated.", imported.changed))
+            sentences.append(tr_n("{n} chat was updated.", "{n} chats were updated.", len(imported.changed)))
         return " ".join(sentences)
-    return tr("All chats in this file are already here.") if imported.same else tr("There are no chats in this file.")
+    return tr("All these chats are already here.") if imported.same else tr("There are no chats in this file.")

@@ -1,9 +1,4 @@
-"""Export of chats to files (JSON, Markdown) and import (our JSON, an export of ChatGPT). Knows no windows.
-
-Both do all or nothing. Imported chats are hidden until the whole file is read. A chat that is in the store already is
-merged: messages that only one side has are kept, and where both differ, the chat that changed last wins. So the same
-file can be imported repeatedly without loss or duplicates.
-"""
+"""Export of chats to files (JSON, Markdown), all or nothing. Knows no windows."""
 
 from __future__ import annotations
 
@@ -13,13 +8,10 @@ import os
 import shutil
 import stat
 import tempfile
-import time
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol
 
 from app.folders import users_umask
 from app.store.chat import Chat
@@ -27,47 +19,15 @@ from app.store.chat_store import ChatStore
 from app.store.formats import (
     FORMAT,
     VERSION,
-    chat_of_chatgpt,
-    decode_chat,
-    decode_folder,
     encode_chat,
     encode_folder,
     file_name,
     markdown_of,
 )
-from app.store.json_stream import JsonStream, NotJson
-from app.store.merging import Imported, Merging
+from app.store.transfer import TransferProgress
 from app.words import mark
 from common.failures import Failure
 from common.files import TEMPORARY, replacing
-
-LARGEST = 8 << 30  # bytes of JSON; a zip file may claim any size
-CHATGPT_NAME = "conversations.json"
-
-
-class Stopped(Exception):
-    """The user stopped the import or export; what was done so far is undone."""
-
-
-class TransferProgress:
-    """Progress of an import or export: the `share` done, from 0 to 1, and the number of `chats` done."""
-
-    def __init__(self) -> None:
-        self.share = 0.0
-        self.chats = 0
-        self._stopped = False
-
-    def stop(self) -> None:
-        self._stopped = True
-
-    def update(self, share: float, chats: int) -> None:
-        """Set the progress; the operation calls this now and then. Raises Stopped after `stop`."""
-        self.share, self.chats = share, chats
-        if self._stopped:
-            raise Stopped
-
-
-# --- to a file ------------------------------------------------------------------------------------------------------
 
 
 class Exporter(Protocol):
@@ -217,88 +177,3 @@ def _writing_failures(target: Path) -> Iterator[None]:
 def _not_written(path: Path, error: OSError) -> Failure:
     reason = error.strerror or str(error)
     return Failure("export.unwritable", str(error), path=path, reason=reason)
-
-
-# --- from a file ----------------------------------------------------------------------------------------------------
-
-
-def import_chats(path: Path, store: Path, progress: TransferProgress) -> Imported:
-    """Import the chats of a file; raise Failure with its mistake, or Stopped, and then leave the store as it was."""
-    target = ChatStore(store)
-    try:
-        with Merging(target) as merging:
-            with _json_of(path) as (file, size):
-                _read(path, file, size, merging, progress)
-            return merging.finish()
-    finally:
-        target.close()
-
-
-def _read(path: Path, file: BinaryIO, size: int, merging: Merging, progress: TransferProgress) -> None:
-    stream, number, ours, now = JsonStream(file), 0, False, time.time()
-    try:
-        for key, raw in stream.elements():
-            if key == "format" and raw == FORMAT:
-                ours = True
-            elif key == "version" and ours:
-                _check_version(raw)
-            elif key == "folders" and ours:
-                merging.add_folder(decode_folder(raw, now))
-            elif (key == "chats" and ours) or key == "":
-                number += 1
-                found = decode_chat(raw, now) if ours else chat_of_chatgpt(raw, now)
-                if found is not None:
-                    merging.add(*found)
-                progress.update(min(stream.done / size, 1.0) if size else 1.0, number)
-            elif not ours:
-                break
-    except NotJson as error:
-        raise _damaged(path, error) from error
-    except ValueError as error:
-        raise Failure("import.entry", str(error), name=path.name, number=number) from error
-    if not number and not ours:
-        raise _unknown(path)
-
-
-def _check_version(raw: object) -> None:
-    if not isinstance(raw, int) or raw > VERSION:
-        raise Failure("import.newer")
-
-
-@contextlib.contextmanager
-def _json_of(path: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """Yield the JSON file, opened, or the one inside a zip file, and its size in bytes."""
-    try:
-        if not zipfile.is_zipfile(path):
-            with path.open("rb") as file:
-                yield file, path.stat().st_size
-            return
-        with zipfile.ZipFile(path) as archive:
-            entry = _entry(path, archive)
-            with archive.open(entry) as packed:
-                yield cast(BinaryIO, packed), entry.file_size
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise Failure("import.unreadable", str(error), name=path.name, reason=reason) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise Failure("import.damaged_zip", str(error), name=path.name) from error
-
-
-def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the zip entry with the chats: the one named as in ChatGPT's export, else the only JSON file."""
-    entries = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".json")]
-    named = [entry for entry in entries if Path(entry.filename).name == CHATGPT_NAME]
-    if not named and len(entries) != 1:
-        raise _unknown(path)
-    chosen = (named or entries)[0]
-    if chosen.file_size > LARGEST:
-        raise Failure("import.too_large", name=path.name)
-    return chosen
-
-
-def _unknown(path: Path) -> Failure:
-    return Failure("import.unknown", name=path.name)
-
-
-def _damaged(path: Path, error: NotJson) -> Failure:
-    return Failure("import.damaged", str(error), name=path.name, at=error.at)

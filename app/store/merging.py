@@ -44,13 +44,32 @@ MOST_AT_ONCE = 100  # messages, or places of chats, in one transaction, unless t
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """The numbers of new, changed and unchanged chats of an import; `touched` has the ids of the changed ones."""
+class Before:
+    """A stored chat before an import changed it to `merged`, and what takes that back.
 
-    added: int
-    changed: int
+    `replaced` are messages as they were; `new_ids` are those of messages that came.
+    """
+
+    chat: Chat
+    deleted_at: float | None
+    merged: Chat
+    replaced: tuple[ChatMessage, ...]
+    new_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The outcome of an import: ids of the new chats and folders, the changed chats, the number of unchanged ones."""
+
+    added: tuple[str, ...]
+    changed: tuple[Before, ...]
     same: int
-    touched: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """Ids of the changed chats."""
+        return tuple(before.chat.id for before in self.changed)
 
 
 class Step(msgspec.Struct):
@@ -73,7 +92,7 @@ class Merging:
         self._path = beside(store.path, ".import-part")
         self._folders: list[Folder] = []
         self._places: list[tuple[str, str]] = []
-        self._added: set[str] = set()
+        self._added: dict[str, None] = {}
         self._accepted = False
 
     def __enter__(self) -> Merging:
@@ -101,7 +120,7 @@ class Merging:
         chat, messages = self._store.using(lambda db: _with_unique_ids(db, chat, messages))
         if _is_new(self._store, chat.id):
             _hide(self._store, chat, messages)
-            self._added.add(chat.id)
+            self._added[chat.id] = None
         else:
             self._stage(Step(chat, messages))
 
@@ -114,13 +133,35 @@ class Merging:
             self._staged.close()
             self._path.replace(accepted_import(self._store.path))
         self._accepted = True
+        known = {folder.id for folder in self._store.folders()}
         changed, same = _apply(self._store)
-        touched = tuple(chat_id for chat_id in changed if chat_id not in self._added)
-        return Imported(len(self._added), len(touched), same, touched)
+        new_folders = tuple(folder.id for folder in self._folders if folder.id not in known)
+        touched = tuple(before for before in changed if before.chat.id not in self._added)
+        return Imported(tuple(self._added), touched, same, new_folders)
 
     def _stage(self, step: Step) -> None:
         with failures(self._store.path):
             self._staged.write(msgspec.json.encode(step) + b"\n")
+
+
+def undo_changes(store: ChatStore, imported: Imported) -> None:
+    """Give the changed chats back what they had before, except those in which the user has written since.
+
+    The messages that came are deleted like those that a user deletes.
+    """
+    for before in imported.changed:
+        row = store.chat_row(before.chat.id)
+        if row is not None and row[1] != DOOMED and row[0].updated_at == before.merged.updated_at:
+            store.using(lambda db, before=before: _restore(db, before))  # type: ignore[misc]
+            pause()
+
+
+def _restore(db: sqlite3.Connection, before: Before) -> None:
+    with transaction(db):
+        write_chat(db, before.chat, before.replaced)
+        db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (before.deleted_at, before.chat.id))
+        now = time.time()
+        db.executemany("UPDATE messages SET deleted_at = ? WHERE id = ?", [(now, id) for id in before.new_ids])
 
 
 def complete_import(store: ChatStore) -> None:
@@ -160,12 +201,12 @@ class Pace:
 pause = Pace()
 
 
-def _apply(store: ChatStore) -> tuple[list[str], int]:
+def _apply(store: ChatStore) -> tuple[list[Before], int]:
     """Do all steps of the accepted import, then show its new chats.
 
-    Each step may be done again. Return the ids of the changed chats and the number of unchanged ones.
+    Each step may be done again. Return the changed chats and the number of unchanged ones.
     """
-    path, changed, same = accepted_import(store.path), list[str](), 0
+    path, changed, same = accepted_import(store.path), dict[str, Before](), 0
     with failures(store.path), path.open("rb") as file:
         for line in file:
             try:
@@ -175,14 +216,14 @@ def _apply(store: ChatStore) -> tuple[list[str], int]:
                 continue
             if step.chat is None:
                 _place(store, step)
-            elif _merge(store, step.chat, step.messages):
-                changed.append(step.chat.id)
+            elif before := _merge(store, step.chat, step.messages):
+                changed.setdefault(before.chat.id, before)
             else:
                 same += 1
     store.using(lambda db: db.execute("UPDATE chats SET deleted_at = NULL WHERE deleted_at = ?", (HIDDEN,)))
     with failures(store.path):
         path.unlink()
-    return list(dict.fromkeys(changed)), same
+    return list(changed.values()), same
 
 
 def _place(store: ChatStore, step: Step) -> None:
@@ -210,15 +251,15 @@ def _place(store: ChatStore, step: Step) -> None:
         pause()
 
 
-def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> bool:
-    """Merge a chat into the stored one; return whether that changed it.
+def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> Before | None:
+    """Merge a chat into the stored one; return what it was before, None if nothing changed.
 
     The entry is written last, from the stored one of that moment, because the user may have written in the chat.
     """
     row = store.chat_row(chat.id)
     if row is None or row[1] == DOOMED:  # it was deleted permanently after the file was read
         _hide(store, chat, messages)
-        return True
+        return Before(chat, DOOMED, chat, (), ())
     stored, deleted_at = row
     known = {message.id: message for message in store.messages(stored)}
     is_newer = chat.updated_at > stored.updated_at
@@ -229,7 +270,7 @@ def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> bool:
     ]  # fmt: skip
     is_deleted = deleted_at is not None and deleted_at != HIDDEN
     if not (changed or is_deleted or _merged_entry(chat, stored) != stored):
-        return False
+        return None
     _write_in_steps(store, changed)
 
     def write_entry(db: sqlite3.Connection) -> None:
@@ -242,7 +283,13 @@ def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> bool:
 
     store.using(write_entry)
     pause()
-    return True
+    return Before(
+        stored,
+        deleted_at,
+        _merged_entry(chat, stored),
+        tuple(known[message.id] for message in changed if message.id in known),
+        tuple(message.id for message in changed if message.id not in known),
+    )
 
 
 def _merged_entry(chat: Chat, stored: Chat) -> Chat:

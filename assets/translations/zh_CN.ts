@@ -1016,6 +1016,7 @@
   <message>
     <location filename="../../app/control/chat_list_controller.py"/>
     <location filename="../../app/control/context_menu.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/control/model_controller.py"/>
     <source>Undo</source>
@@ -1125,29 +1126,34 @@
     <translation>{model} 已不在 {folder} 中，因此改用 {other}。</translation>
   </message>
   <message>
+    <location filename="../../app/control/import_controller.py"/>
+    <source>All files (*)</source>
+    <translation>所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_controller.py"/>
+    <source>Chats (*.json *.zip *.chat *.db *.sqlite)</source>
+    <translation>对话 (*.json *.zip *.chat *.db *.sqlite)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_controller.py"/>
+    <source>Choose a file with chats</source>
+    <translation>选择包含对话的文件</translation>
+  </message>
+  <message>
     <location filename="../../app/control/import_export_controller.py"/>
     <source>A temporary chat is not stored, so it cannot be exported. You can copy its messages.</source>
     <translation>临时对话不会保存，因此无法导出。你可以复制其中的消息。</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
-    <source>All chats in this file are already here.</source>
-    <translation>此文件中的所有对话均已存在。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <source>All files (*)</source>
-    <translation>所有文件 (*)</translation>
+    <source>All these chats are already here.</source>
+    <translation>这些对话都已在此处。</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
     <source>Another import or export is still running. Try again when it is finished.</source>
     <translation>另一个导入或导出仍在进行。请待其完成后重试。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <source>Chats (*.json *.zip)</source>
-    <translation>对话 (*.json *.zip)</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
@@ -1166,11 +1172,6 @@
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
-    <source>Import chats from Chickadee or ChatGPT</source>
-    <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
     <source>Importing… {percent} %, {chats} chats</source>
     <translation>正在导入… {percent} %，{chats} 个对话</translation>
   </message>
@@ -1183,6 +1184,11 @@
     <location filename="../../app/control/import_export_controller.py"/>
     <source>Stopped. Nothing was changed.</source>
     <translation>已停止，未做任何更改。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_export_controller.py"/>
+    <source>Taking the import back…</source>
+    <translation>正在撤销导入…</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
@@ -1568,6 +1574,78 @@
     <location filename="../../app/dialogs/chat_panel.py"/>
     <source>This chat</source>
     <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Chats to import</source>
+    <translation>要导入的对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Check the programs or chats to import. Importing again makes no duplicates.</source>
+    <translation>勾选要导入的程序或对话。重复导入不会产生副本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Chickadee looks for chats of GPT4All, Jan, LM Studio, Open WebUI and Ollama. For an export of ChatGPT, Claude, Open WebUI or llama.cpp, choose the file. The originals stay unchanged.</source>
+    <translation>Chickadee 会查找 GPT4All、Jan、LM Studio、Open WebUI 和 Ollama 的对话。如果是 ChatGPT、Claude、Open WebUI 或 llama.cpp 的导出文件，请手动选择。原有数据不会改动。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Choose a file…</source>
+    <translation>选择文件…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Import</source>
+    <translation>导入</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Import chats</source>
+    <translation>导入对话</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Import {n} chats</source>
+    <extracomment>n = 1: Import {n} chat</extracomment>
+    <translation><numerusform>导入 {n} 个对话</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Looking for chats…</source>
+    <translation>正在查找对话…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Looking for chats… {n:,} so far</source>
+    <translation>正在查找对话…已找到 {n:,} 个</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>No chats of other programs were found. Choose a file that you have exported.</source>
+    <translation>未找到其他程序的对话。请选择你导出的文件。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>{n} more files cannot be read.</source>
+    <extracomment>n = 1: {n} more file cannot be read.</extracomment>
+    <translation><numerusform>另有 {n} 个文件无法读取。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_tree.py"/>
+    <source>Chat</source>
+    <translation>对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_tree.py"/>
+    <source>Last message</source>
+    <translation>最后一条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_tree.py"/>
+    <source>{program}: {file}</source>
+    <translation>{program}：{file}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -2469,6 +2547,12 @@
     <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
     <extracomment>store_locked.file</extracomment>
     <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Chat {number} in {name} is damaged. It is left out.</source>
+    <extracomment>import.left_out</extracomment>
+    <translation>{name} 中的第 {number} 个对话已损坏，已跳过。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3912,9 +3996,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
+    <source>{name} contains no chats that Chickadee can read. Choose a file that Chickadee, ChatGPT, Claude, Open WebUI or llama.cpp has exported, or one in which a program keeps its chats.</source>
     <extracomment>import.unknown</extracomment>
-    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
+    <translation>{name} 中没有 Chickadee 可读取的对话。请选择由 Chickadee、ChatGPT、Claude、Open WebUI 或 llama.cpp 导出的文件，或某个程序保存对话的文件。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4005,6 +4089,24 @@
     <source>{name} is damaged or password-protected. Nothing was imported.</source>
     <extracomment>import.damaged_zip</extracomment>
     <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged, or a program is writing in it. Close that program and try again.</source>
+    <extracomment>import.database_file</extracomment>
+    <translation>{name} 已损坏，或有程序正在写入。请关闭该程序后重试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged, or of a version of {program} that Chickadee does not know. It is left out.</source>
+    <extracomment>import.not_a_chat</extracomment>
+    <translation>{name} 已损坏，或来自 Chickadee 不支持的 {program} 版本，已跳过。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged, or {program} is writing in it. Close {program} and try again.</source>
+    <extracomment>import.database</extracomment>
+    <translation>{name} 已损坏，或 {program} 正在写入。请关闭 {program} 后重试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4131,6 +4233,12 @@
     <source>{name} was not saved: {offered:bytes} are offered where {published:bytes} were announced. Download it again.</source>
     <extracomment>wrong_bytes.size</extracomment>
     <translation>未保存 {name}：声明为 {published:bytes}，实际提供 {offered:bytes}。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was written by a newer version of {program} than Chickadee knows. It is left out. Update Chickadee.</source>
+    <extracomment>import.newer_program</extracomment>
+    <translation>{name} 由 Chickadee 尚不支持的新版 {program} 写入，已跳过。请更新 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5343,6 +5451,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/import_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <location filename="../../app/dialogs/server_dialog.py"/>
     <location filename="../../app/dialogs/storage_page.py"/>
@@ -5363,6 +5472,26 @@
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Save</source>
     <translation>保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_tree.py"/>
+    <location filename="../../app/transcript/scrolling_column.py"/>
+    <source>Messages</source>
+    <translation>消息</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/import_tree.py"/>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} chats</source>
+    <extracomment>n = 1: {n} chat</extracomment>
+    <translation><numerusform>{n} 个对话</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/import_tree.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>{title} · {when}</source>
+    <translation>{title} · {when}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -5470,13 +5599,6 @@
     <source>Chats</source>
     <translation>对话</translation>
   </message>
-  <message numerus="yes">
-    <location filename="../../app/sidebar/chat_rows.py"/>
-    <location filename="../../app/store/recovery.py"/>
-    <source>{n} chats</source>
-    <extracomment>n = 1: {n} chat</extracomment>
-    <translation><numerusform>{n} 个对话</numerusform></translation>
-  </message>
   <message>
     <location filename="../../app/store/formats.py"/>
     <location filename="../../app/transcript/message_view.py"/>
@@ -5539,11 +5661,6 @@
     <source>kept for {n} more days</source>
     <extracomment>n = 1: kept for {n} more day</extracomment>
     <translation><numerusform>还将保留 {n} 天</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>{title} · {when}</source>
-    <translation>{title} · {when}</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
@@ -6239,11 +6356,6 @@
     <location filename="../../app/transcript/scrolling_column.py"/>
     <source>Go to end</source>
     <translation>到末尾</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/scrolling_column.py"/>
-    <source>Messages</source>
-    <translation>消息</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>

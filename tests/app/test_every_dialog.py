@@ -60,7 +60,7 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     models.server_button.click()
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
-        "ServerDialog",
+        "ServerDialog", "ImportDialog",
     }  # fmt: skip
     settings = chickadee.settings
     for language, theme in (("zh_CN", "dark"), ("en", "light")):

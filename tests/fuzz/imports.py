@@ -1,4 +1,4 @@
-"""Fuzzes imported chats: our own JSON and ChatGPT's export, with changed values, bytes and compression.
+"""Fuzzes imported chats: our own JSON and other programs' files, with changed values, bytes and compression.
 
 They are imported, or a sentence says why not and the store is unchanged.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.app.store.readers import sample_files as samples
 from tests.fuzz.harness import Broken, Limits, Recipe, make_folder
 from tests.fuzz.values import apply_byte_edits, byte_edits, changed_json
 from tests.fuzz.worker import Worker
@@ -61,6 +62,9 @@ THEIRS = [
         "mapping": NODES,
     }
 ]
+EXPORTS = (
+    THEIRS, [samples.claude()], [samples.open_webui()], samples.llama_cpp(), [samples.llama_cpp()], samples.lm_studio(),
+)  # fmt: skip
 DEEP = (
     "[" * 90_000,
     '{"a":' * 90_000,
@@ -77,7 +81,7 @@ LONG = (
 
 
 def recipe(dice: Random) -> dict[str, Any]:
-    value: Any = OURS if dice.random() < 0.5 else THEIRS
+    value: Any = OURS if dice.random() < 0.4 else dice.choice(EXPORTS)
     for _ in range(dice.choice((0, 1, 1, 2, 5))):
         value = changed_json(dice, value)
     text = dice.choice((*DEEP, *LONG)) if dice.random() < 0.05 else None
@@ -88,6 +92,7 @@ def recipe(dice: Random) -> dict[str, Any]:
         "zip": dice.choice(("", "", "conversations.json", "export/conversations.json", "chats.json", "../../x.json",
         "two", "bomb")),
         "zip_edits": byte_edits(dice) if dice.random() < 0.3 else [],
+        "gpt4all": dice.randint(1, 12) if dice.random() < 0.15 else 0,
         "name": dice.choice(("chats.json", "export.zip", "x", "日本\udcff.json", "n" * 200)),
     }  # fmt: skip
 
@@ -96,6 +101,8 @@ def write_file(recipe: Recipe, folder: Path) -> Path:
     """Write the file to import and return its path."""
     edits: Any = recipe["edits"]
     raw = str(recipe["text"]).encode() if recipe["text"] else json.dumps(recipe["value"]).encode()
+    if recipe.get("gpt4all"):
+        raw = samples.gpt4all(int(str(recipe["gpt4all"])), tool=True)
     raw = apply_byte_edits(raw, edits)
     if recipe["zip"]:
         again: Any = recipe["zip_edits"]
@@ -128,8 +135,11 @@ def _bomb() -> bytes:
 def run_case(recipe: Recipe, folder: Path) -> str:
     """Import into a store that holds a few chats. Runs in the worker. Raises Broken."""
     from app.store.chat_store import ChatStore
-    from app.store.exchange import JsonExporter, TransferProgress, import_chats
+    from app.store.exchange import JsonExporter
     from app.store.formats import markdown_of
+    from app.store.importing import Choice, import_chats
+    from app.store.readers.places import Source
+    from app.store.transfer import TransferProgress
     from common.failures import Failure
 
     path = folder / "library.sqlite3"
@@ -137,7 +147,7 @@ def run_case(recipe: Recipe, folder: Path) -> str:
     before = _everything(store)
     file = write_file(recipe, make_folder(folder, "file"))
     try:
-        import_chats(file, path, TransferProgress())
+        import_chats([Choice(Source(file))], path, TransferProgress())
     except Failure as failure:
         if _everything(store) != before:
             raise Broken("a failed import has changed the store", str(failure)) from failure
@@ -146,7 +156,7 @@ def run_case(recipe: Recipe, folder: Path) -> str:
         for chat in store.chats():
             markdown_of(chat, store.messages(chat))
         JsonExporter().export(path, None, folder / "again.json", TransferProgress())
-        import_chats(folder / "again.json", path, TransferProgress())
+        import_chats([Choice(Source(folder / "again.json"))], path, TransferProgress())
         return ""
     finally:
         store.close()

@@ -13,6 +13,8 @@ from pytestqt.qtbot import QtBot
 from app.control.import_export_controller import IMPORTING
 from app.folders import Folders
 from app.store.exchange import JsonExporter
+from app.store.importing import Choice
+from app.store.readers.places import Source
 from app.store.upkeep import run_upkeep
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
@@ -33,13 +35,13 @@ def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_pat
     filled.chats.list.delete(["0", "1"])
     filled.open_chats.store.delete_for_good("0")
     run_upkeep(folders.store)
-    filled.chats.import_export.import_file(str(file))
+    filled.chats.import_export.import_choices([Choice(Source(file))])
     qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat was updated.")
     assert len(filled.window.sidebar.titles()) == 6
     assert filled.window.sidebar.bin_button.isHidden()
     assert filled.window.sidebar.task.isHidden()
-    filled.chats.import_export.import_file(str(file))
-    qtbot.waitUntil(lambda: told(filled) == "All chats in this file are already here.")
+    filled.chats.import_export.import_choices([Choice(Source(file))])
+    qtbot.waitUntil(lambda: told(filled) == "All these chats are already here.")
 
 
 def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
     entry |= {"title": "another title", "updated_at": chat.updated_at + 1, "leaf_id": "late"}
     entry["messages"].append({"id": "late", "parent_id": chat.leaf_id, "role": "user", "content": "late words"})
     file.write_text(json.dumps(content))
-    chickadee.chats.import_export.import_file(str(file))
+    chickadee.chats.import_export.import_choices([Choice(Source(file))])
     qtbot.waitUntil(lambda: told(chickadee).endswith("1 chat was updated."))
     assert chickadee.open_chats.current.chat.title == "another title"
     assert chickadee.window.transcript.conversation is chickadee.open_chats.current
@@ -64,13 +66,13 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
 def test_a_bad_file_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     file.write_text("[1")
-    chickadee.chats.import_export.import_file(str(file))
+    chickadee.chats.import_export.import_choices([Choice(Source(file))])
     qtbot.waitUntil(lambda: "bad.json is damaged" in told(chickadee))
     assert chickadee.window.sidebar.task.isHidden()
 
 
 def test_the_dialogs_ask_and_the_line_stops(filled: Chickadee, qtbot: QtBot) -> None:  # noqa: F811
-    for command in ("import", "export_chat", "export_all"):
+    for command in ("export_chat", "export_all"):
         filled.chats.chat.open("2")
         filled.window.commands.run(command)
         dialog = filled.window.findChild(QFileDialog)

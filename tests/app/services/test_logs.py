@@ -47,8 +47,12 @@ def test_a_day_with_many_failures_leaves_no_text_of_the_users(
     chickadee.chats.import_export.export([chat.id], str(tmp_path / f"{SECRET}.md"), MarkdownExporter())
     qtbot.waitUntil(lambda: "could not be written" in notice.text.text())
     (tmp_path / f"{SECRET}.json").write_text(f'[{{"{SECRET}"')
-    chickadee.chats.import_export.import_file(str(tmp_path / f"{SECRET}.json"))
-    qtbot.waitUntil(lambda: "is damaged at byte" in notice.text.text())
+    chickadee.chats.importing.open()
+    dialog = chickadee.chats.importing.dialog
+    assert dialog
+    chickadee.chats.importing.look_at_file(str(tmp_path / f"{SECRET}.json"))
+    qtbot.waitUntil(lambda: "is damaged at byte" in dialog.problem.text())
+    dialog.reject()
     chickadee.settings.path.write_text(f"[answer]\nsystem_prompt = ['{SECRET}']\ntop_k = '{SECRET}'\n")
     chickadee.settings.refresh()
     chickadee.chats.options.change_option(PROMPT, SECRET)

@@ -8,8 +8,11 @@ from pathlib import Path
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
-from app.store.exchange import JsonExporter, TransferProgress, import_chats
+from app.store.exchange import JsonExporter
+from app.store.importing import Choice, import_chats
 from app.store.merging import Imported
+from app.store.readers.places import Source
+from app.store.transfer import TransferProgress
 
 
 def fill(store: ChatStore, chats: int = 3) -> None:
@@ -36,8 +39,8 @@ def exported(store: ChatStore, path: Path, ids: list[str] | None = None) -> Path
 
 
 def load(path: Path, store: ChatStore) -> Imported:
-    return import_chats(path, store.path, TransferProgress())
+    return import_chats([Choice(Source(path))], store.path, TransferProgress())
 
 
 def counts(imported: Imported) -> tuple[int, int, int]:
-    return imported.added, imported.changed, imported.same
+    return len(imported.added), len(imported.changed), imported.same

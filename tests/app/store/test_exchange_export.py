@@ -12,8 +12,9 @@ import pytest
 from app.folders import be_private, users_umask
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.store.exchange import EXPORTERS, JsonExporter, MarkdownExporter, Stopped, TransferProgress
+from app.store.exchange import EXPORTERS, JsonExporter, MarkdownExporter
 from app.store.formats import file_name
+from app.store.transfer import Stopped, TransferProgress
 from common.failures import Failure
 from tests.app.small_disk import small_disk
 from tests.app.store.moved_chats import fill

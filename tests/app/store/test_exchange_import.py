@@ -14,8 +14,11 @@ from app.folders import users_umask
 from app.store import merging
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.store.exchange import JsonExporter, Stopped, TransferProgress, import_chats
+from app.store.exchange import JsonExporter
+from app.store.importing import Choice, import_chats
+from app.store.readers.places import Source
 from app.store.recovery import open_store
+from app.store.transfer import Stopped, TransferProgress
 from app.store.upkeep import run_upkeep
 from common.sentences import Sentence, encode_sentence
 from tests.app.store.moved_chats import counts, everything, exported, fill, load
@@ -98,7 +101,7 @@ def test_stopping_and_being_killed_leave_nothing(store: ChatStore, other: ChatSt
 
     progress.update = stop_in_the_middle  # type: ignore[method-assign]
     with pytest.raises(Stopped):
-        import_chats(file, other.path, progress)
+        import_chats([Choice(Source(file))], other.path, progress)
     assert [path.name for path in other.path.parent.iterdir() if "import" in path.name] == []
     assert other._db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
     other.save(Chat("half", "half"))
@@ -123,7 +126,7 @@ def test_the_window_may_write_while_chats_come_in(store: ChatStore, other: ChatS
         other.save(Chat("mine", f"mine{chats}"))
 
     progress.update = write_too  # type: ignore[method-assign]
-    import_chats(file, other.path, progress)
+    import_chats([Choice(Source(file))], other.path, progress)
     assert len(other.chats()) == 60
 
 
@@ -193,7 +196,7 @@ def test_a_merge_that_is_interrupted_is_completed_by_the_next_start(
     steps: list[None] = []
     apply = merging._apply
 
-    def begin(target: ChatStore) -> tuple[list[str], int]:
+    def begin(target: ChatStore) -> tuple[list[merging.Before], int]:
         def step() -> None:
             steps.append(None)
             if len(steps) > interrupted_at:

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.store.formats import chat_of_chatgpt
+from app.store.readers.chatgpt import conversation_of
+from app.store.readers.neutral import chat_of
 from tests.app.store.any_json import JSON
 from tests.app.store.moved_chats import counts, everything, load
 
@@ -38,8 +40,12 @@ def conversation(*nodes: dict[str, Any], current: str = "", **more: Any) -> dict
     return facts | {"current_node": current or nodes[-1]["id"]} | more
 
 
+def read(raw: dict[str, Any]) -> tuple[Chat, list[ChatMessage]] | None:
+    return chat_of(conversation_of(raw), 1.0)
+
+
 def test_chatgpts_tree_becomes_ours() -> None:
-    found = chat_of_chatgpt(
+    found = read(
         conversation(
             node("sys", "root", "system", "", metadata={"is_visually_hidden_from_conversation": True}),
             node("u1", "sys", text="Draw a bird"),
@@ -50,8 +56,7 @@ def test_chatgpts_tree_becomes_ours() -> None:
                 {"content_type": "image_asset_pointer"}, "What is this?", None, 7]}, create_time=101.0),
             node("a2", "u2", "assistant", "A \ud83d bird", status="in_progress"),
             current="tool",
-        ),
-        0.0,
+        )
     )  # fmt: skip
     assert found is not None
     chat, messages = found
@@ -78,7 +83,7 @@ def test_chatgpts_tree_becomes_ours() -> None:
     ],
 )
 def test_where_nobody_says_anything_there_is_no_chat(raw: dict[str, Any]) -> None:
-    assert chat_of_chatgpt(raw, 0.0) is None
+    assert read(raw) is None
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON), JSON, JSON)
@@ -86,7 +91,7 @@ def test_fields_of_any_kind_are_understood_or_passed_over(facts: dict[str, Any],
     message = {"author": author, "content": content, "create_time": content, "metadata": author, "status": author}
     good = node("u", "odd", text="hello")
     odd = {"message": message, "parent": author, "children": content}
-    found = chat_of_chatgpt({"mapping": {"odd": odd, "u": good}} | facts, 1.0)
+    found = read({"mapping": {"odd": odd, "u": good}} | facts)
     assert found is not None
     assert "hello" in [each.content for each in found[1]]
     assert found[0].title
@@ -104,3 +109,13 @@ def test_chatgpts_export_with_its_zip_file(store: ChatStore, tmp_path: Path) -> 
     before = everything(store)
     assert counts(load(plain, store)) == (0, 0, 5)
     assert everything(store) == before
+
+
+def test_a_large_export_is_split(store: ChatStore, tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("export_manifest.json", "{}")
+        for part in range(2):
+            talk = conversation(node("u", "root"), conversation_id=str(part))
+            archive.writestr(f"conversations-00{part}.json", json.dumps([talk]))
+    assert counts(load(path, store)) == (2, 0, 0)

@@ -1,0 +1,127 @@
+"""The dialog that shows which chats other programs have on this computer, and imports those that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QVBoxLayout, QWidget
+
+from app.dialogs.dialog import Sheet, button, inset, label
+from app.dialogs.import_tree import DATE, MESSAGES, TITLE, ImportTree
+from app.look.theme import SIZES, theme
+from app.store.importing import Choice, Preview
+from app.words import current_text, tr, tr_n
+from common.failures import Failure
+
+MOST_PROBLEMS = 3  # sentences shown; more would push the list away
+
+
+class ImportDialog(Sheet):
+    """Dialog of the chats that can be imported.
+
+    Signals: `file_requested` nothing; `import_requested` the list of Choices.
+    """
+
+    file_requested = Signal()
+    import_requested = Signal(list)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.hint, self.state, self.problem = (label(name, self) for name in ("settingHelp", "verdict", "problem"))
+        self.model = ImportTree()
+        self.tree = QTreeView(self)
+        self.tree.setObjectName("importTree")
+        self.tree.setModel(self.model)
+        self.tree.setUniformRowHeights(True)
+        self.tree.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.tree.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.file_button = button(self, self.file_requested.emit)
+        self.cancel_button = button(self, self.reject)
+        self.import_button = button(self, self._import)
+        self.import_button.setProperty("kind", "begin")
+        self._looking, self._so_far = True, 0
+        self._problems: list[Failure] = []
+        self.model.checked_changed.connect(self._update)
+        self._layout()
+        self.apply_look()
+
+    def show_preview(self, preview: Preview, chosen: bool) -> None:
+        """Add what a place or file contains; the chats of a file that was `chosen` are checked."""
+        self.model.remove(preview.source.path)
+        self._problems += [problem for problem in preview.problems if problem not in self._problems]
+        if chosen:
+            self._problems = list(preview.problems)
+        if preview.chats:
+            index = self.model.add(preview, checked=chosen)
+            if chosen or len(self.model.previews) == 1:
+                self.tree.setCurrentIndex(index)
+                self.tree.scrollTo(index)
+            if chosen:
+                self.tree.expand(index)
+        self._update()
+
+    def show_looking(self, looking: bool, so_far: int = 0) -> None:
+        """Show that places or a file are being read, with the number of chats found in the present one."""
+        self._looking, self._so_far = looking, so_far
+        self._update()
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(tr("Import chats"))
+        self.hint.setText(
+            tr(
+                "Chickadee looks for chats of GPT4All, Jan, LM Studio, Open WebUI and Ollama. For an export of "
+                "ChatGPT, Claude, Open WebUI or llama.cpp, choose the file. The originals stay unchanged."
+            )
+        )
+        self.tree.setAccessibleName(tr("Chats to import"))
+        self.file_button.setText(tr("Choose a file…"))
+        self.cancel_button.setText(tr("Cancel"))
+        self.model.retranslate()
+        self._update()
+
+    def restyle(self) -> None:
+        super().restyle()
+        palette = self.tree.palette()
+        palette.setColor(QPalette.ColorRole.Window, QColor(theme().soft))  # Fusion makes the boxes' frames from it
+        self.tree.setPalette(palette)
+        header = self.tree.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(TITLE, QHeaderView.ResizeMode.Stretch)
+        for column in (DATE, MESSAGES):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            header.resizeSection(column, SIZES.table_column)
+
+    def _update(self) -> None:
+        """Show the state, the problems, and what the button would import."""
+        count = self.model.checked_count
+        self.import_button.setText(tr_n("Import {n} chat", "Import {n} chats", count) if count else tr("Import"))
+        self.import_button.setEnabled(count > 0)
+        if self._looking:
+            words = tr("Looking for chats… {n:,} so far", n=self._so_far) if self._so_far else tr("Looking for chats…")
+        elif not self.model.previews:
+            words = tr("No chats of other programs were found. Choose a file that you have exported.")
+        else:
+            words = tr("Check the programs or chats to import. Importing again makes no duplicates.")
+        self.state.setText(words)
+        sentences = [current_text(problem.sentence) for problem in self._problems[:MOST_PROBLEMS]]
+        more = len(self._problems) - len(sentences)
+        sentences += [tr_n("{n} more file cannot be read.", "{n} more files cannot be read.", more)] if more else []
+        self.problem.setText("\n".join(sentences))
+        self.problem.setVisible(bool(sentences))
+
+    def _import(self) -> None:
+        choices: Sequence[Choice] = self.model.choices()
+        self.accept()
+        self.import_requested.emit(list(choices))
+
+    def _layout(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_xl, 0, SIZES.gap_l)
+        layout.setSpacing(SIZES.gap_m)
+        layout.addLayout(inset(self.hint))
+        layout.addLayout(inset(self.tree, wide=self.tree), 1)
+        layout.addLayout(inset(self.problem))
+        layout.addLayout(inset(self.state))
+        layout.addLayout(inset(self.file_button, None, self.cancel_button, self.import_button))
