@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
+from app.store.exchange import MarkdownExporter
 from app.wiring import Chickadee
 from common.failures import Failure
 from models.default import default_model
@@ -134,9 +136,9 @@ def test_the_self_test_can_fail(tmp_path: Path) -> None:
 
 
 def test_the_journey(
-    open_window: Opener, ask: Callable[[Chickadee, str], None], qtbot: QtBot, folders: Folders
+    open_window: Opener, ask: Callable[[Chickadee, str], None], qtbot: QtBot, folders: Folders, tmp_path: Path
 ) -> None:
-    """Send, stream, stop, kill the engine, send again and restart, with the real engine and the default model."""
+    """Send, stream, stop, kill the engine, send again, export and restart, with the real engine and default model."""
     chickadee = open_window(command=None)
     ask(chickadee, "Count from one to five hundred in words.")
     conversation = chickadee.open_chats.current
@@ -149,7 +151,7 @@ def test_the_journey(
 
     ask(chickadee, "Tell me a very long story about a bird.")
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 20, timeout=SECONDS)
-    os.kill(chickadee.client.pid, signal.SIGKILL)
+    psutil.Process(chickadee.client.pid).kill()
     qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
     partial = conversation.messages[-1]
     assert partial.stop_reason == "engine"
@@ -161,6 +163,11 @@ def test_the_journey(
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     shown = [view.text for view in chickadee.window.transcript.views]
     assert len(shown) == 6
+    exported = tmp_path / "Große Vögel 鸟.md"
+    chickadee.chats.import_export.export([conversation.chat.id], str(exported), MarkdownExporter())
+    qtbot.waitUntil(exported.exists, timeout=SECONDS)
+    told = exported.read_text(encoding="utf-8")
+    assert all(text.strip() in told for text in shown)
     chickadee.window.close()
     assert [content for _, content, _ in stored(folders)] == shown
 
