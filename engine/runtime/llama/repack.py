@@ -55,7 +55,8 @@ def multiplied_weights(header: Header) -> dict[str, TensorInfo]:
     used = {name: tensor for name, tensor in tensors.items() if name not in LOOKED_UP}
     if HEAD not in tensors and EMBEDDING in tensors:
         used[HEAD] = tensors[EMBEDDING]
-    return {name: t for name, t in used.items() if len(t.shape) >= 2 and name.endswith(".weight")}
+    # RWKV-7 has weights of four dimensions, which are multiplied element by element.
+    return {name: t for name, t in used.items() if len(t.shape) in (2, 3) and name.endswith(".weight")}
 
 
 def copy_bytes(tensor: TensorInfo) -> int:
