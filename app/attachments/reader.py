@@ -21,7 +21,7 @@ from app.attachments.attachment import Attachment, clean_name, sentence
 from app.attachments.child import MOST_SECONDS, Reply
 from app.services.background import Background
 from app.services.json_line_process import JsonLineProcess
-from app.services.process_end import ProcessEnd
+from common.process_end import ProcessEnd
 
 log = logging.getLogger(__name__)
 AT_ONCE = 2

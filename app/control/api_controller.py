@@ -10,11 +10,11 @@ from app.control.settings_controller import SettingsController
 from app.dialogs.api_page import SHOWN_REQUESTS, ApiPage
 from app.dialogs.settings_dialog import SettingsDialog
 from app.services.api_front import ApiFront
-from app.services.process_end import ProcessEnd
 from app.services.timers import Debounce
 from app.state.engine_queue import EngineQueue
 from app.words import UiText, tr, worded
 from common.failures import Failure
+from common.process_end import ProcessEnd
 from engine.protocol.front import Configure, Refused, Served, Serving
 
 SECTION = "api"

@@ -7,8 +7,8 @@ import logging
 from PySide6.QtCore import QObject, Signal
 
 from app.services.json_line_process import JsonLineProcess
-from app.services.process_end import ProcessEnd
 from common.engine_program import engine_command
+from common.process_end import ProcessEnd
 from engine.protocol.events import Event
 from engine.protocol.front import Configure, decode_front, encode_front
 from engine.protocol.lines import ProtocolError, decode_request, encode

@@ -14,8 +14,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.services.frames import slices
 from app.services.json_line_process import JsonLineProcess
-from app.services.process_end import EngineEnd, ProcessEnd
 from common.engine_program import engine_command
+from common.process_end import EngineEnd, ProcessEnd
 from common.sentences import Sentence
 from engine.protocol.events import ENDS, Failed
 from engine.protocol.lines import ProtocolError, decode_event, encode, type_name

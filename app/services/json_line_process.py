@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from PySide6.QtCore import QObject, QProcess
 
-from app.services.process_end import ProcessEnd
+from common.process_end import ProcessEnd
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 KILLED_MS = 30_000  # a killed process ends at once, except on a very busy machine

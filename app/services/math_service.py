@@ -12,8 +12,8 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from app.services.json_line_process import JsonLineProcess
 from app.services.math_worker import LONGEST_TEX, Drawing, Task
-from app.services.process_end import ProcessEnd
 from app.services.timers import Debounce
+from common.process_end import ProcessEnd
 
 log = logging.getLogger(__name__)
 REMEMBERED_BYTES = 8 << 20

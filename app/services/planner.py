@@ -11,11 +11,11 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.services.json_line_process import JsonLineProcess
-from app.services.process_end import ProcessEnd
 from app.services.timers import Debounce
 from common.engine_program import engine_command
 from common.paths import path_text
 from common.planning import Ask, Verdict
+from common.process_end import ProcessEnd
 from engine.protocol.requests import Load
 from models.readable_files import readable_files
 

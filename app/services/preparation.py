@@ -16,7 +16,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.services.json_line_process import JsonLineProcess
-from app.services.process_end import ProcessEnd
+from common.process_end import ProcessEnd
 from common.sentences import Sentence
 
 log = logging.getLogger(__name__)

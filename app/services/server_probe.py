@@ -11,9 +11,9 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 
 from app.services.json_line_process import JsonLineProcess
-from app.services.process_end import EngineEnd, ProcessEnd
 from common.engine_program import engine_command
 from common.failures import Failure
+from common.process_end import EngineEnd, ProcessEnd
 from engine.protocol.events import Event, Failed, ModelsListed
 from engine.protocol.lines import ProtocolError, decode_event, encode
 from engine.protocol.requests import ListModels, Server

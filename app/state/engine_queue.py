@@ -14,7 +14,6 @@ from pathlib import Path
 
 from app.bugs import BUG, report
 from app.events import Event
-from app.services.process_end import EngineEnd
 from app.settings.resolve import Options, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
@@ -24,6 +23,7 @@ from app.state.guests import Guests
 from app.state.prompt import drop_oldest_turns, with_system
 from common.failures import Failure
 from common.paths import path_of, path_text
+from common.process_end import EngineEnd
 from common.sentences import Sentence
 from engine.protocol import events, requests
 from models.servers import RemoteModel, remote_model

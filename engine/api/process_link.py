@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
@@ -15,6 +14,7 @@ from dataclasses import replace
 from common.confinement.program import ROOT
 from common.engine_program import engine_command
 from common.failures import Failure
+from common.process_end import EngineEnd
 from common.sentences import Sentence
 from engine.api.link import MAX_LINE, event_of
 from engine.protocol.events import ENDS, Event, Failed, Faster, Loaded, ModelInfo, Restart
@@ -137,7 +137,7 @@ class ProcessLink:
             waiting.set_result(event)
 
     def _report_end(self, process: Process) -> None:
-        reason = end_sentence(process.returncode or 0)
+        reason = engine_end(process.returncode or 0).sentence
         self._process, self._loaded = None, False
         log.error("%s\n%s", reason, "\n".join(self._log))
         for future in self._own.values():
@@ -168,10 +168,6 @@ class ProcessLink:
         return self._last_id
 
 
-def end_sentence(code: int) -> Sentence:
-    """Return the sentence about an engine that ended with this exit code; negative: by a signal."""
-    if code in (-signal.SIGSEGV, -signal.SIGABRT):
-        return Sentence.of("engine_end.crashed")
-    if sys.platform != "win32" and code == -signal.SIGKILL:
-        return Sentence.of("engine_end.killed")
-    return Sentence.of("engine_end.signal", number=-code) if code < 0 else Sentence.of("engine_end.code", code=code)
+def engine_end(code: int) -> EngineEnd:
+    """Return the end of an engine whose exit code asyncio gives; a negative one is a signal's number."""
+    return EngineEnd(signal_number=-code) if code < 0 else EngineEnd(exit_code=code)

@@ -23,7 +23,6 @@ from pytestqt.qtbot import QtBot
 
 from app import words
 from app.fatal import missing_library_failure
-from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
 from app.words import (
     PLURALS,
@@ -35,6 +34,7 @@ from app.words import (
     system_languages,
 )
 from common.messages import MESSAGES
+from common.process_end import EngineEnd
 from common.sentences import Sentence
 from engine.protocol.events import Failed, Notice
 from engine.protocol.lines import decode_event, encode

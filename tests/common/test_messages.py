@@ -95,14 +95,14 @@ def test_each_id_of_the_table_is_used() -> None:
 
 def test_ids_that_are_looked_up_are_in_the_table() -> None:
     """An id that is no literal in the call comes from one of these tables."""
-    from app.services.process_end import SIGNALS
     from app.store.database import KNOWN
+    from common.process_end import SIGNALS
     from models.vocabulary_match import SPECIAL
 
     assert {*SIGNALS.values(), *KNOWN, *SPECIAL.values()} <= set(MESSAGES)
     found = {(name, ast.unparse(call.args[0])) for name, tree in sources(ROOMS) for call, ids in made(tree) if not ids}
     assert found == {
-        ("app/services/process_end.py", "known"),
+        ("common/process_end.py", "known"),
         ("app/services/background.py", "BUG"),
         ("app/services/server_probe.py", "engine_end.sentence"),
         ("app/services/server_probe.py", "event.sentence"),

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from app.services.json_line_process import Errors, JsonLineProcess, LineBuffer
-from app.services.process_end import EngineEnd, ProcessEnd
+from common.process_end import ProcessEnd
 from tests.common.confined_program import linux
 
 
@@ -128,38 +128,3 @@ def test_lines_survive_any_cut(lines: list[bytes], size: int) -> None:
     buffer = LineBuffer()
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
     assert [line for piece in pieces for line in buffer.feed(piece)] == lines
-
-
-@pytest.mark.parametrize(
-    ("end", "sentence"),
-    [
-        (EngineEnd(signal_number=9), "The engine was stopped by the system, most likely because memory ran out."),
-        (EngineEnd(signal_number=11), "The engine crashed."),
-        (EngineEnd(signal_number=63), "The engine was stopped by signal 63."),
-        (EngineEnd(exit_code=3), "The engine ended unexpectedly (code 3)."),
-        (EngineEnd(exit_code=0), "The engine ended unexpectedly."),
-        (
-            EngineEnd(signal_number=9, killed=True),
-            "The engine did not respond to Stop, so it was closed; your next message restarts it.",
-        ),
-        (EngineEnd(not_started="no such file"), "The engine could not be started: no such file."),
-    ],
-)
-def test_an_end_is_a_sentence(end: EngineEnd, sentence: str) -> None:
-    assert str(end) == sentence
-
-
-@pytest.mark.parametrize(
-    ("code", "sentence"),
-    [
-        (0xC0000005 - (1 << 32), "The engine crashed."),  # QProcess's exit codes have a sign
-        (0xC000001D - (1 << 32), "The engine stopped: it was built for a newer processor than this one."),
-        (0xC0000006, "The engine stopped: the model file could no longer be read."),
-        (0xC0000409, "The engine stopped because of an internal error."),
-        (3, "The engine stopped because of an internal error."),
-        (1, "The engine ended unexpectedly (code 1)."),  # as taskkill and the Task Manager end a process
-    ],
-)
-def test_an_end_on_windows_is_named_by_its_exit_code(code: int, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    assert str(EngineEnd(exit_code=code)) == sentence

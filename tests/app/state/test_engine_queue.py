@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 from app.composer.status_line import detail_lines
 from app.folders import Folders
 from app.services.engine_client import EngineClient
-from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
+from common.process_end import EngineEnd
 from engine.protocol.events import Text
 from engine.protocol.lines import encode
 from engine.protocol.requests import Load, Prepare

@@ -1,4 +1,4 @@
-"""The end of a child process, as it is logged, and for the engine as the user reads it. Knows no Qt."""
+"""The end of a child process, as it is logged, and for the engine as the user reads it."""
 
 from __future__ import annotations
 
