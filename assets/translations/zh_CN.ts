@@ -2658,6 +2658,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>It is a diffusion model, which writes all words at once. That is not supported yet.</source>
+    <extracomment>kind.diffusion</extracomment>
+    <translation>它是扩散模型，会一次写出全部文字，目前尚不支持。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>It is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
     <extracomment>kind.adapter</extracomment>
     <translation>它是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
@@ -4053,6 +4059,12 @@
     <source>{name} has the architecture “{architecture}”, which this version of {library} does not support yet.</source>
     <extracomment>unknown_architecture.of_model</extracomment>
     <translation>{name} 的架构为“{architecture}”，当前版本的 {library} 尚不支持。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is a diffusion model: it writes all words of an answer at once, which is not supported yet. Choose another model.</source>
+    <extracomment>not_a_chat_model.diffusion</extracomment>
+    <translation>{name} 是扩散模型，会一次写出整个回答，目前尚不支持。请选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

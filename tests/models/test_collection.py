@@ -187,11 +187,16 @@ def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("metadata", "kind"),
-    [({"llama__attention__causal": False}, "embedding"), ({"llama__pooling_type": 1}, "embedding"), ({}, "base")],
+    ("architecture", "metadata", "kind"),
+    [
+        ("llama", {"llama__attention__causal": False}, "embedding"),
+        ("llama", {"llama__pooling_type": 1}, "embedding"),
+        ("dream", {"dream__attention__causal": False}, "diffusion"),
+        ("llama", {}, "base"),
+    ],
 )
-def test_what_a_file_is_for(metadata, kind, tmp_path):
-    model = describe_model(make_gguf(tmp_path / "x.gguf", template=None, **metadata))
+def test_what_a_file_is_for(architecture, metadata, kind, tmp_path):
+    model = describe_model(make_gguf(tmp_path / "x.gguf", template=None, architecture=architecture, **metadata))
     assert model.facts
     assert model.facts.kind == kind
     assert model.usable == (kind == "base")

@@ -27,6 +27,7 @@ TOP = Path(__file__).resolve().parents[3]
         ("dodo", {}, "architecture “dodo”"),
         ("bert", {"bert__attention__causal": False}, "embedding model"),
         ("qwen3", {"qwen3__pooling_type": 3}, "embedding model"),
+        ("llada", {"llada__attention__causal": False}, "diffusion model"),
         ("clip", {}, "image part"),
         ("llama", {"general__type": "adapter"}, "adapter"),
         ("llama", {}, "could not be loaded"),
