@@ -41,11 +41,11 @@ from engine.runtime.graph.runtime import GraphRuntime
 from engine.speculative.exits import ExitFound, Exits, store_exits, trained_exits
 from engine.speculative.mid_layer import exit_of
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.chat_lines import read_chats
 from engine.tokenization.template import ChatTemplate
 from models.assets import asset
 from models.default import default_model
 from models.shapes import shapes_of
+from training.chat_lines import read_chats
 
 N_CTX = 2048  # room for a question, its answer, and passes to time
 TOKENS = 768  # of the model's own answers; more tokens hardly ever change which layer is best

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.protocol.requests import Message
-from engine.tokenization.chat_lines import read_chats
+from training.chat_lines import read_chats
 
 TEXTS = Path(__file__).parent / "texts"
 

@@ -34,11 +34,11 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
         from engine.commands import api
 
         return (api,)
-    from engine.commands import api, calibrate, chat, computer, look, phrases, plan
+    from engine.commands import api, calibrate, chat, computer, look, plan
     from engine.remote import process as remote
     from engine.serve import process
 
-    return (process, remote, chat, api, calibrate, plan, look, computer, phrases)
+    return (process, remote, chat, api, calibrate, plan, look, computer)
 
 
 def main(arguments: list[str] | None = None) -> int:

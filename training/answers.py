@@ -20,8 +20,8 @@ from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.llama.runtime import Context, Model
 from engine.stop import StopFlag
-from engine.tokenization.chat_lines import ChatLine, read_chats
 from engine.tokenization.template import ChatTemplate
+from training.chat_lines import ChatLine, read_chats
 
 AT_ONCE = 32
 ANSWER = 192  # most tokens of an answer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.tokenization.chat_lines import ChatLine
 from engine.tokenization.template import ChatTemplate
 from models.assets import asset
 from models.header import Header
+from training.chat_lines import ChatLine
 
 
 def training_questions() -> list[str]:

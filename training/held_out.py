@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.tokenization.chat_lines import ChatLine
+from training.chat_lines import ChatLine
 
 MOST = 10  # at most one question in so many is held out
 

@@ -155,8 +155,8 @@ def examples_in(
 ) -> tuple[list[Example], list[Example]]:
     """Return the examples of a file's chats, and the held-out ones."""
     from engine.runtime.llama.runtime import Model
-    from engine.tokenization.chat_lines import read_chats
     from engine.tokenization.template import ChatTemplate
+    from training.chat_lines import read_chats
     from training.data import examples
     from training.held_out import split
 

@@ -1,23 +1,28 @@
-"""`python -m engine profile` and `cache`: this computer's measured speeds, and the chats saved on its disk."""
+"""`python -m engine profile`, `cache` and `phrases`: measured speeds, saved chats and counted phrases on this disk."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from common.byte_sizes import show_bytes
 from common.folders import cache_folder
+from common.paths import path_of
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.profile import Profile, machine_profile
 from engine.kv.saved import SavedChats
-from engine.loading.libraries import BACKEND_TITLES, Backend, backend, default_library
+from engine.loading.libraries import BACKEND_TITLES, PACKAGES, Backend, backend, default_library, vocabulary
+from engine.speculative.ngram_counting import load_or_build_table
+from models.default import default_model
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_profile(commands)
     add_cache(commands)
+    add_phrases(commands)
 
 
 def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -94,4 +99,25 @@ def cache(options: argparse.Namespace) -> int:
             )
         )
     print(f"{len(rows)} chats, {show_bytes(saved.used_bytes)} of {show_bytes(saved.quota)}")
+    return 0
+
+
+def add_phrases(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "phrases", help="count common phrases in a model's tokens, for speculative decoding (10 seconds)"
+    )
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument(
+        "--backend", choices=PACKAGES, default=default_library(), help="the library that splits text into tokens"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
+    parser.set_defaults(run=phrases)
+
+
+def phrases(options: argparse.Namespace) -> int:
+    notes_to_stderr()
+    path: Path = options.model or default_model()
+    table = load_or_build_table(path, vocabulary(path, options.backend))
+    found = {"entries": len(table.entries.keys), "bytes": table.bytes}
+    print(json.dumps(found) if options.json else "{entries:,} entries, {bytes:,} bytes".format(**found))
     return 0

@@ -18,7 +18,7 @@ ROOMS = ("app", "common", "engine", "models")
 MADE = {"Failure", "Sentence.of"}  # calls that make a sentence of an id and values
 # Modules that speak English only, to developers and users of the terminal.
 COMMANDS = (
-    "app/self_test.py", "engine/commands/", "engine/tokenization/chat_lines.py", "models/commands/", "training/",
+    "app/self_test.py", "engine/commands/", "models/commands/", "training/",
     "benchmarks/",
 )  # fmt: skip
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from engine.tokenization.chat_lines import read_chats
 from models.default import default_model
 from training import answers
 from training.answers import REPEATED, is_repeating, write_answers
+from training.chat_lines import read_chats
 
 QUESTIONS = ["What is bread?", "What is glass?", "Name a colour."]
 

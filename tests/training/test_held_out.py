@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.midlayer import exit_questions as asked_in_calibration
 from engine.protocol.requests import Message
-from engine.tokenization.chat_lines import ChatLine
+from training.chat_lines import ChatLine
 from training.data import training_questions
 from training.held_out import split
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from engine.tokenization.chat_lines import read_chats
 from training import instructions
+from training.chat_lines import read_chats
 
 SOME = [
     {"instruction": "Add.", "input": "1 and 2", "output": "3", "source": "by hand"},

@@ -22,7 +22,6 @@ from engine.runtime.graph.runtime import GraphRuntime  # noqa: E402
 from engine.runtime.llama.runtime import Model, quantise  # noqa: E402
 from engine.speculative.exits import trained_exits  # noqa: E402
 from engine.stop import StopFlag  # noqa: E402
-from engine.tokenization.chat_lines import ChatLine, read_chats  # noqa: E402
 from engine.tokenization.template import ChatTemplate  # noqa: E402
 from models.default import default_model  # noqa: E402
 from models.header import read_header  # noqa: E402
@@ -31,6 +30,7 @@ from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
 from tests.training.tiny_training import EXAMPLES, OPTIONS, tiny_decoder, tiny_training  # noqa: E402
 from training import midlayer  # noqa: E402
 from training.batches import batch_of  # noqa: E402
+from training.chat_lines import ChatLine, read_chats  # noqa: E402
 from training.data import Example, examples  # noqa: E402
 from training.judgement import Judgement  # noqa: E402
 from training.log import read_log  # noqa: E402

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from itertools import islice
 
-from engine.tokenization.chat_lines import read_chats
+from training.chat_lines import read_chats
 from training.notes import ASKED, PARTS, chats
 
 COUNT = 300
