@@ -3,7 +3,7 @@
 The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
 n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing needs no
 extra memory: the old cache is freed before the new one is made, and its content waits in a file
-(`engine.runtime.capi.cache_move`).
+(`engine.runtime.capi.sequence_state`).
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:

@@ -15,9 +15,9 @@ import numpy as np
 from common.failures import Failure
 from engine.protocol.events import HeadGroup
 from engine.runtime.capi import sequence_state
-from engine.runtime.capi.cache_move import SequenceCopy, copy_sequence
 from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
+from engine.runtime.capi.sequence_state import SequenceCopy, copy_sequence
 from engine.runtime.capi.sequences import Sequences
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions, ThreadCounts

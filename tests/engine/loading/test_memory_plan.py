@@ -16,7 +16,7 @@ from engine.loading.options import LoadOptions, PlanOptions
 from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
 from engine.protocol.requests import KVType, Load
-from engine.runtime.capi import cache_move
+from engine.runtime.capi import sequence_state
 from engine.runtime.contexts import ContextOptions, ContextSizes, WeightSizes
 from engine.runtime.interface import prefill
 from engine.runtime.llama.library import log
@@ -320,7 +320,7 @@ def test_the_engine_keeps_to_the_plan():
 @pytest.mark.parametrize("writable", [True, False])
 def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable):
     """The cache's 2 MiB are more than MOST_IN_RAM here, so they move through a file if the folder is writable."""
-    monkeypatch.setattr(cache_move, "MOST_IN_RAM", 1 << 20)
+    monkeypatch.setattr(sequence_state, "MOST_IN_RAM", 1 << 20)
     folder = tmp_path / "cache"
     if writable:
         folder.mkdir()
@@ -337,7 +337,7 @@ def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable
 
     expected = next_logits()
     target.resize(512)
-    assert target.state_bytes > cache_move.MOST_IN_RAM
+    assert target.state_bytes > sequence_state.MOST_IN_RAM
     assert abs(next_logits() - expected).max() < 0.05
     restore = target.snapshot()
     target.truncate(0)
