@@ -9,6 +9,7 @@ translated before Qt can start, and a copy could be out of date.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import locale
 import os
 import sys
@@ -151,15 +152,31 @@ def best_of(preferred: Iterable[str]) -> str:
 def system_languages(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Return the languages that the user wants to read, the preferred one first.
 
-    They come from the POSIX variables; on Windows and macOS, if none is set, from the system's own locale.
+    They come from the POSIX variables; on Windows and macOS, if none is set, from the system's own settings.
     """
     locale_name = next((environment[name] for name in VARIABLES if environment.get(name)), "")
-    if not locale_name and sys.platform in ("win32", "darwin"):
-        locale_name = locale.getlocale()[0] or ""
+    if not locale_name and sys.platform == "darwin":
+        return _mac_languages() or [ENGLISH]
+    if not locale_name and sys.platform == "win32":
+        # `locale.getlocale` would give “Chinese (Simplified)_China”.
+        locale_name = locale.windows_locale.get(ctypes.windll.kernel32.GetUserDefaultUILanguage(), "")
     name = locale_name.split(".")[0].split("@")[0]
     if name in ("", "C", "POSIX"):
         return [ENGLISH]
     return [*filter(None, environment.get("LANGUAGE", "").split(":")), name]
+
+
+def _mac_languages() -> list[str]:
+    """Return the languages of macOS' settings, the preferred one first; none where they cannot be read."""
+    import plistlib  # other systems have no use for it
+    from xml.parsers.expat import ExpatError
+
+    try:
+        with (Path.home() / "Library/Preferences/.GlobalPreferences.plist").open("rb") as file:
+            languages = plistlib.load(file, dict_type=dict)["AppleLanguages"]
+    except (OSError, plistlib.InvalidFileException, ExpatError, KeyError, TypeError):
+        return []
+    return [name for name in languages if isinstance(name, str)] if isinstance(languages, list) else []
 
 
 def in_system_language(sentence: Sentence) -> str:

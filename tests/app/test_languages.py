@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import ctypes
+import locale
+import plistlib
 import re
 import shutil
 import sqlite3
@@ -111,8 +114,40 @@ def test_the_systems_language_is_taken_where_there_is_one(preferred: list[str], 
         ({}, ["en"]),
     ],
 )
-def test_the_environment_says_what_the_system_speaks(environment: dict[str, str], languages: list[str]) -> None:
+def test_the_environment_says_what_the_system_speaks(
+    environment: dict[str, str], languages: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
     assert system_languages(environment) == languages
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="Windows' settings")
+def test_windows_says_what_it_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sys.platform == "win32"  # for mypy
+    own = ctypes.windll.kernel32.GetUserDefaultUILanguage()
+    assert system_languages({}) == [locale.windows_locale[own]]
+    monkeypatch.setitem(locale.windows_locale, own, "zh_CN")
+    assert best_of(system_languages({})) == "zh_CN"
+
+
+def test_macos_says_what_it_speaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    settings = tmp_path / "Library" / "Preferences" / ".GlobalPreferences.plist"
+    assert system_languages({}) == ["en"]
+    settings.parent.mkdir(parents=True)
+    for content, languages in (
+        (b"bplist00 damaged", ["en"]),
+        (plistlib.dumps({"AppleLanguages": "zh-Hans"}), ["en"]),
+        (
+            plistlib.dumps({"AppleLanguages": ["zh-Hans-CN", 7, "en-CN"]}, fmt=plistlib.FMT_BINARY),
+            ["zh-Hans-CN", "en-CN"],
+        ),
+    ):
+        settings.write_bytes(content)
+        assert system_languages({}) == languages
+    assert best_of(system_languages({})) == "zh_CN"
+    assert system_languages({"LANG": "de_DE.UTF-8"}) == ["de_DE"]
 
 
 def test_what_is_said_before_there_is_a_window_is_said_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +165,8 @@ def test_what_is_said_before_there_is_a_window_is_said_in_chinese(monkeypatch: p
 
 
 def holes(text: str) -> list[str]:
-    return sorted(re.findall(r"\{\w*(?::[^}]*)?\}", text))
+    """Return the holes of a text; double braces are variables of a prompt snippet, whose names are translated too."""
+    return sorted(re.findall(r"(?<!\{)\{\w*(?::[^}]*)?\}(?!\})", text))
 
 
 def test_each_translation_has_the_holes_of_its_english() -> None:

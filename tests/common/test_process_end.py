@@ -15,9 +15,6 @@ from engine.api.process_link import engine_end
 @pytest.mark.parametrize(
     ("end", "sentence"),
     [
-        (EngineEnd(signal_number=9), "The engine was stopped by the system, most likely because memory ran out."),
-        (EngineEnd(signal_number=11), "The engine crashed."),
-        (EngineEnd(signal_number=63), "The engine was stopped by signal 63."),
         (EngineEnd(exit_code=4), "The engine ended unexpectedly (code 4)."),
         (EngineEnd(exit_code=0), "The engine ended unexpectedly."),
         (
@@ -48,9 +45,17 @@ def test_an_end_on_windows_is_named_by_its_exit_code(code: int, sentence: str, m
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
-def test_a_negative_exit_code_is_a_signal() -> None:
-    assert engine_end(-signal.SIGSEGV) == EngineEnd(signal_number=signal.SIGSEGV)
-    assert str(engine_end(-signal.SIGKILL)).startswith("The engine was stopped by the system")
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (signal.SIGSEGV, "The engine crashed."),
+        (9, "The engine was stopped by the system, most likely because memory ran out."),
+        (63, "The engine was stopped by signal 63."),
+    ],
+)
+def test_an_end_by_a_signal_is_a_sentence(number: int, sentence: str) -> None:
+    assert engine_end(-number) == EngineEnd(signal_number=number)
+    assert str(engine_end(-number)) == sentence
 
 
 @pytest.mark.skipif(sys.platform != "win32", reason="Windows' exit codes")

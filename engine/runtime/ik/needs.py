@@ -11,7 +11,7 @@ from pathlib import Path
 from common.failures import Failure
 from common.paths import display_name
 from common.sentences import Sentence
-from engine.machine import CPU_INFO, processor_features
+from engine.machine import CPU_INFO, OLDER_PROCESSORS, pretended_processor, processor_features
 from models.header import Header
 from models.shapes import KVType, shapes_of
 
@@ -111,7 +111,8 @@ def missing_features() -> list[str]:
     else:
         return []
     if sys.platform == "win32":
-        has_avx2 = ctypes.windll.kernel32.IsProcessorFeaturePresent(WINDOWS_AVX2)
+        older = OLDER_PROCESSORS.get(pretended_processor())
+        has_avx2 = "avx2" in older if older else ctypes.windll.kernel32.IsProcessorFeaturePresent(WINDOWS_AVX2)
         return [] if has_avx2 else ["avx2"]
     if not CPU_INFO.exists():
         return []

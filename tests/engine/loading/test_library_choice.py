@@ -224,6 +224,14 @@ def test_features_of_the_processor(monkeypatch, tmp_path):
         assert needs.missing_features() == missing
 
 
+@pytest.mark.parametrize(("processor", "missing"), [("haswell", []), ("sse42", ["avx2"])])
+def test_windows_too_computes_as_an_older_processor(processor, missing, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(platform, "machine", lambda: "AMD64")
+    monkeypatch.setenv(this_machine.PROCESSOR_VARIABLE, processor)
+    assert needs.missing_features() == missing
+
+
 # --- crashes ---
 
 
