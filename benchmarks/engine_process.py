@@ -21,7 +21,7 @@ from engine.protocol.events import ENDS, Event, Failed
 from engine.protocol.lines import decode_event, encode
 from engine.protocol.requests import Cancel, Generate, Hello, Prepare, Request, Shutdown
 
-SECONDS = 60  # more than any request takes with a tiny model
+SECONDS = 200  # more than any request takes with a tiny model, on a busy computer too
 ABORTED = re.compile(r"^.*(?:GGML_ASSERT|GGML_ABORT|fatal error|Error:).*$", re.MULTILINE)
 
 

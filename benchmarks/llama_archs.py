@@ -45,8 +45,11 @@ int main(int, char ** argv) {
 }
 """
 
+SMALL = 1e-9  # well below the squares of our embeddings, which the 1e-5 of llama.cpp's test is not
 USUAL_WORDS = 128  # of llama.cpp's test
 RWKV7 = {f"attention.{name}_lora_rank": 32 for name in ("decay", "iclr", "value_residual_mix", "gate")}
+ONE_SHIFT = {"token_shift_count": 1}  # vectors of the last token that a layer keeps; other RWKV models keep two
+BIDIRECTIONAL: dict[str, Any] = {"attention.causal": False}
 BERT = {"attention.causal": False, "pooling_type": 1}  # as the files of all of these say
 NAMED_WORDS = BERT | {"tokenizer.ggml.token_type_count": 2}
 EXPERTS = {
@@ -59,9 +62,11 @@ EXPERTS = {
 }
 MORE: dict[str, dict[str, Any]] = {
     "rwkv7": RWKV7,
-    "arwkv7": RWKV7,
+    "arwkv7": RWKV7 | ONE_SHIFT,
+    "rwkv6qwen2": ONE_SHIFT,
     "deepseek2-ocr": EXPERTS,
     **dict.fromkeys(("bert", "jina-bert-v2", "jina-bert-v3", "nomic-bert", "nomic-bert-moe"), NAMED_WORDS),
+    **dict.fromkeys(("dream", "llada", "llada-moe", "rnd1"), BIDIRECTIONAL),
     **dict.fromkeys(("eurobert", "modern-bert", "neo-bert", "gemma-embedding", "llama-embed"), BERT),
 }
 
@@ -128,7 +133,7 @@ def _header(path: Path) -> dict[str, Any]:
     start = f"{architecture}."
     header = {key.removeprefix(start): _value(field) for key, field in fields.items() if key.startswith(start)}
     header |= {key: field.contents() for key, field in fields.items() if key.startswith("xielu.")}
-    header |= {"architecture": architecture, "context_length": CONTEXT}
+    header |= {"architecture": architecture, "context_length": CONTEXT, "attention.layer_norm_epsilon": SMALL}
     if header["vocab_size"] <= USUAL_WORDS:  # others have as many words as llama.cpp's code counts on
         del header["vocab_size"]
     if "attention.sliding_window" in header:
