@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QApplication
+    from app.application import Application
 
 from app.attachments import READ_FILE
 from app.fatal import DISPLAYLESS, announce
@@ -83,10 +83,10 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
 
     require_platform()
     try:
-        from PySide6.QtWidgets import QApplication
+        from app.application import Application
     except ImportError as error:
         raise missing_library_failure(str(error)) from error
-    application = QApplication(sys.argv[:1])
+    application = Application(sys.argv[:1])
     application.setApplicationName("Chickadee")
     application.setDesktopFileName("chickadee")
     application.setStyle("Fusion")
@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
     return _open(application, options.data_dir, model)
 
 
-def _open(application: QApplication, data: Path | None, model: Path | None) -> int:
+def _open(application: Application, data: Path | None, model: Path | None) -> int:
     from app.folders import be_private, open_folders
     from app.services.logs import start_logging, stop_logging
     from app.services.single_instance import SingleInstance
@@ -122,6 +122,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
         chickadee = Chickadee(folders, model, preparation=remaining_command())
         log_bugs(lambda: chickadee.window.notice.post(BUG, kind="problem"))
         instance.raised.connect(chickadee.raise_window)
+        application.file_opened.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)
         chickadee.window.show()
         someone_is_there = True

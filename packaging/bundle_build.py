@@ -26,6 +26,7 @@ LARGEST = 20
 
 def freeze() -> None:
     say("packing the programs with PyInstaller: about a minute")
+    BUILD.mkdir(parents=True, exist_ok=True)
     command: list[str | Path] = [
         PYTHON,
         "-m",

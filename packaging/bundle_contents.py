@@ -76,6 +76,34 @@ SYSTEM = re.compile(
     r"|X11|X11-xcb|xcb|Xext|Xrender|Xau|Xdmcp|wayland-\w+|dbus-1|systemd|expat|z|uuid|GL|EGL|GLX|OpenGL|GLdispatch|drm|gbm)\.so"
 )
 
+# Of the app of macOS. Finder offers Chickadee for .gguf, a type that macOS does not know, but does not prefer it.
+GGUF = "org.ggml.gguf"
+INFO_PLIST = {
+    "CFBundleDevelopmentRegion": "en",
+    "CFBundleLocalizations": ["en", "zh_CN"],
+    "CFBundleDocumentTypes": [
+        {
+            "CFBundleTypeName": "GGUF model",
+            "CFBundleTypeRole": "Viewer",
+            "LSHandlerRank": "Alternate",
+            "LSItemContentTypes": [GGUF],
+        }
+    ],
+    "UTImportedTypeDeclarations": [
+        {
+            "UTTypeIdentifier": GGUF,
+            "UTTypeDescription": "GGUF model",
+            "UTTypeConformsTo": ["public.data"],
+            "UTTypeTagSpecification": {"public.filename-extension": ["gguf"]},
+        }
+    ],
+    "LSApplicationCategoryType": "public.app-category.productivity",
+    "LSBackgroundOnly": False,  # because of the console program, PyInstaller would mark the app as one without windows
+    "LSMinimumSystemVersion": "14.0",  # that of the computer that compiles llama.cpp
+    "NSHighResolutionCapable": True,
+    "NSHumanReadableCopyright": "MIT licence",
+}
+
 
 def unused(name: str) -> bool:
     """Return whether the file with this place in the bundle is left out."""
