@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.api import chat, completions, embeddings, messages, responses, tokens
+from engine.api import chat, completions, embeddings, llama, messages, responses, tokens
 from engine.api.activity import Activity
 from engine.api.errors import ApiError
 from engine.api.jobs import Jobs, Long, Run
@@ -86,6 +86,17 @@ class Api:
         body = await read_body(request, completions.CompletionRequest)
         run = await self._run(request, completions.generates_of(body, self.default()), body.user)
         form = completions.CompletionForm(body, self.model_name)
+        events = self._events(request, run)
+        if body.stream:
+            return EventStream(run, form.stream(events), chat.error_chunk)
+        return await whole_answer(request, run, form.whole(events))
+
+    async def complete_as_llama(self, request: Request) -> Response:
+        """Continue one or more texts, in the form of llama.cpp's server."""
+        body = await read_body(request, llama.LlamaRequest)
+        requests = llama.generates_of(body, self.default())
+        run = await self._run(request, requests, body.user)
+        form = llama.LlamaForm(body, requests, self.model_name)
         events = self._events(request, run)
         if body.stream:
             return EventStream(run, form.stream(events), chat.error_chunk)
@@ -170,6 +181,10 @@ class Api:
         info = self.jobs.link.model
         return model_id(info.path) if info else ""
 
+    async def props(self, _request: Request) -> Response:
+        """Describe the loaded model and the options that requests leave open, as llama.cpp's server does."""
+        return json_response(llama.props(self.jobs.link.model, self.default(), self.jobs.busy))
+
     async def health(self, _request: Request) -> Response:
         """Tell that the server runs."""
         return json_response({"status": "ok"})
@@ -184,17 +199,26 @@ class Api:
         return json_response(description())
 
     def routes(self) -> list[Route]:
+        posts = {
+            "/v1/chat/completions": self.chat,
+            "/v1/completions": self.complete,
+            "/v1/responses": self.respond,
+            "/v1/messages": self.messages,
+            "/v1/messages/count_tokens": self.count_tokens,
+            "/v1/embeddings": self.embed,
+            "/completion": self.complete_as_llama,
+            "/completions": self.complete_as_llama,
+            "/chat/completions": self.chat,  # for clients whose base address lacks /v1, which llama.cpp's server takes
+            "/responses": self.respond,
+            "/tokenize": self.tokenize,
+            "/detokenize": self.detokenize,
+        }
         return [
-            Route("/v1/chat/completions", self.chat, methods=["POST"]),
-            Route("/v1/completions", self.complete, methods=["POST"]),
-            Route("/v1/responses", self.respond, methods=["POST"]),
-            Route("/v1/messages", self.messages, methods=["POST"]),
-            Route("/v1/messages/count_tokens", self.count_tokens, methods=["POST"]),
-            Route("/v1/embeddings", self.embed, methods=["POST"]),
+            *(Route(path, answer, methods=["POST"]) for path, answer in posts.items()),
             Route("/v1/models", self.models),
+            Route("/models", self.models),
             Route("/v1/models/{model:path}", self.model),
-            Route("/tokenize", self.tokenize, methods=["POST"]),
-            Route("/detokenize", self.detokenize, methods=["POST"]),
+            Route("/props", self.props),
             Route("/health", self.health),
             Route("/metrics", self.metrics),
             Route("/openapi.json", self.openapi),

@@ -30,9 +30,8 @@ class CompletionRequest(SamplingFields, kw_only=True):
     best_of: int | None = None
 
 
-def prompts_of(body: CompletionRequest) -> list[Prompt]:
+def checked_prompts(given: str | list[str | int | list[int]]) -> list[Prompt]:
     """Return the texts, or their tokens, that are to be continued. Raises ApiError."""
-    given = body.prompt
     if isinstance(given, str):
         return [given]
     if given and all(isinstance(each, int) for each in given):
@@ -65,7 +64,7 @@ def generates_of(body: CompletionRequest, default: Generate) -> list[Generate]:
             constraint=body.constraint(),
             top_logprobs=body.logprobs,
         )
-        for prompt in prompts_of(body)
+        for prompt in checked_prompts(body.prompt)
     ]
 
 
@@ -74,7 +73,7 @@ class CompletionForm:
 
     def __init__(self, body: CompletionRequest, model: str) -> None:
         self.body, self.model = body, model
-        self.prompts = prompts_of(body)
+        self.prompts = checked_prompts(body.prompt)
         self.id, self.created = f"cmpl-{uuid.uuid4().hex}", int(time.time())
 
     async def whole(self, answers: AsyncIterator[tuple[int, Event | None]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import msgspec
 from engine.api.chat import ChatRequest
 from engine.api.completions import CompletionRequest
 from engine.api.embeddings import EmbeddingRequest
+from engine.api.llama import LlamaRequest
 from engine.api.messages import CountRequest, MessagesRequest
 from engine.api.responses import ResponsesRequest
 from engine.api.tokens import DetokenizeRequest, TokenizeRequest
@@ -21,12 +22,14 @@ POSTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "/v1/messages": (MessagesRequest, "Answer a chat's last message, in Anthropic's form"),
     "/v1/messages/count_tokens": (CountRequest, "Count a chat's tokens, in Anthropic's form"),
     "/v1/embeddings": (EmbeddingRequest, "Texts as vectors"),
+    "/completion": (LlamaRequest, "Continue a text, in llama.cpp's form"),
     "/tokenize": (TokenizeRequest, "A text's tokens"),
     "/detokenize": (DetokenizeRequest, "The text of tokens"),
 }
 GETS = {
     "/v1/models": "The loaded model",
     "/v1/models/{model}": "One model of the list",
+    "/props": "The loaded model and the usual options, in llama.cpp's form",
     "/health": "Whether the server runs",
     "/metrics": "Numbers of requests and tokens, for Prometheus",
     "/openapi.json": "This file",
@@ -56,7 +59,7 @@ def description() -> dict[str, Any]:
 
 def _post(path: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
-    if path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"):
+    if path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/completion"):
         content["text/event-stream"] = {"schema": {"type": "string"}}
     return {
         "summary": text,

@@ -116,6 +116,27 @@ def test_completions_continue_texts_and_tokens(port: int) -> None:
     assert two["choices"][0]["text"] == choice["text"]
 
 
+def test_clients_of_llama_server_are_understood(port: int) -> None:
+    body = {"prompt": "Once upon a", "n_predict": 4, "temperature": 0, "n_probs": 2, "return_tokens": True}
+    whole = post(port, "/completion", body)
+    assert whole["content"].startswith(" time")
+    assert (whole["stop_type"], whole["tokens_predicted"], len(whole["tokens"])) == ("limit", 4, 4)
+    assert [len(each["top_logprobs"]) for each in whole["completion_probabilities"]] == [2] * 4
+    *pieces, last = events(send(port, "/completion", body | {"stream": True})[1])
+    assert "".join(piece["content"] for piece in pieces) == whole["content"]
+    assert [token for piece in pieces for token in piece["tokens"]] == whole["tokens"]
+    assert (last["stop"], last["content"]) == (True, "")
+    one, two = post(port, "/completion", body | {"prompt": ["Once upon a", "One, two,"]})
+    assert one["content"] == whole["content"] != two["content"]
+    fields = ["content", "generation_settings/n_predict", "nothing/here"]
+    assert list(post(port, "/completion", body | {"response_fields": fields})) == fields[:2]
+    assert send(port, "/completion", body | {"n_probs": 99})[0] == 400
+    props = json.loads(send(port, "/props")[1])
+    assert props["default_generation_settings"]["n_ctx"] == 1024
+    assert "/" not in props["model_path"]  # the folder may have the user's name in it
+    assert post(port, "/chat/completions", CHAT)["choices"][0]["finish_reason"] == "length"
+
+
 def test_the_server_describes_itself(port: int) -> None:
     models = json.loads(send(port, "/v1/models")[1])["data"]
     assert json.loads(send(port, f"/v1/models/{models[0]['id']}")[1]) == models[0]
