@@ -21,6 +21,15 @@ def test_the_file_and_its_new_folders_are_private(tmp_path):
         assert path.parent.stat().st_mode & 0o777 == path.parent.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_paths_may_be_long_and_of_any_script(tmp_path):
+    path = tmp_path / ("Grüße und " + "ü" * 60) / ("鸟" * 60) / ("x" * 150) / "Große Vögel 鸟.json"
+    assert len(str(path)) > 260, "the longest that Windows takes without being asked"
+    for content in (b"one", b"two"):
+        write_atomically(path, content)
+        assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "file"
     write_atomically(path, b"old")

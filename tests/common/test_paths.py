@@ -27,6 +27,13 @@ def test_any_name_comes_back(name):
     assert "\n" not in display_name(path)
 
 
+@pytest.mark.skipif(sys.platform != "win32", reason="drives and shares are Windows'")
+def test_paths_on_drives_and_shares_come_back():
+    for text in (r"C:\Vögel\鸟 b.gguf", r"\\server\share\x.gguf", "C:\\half a character \ud83d.gguf"):
+        assert path_of(path_text(Path(text))) == Path(text)
+    assert path_of("file:///C:/a%20b/%E9%B8%9F.gguf") == Path("C:/a b/鸟.gguf")
+
+
 def test_usual_paths_are_as_they_are():
     for text in ("/a b/c%20.gguf", "x.gguf", "/日本/é.gguf", "file:x"):
         assert path_text(text) == text

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from common.paths import path_text
@@ -100,6 +101,7 @@ def pipe() -> Iterator[Pipe]:
     pipe.close()
 
 
+BELOW_NORMAL_PRIORITY_CLASS = 0x4000  # Windows' (winbase.h)
 MESSAGES = (Message("user", "Tell me a very long story about birds."),)
 
 
@@ -136,6 +138,13 @@ def test_the_window_goes_first_where_both_want_a_core(pipe):
     pipe.end(1)
     ours = os.getpriority(os.PRIO_PROCESS, 0)
     assert os.getpriority(os.PRIO_PROCESS, pipe.process.pid) == min(19, ours + NICE)
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="priorities are numbers elsewhere")
+def test_the_window_goes_first_on_windows_too(pipe):
+    pipe.send(Hello(1))
+    pipe.end(1)
+    assert psutil.Process(pipe.process.pid).nice() == BELOW_NORMAL_PRIORITY_CLASS
 
 
 def test_no_text_of_a_request_is_logged(capfd):

@@ -1,0 +1,66 @@
+"""Every module that does something else on Windows has a test that runs it there (`make test-windows`)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.windows_exceptions import exceptions, fits
+
+ROOT = Path(__file__).parents[1]
+BRANCH = re.compile(r'"win32"|os\.name|windll|WinDLL|CREATE_NO_WINDOW')
+PACKAGE = "packaging/package_windows.py"  # `make package-windows` asks the packed programs
+TESTS = {  # in tests/
+    "app/services/json_line_process.py": (
+        "app/services/test_json_line_process.py::test_one_that_does_not_react_is_killed"
+    ),
+    "app/services/single_instance.py": (
+        "app/services/test_single_instance.py::test_a_second_start_raises_the_first_window"
+    ),
+    "app/store/readers/places.py": "app/store/readers/test_sources.py::test_chats_are_found_where_programs_keep_them",
+    "app/words.py": "app/test_languages.py::test_windows_says_what_it_speaks",
+    "common/confinement/__init__.py": "common/test_confinement_windows.py",
+    "common/confinement/windows.py": "common/test_confinement_windows.py",
+    "common/engine_program.py": PACKAGE,
+    "common/files.py": "common/test_files.py::test_paths_may_be_long_and_of_any_script",
+    "common/paths.py": "common/test_paths.py::test_paths_on_drives_and_shares_come_back",
+    "common/process_end.py": "common/test_process_end.py::test_real_ends_on_windows_are_named",
+    "engine/api/process_link.py": "engine/api/test_app.py::test_a_streamed_chat_says_the_same_as_a_whole_one",
+    "engine/commands/look.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",
+    "engine/run_subprocess.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",
+    "engine/runtime/graph/kv_layout.py": "engine/runtime/graph/test_kv_layout.py::test_more_than_there_is",
+    "engine/runtime/ik/needs.py": (
+        "engine/loading/test_library_choice.py::test_windows_too_computes_as_an_older_processor"
+    ),
+    "engine/runtime/llama/library.py": "engine/runtime/test_llama.py::test_greedy_is_deterministic",
+    "engine/serve/process.py": "engine/serve/test_process.py::test_the_window_goes_first_on_windows_too",
+    "engine/tokenization/renderer.py": "engine/tokenization/test_renderer.py::test_stopping_ends_it",
+    "models/locations.py": "models/test_collection.py::test_models_of_other_programs_are_found",
+    "models/part_file.py": "models/test_download.py::test_two_cannot_download_the_same_file",
+    "models/terminal.py": "models/test_commands.py::test_commands_end_quietly_when_their_reader_goes",
+    "models/verdict.py": "engine/commands/test_plans.py::test_the_planner_as_a_process",
+}
+
+
+def branching(path: Path) -> bool:
+    return bool(BRANCH.search(path.read_text(encoding="utf-8")))
+
+
+def test_the_table_lists_every_module_that_branches() -> None:
+    modules = (path for folder in ("app", "common", "engine", "models") for path in (ROOT / folder).rglob("*.py"))
+    found = {path.relative_to(ROOT).as_posix() for path in modules if branching(path)}
+    assert found - TESTS.keys() == set(), "name in TESTS a test that runs the branch on Windows"
+
+
+@pytest.mark.parametrize("module", TESTS)
+def test_its_test_is_there_and_runs_on_windows(module: str) -> None:
+    file, _, name = TESTS[module].partition("::")
+    path = ROOT / file if file == PACKAGE else ROOT / "tests" / file
+    names = [
+        node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)
+    ]
+    assert not name or name in names
+    assert not any(fits(f"tests/{TESTS[module]}", pattern) for pattern in exceptions())
