@@ -89,9 +89,8 @@ class ImportDialog(Sheet):
         header = self.tree.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TITLE, QHeaderView.ResizeMode.Stretch)
-        for column in (DATE, MESSAGES):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
-            header.resizeSection(column, SIZES.table_column)
+        for column in (DATE, MESSAGES):  # no wider than their texts, so that large text leaves room for the titles
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
 
     def _update(self) -> None:
         """Show the state, the problems, and what the button would import."""
