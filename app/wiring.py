@@ -16,6 +16,7 @@ from app.control.chat_controller import ChatController
 from app.control.chat_list_controller import ChatListController, Upkeep
 from app.control.chat_model_controller import ChatModelController
 from app.control.chat_options_controller import ChatOptionsController
+from app.control.collections_controller import CollectionsController
 from app.control.consent_controller import ConsentController
 from app.control.context_menu import ContextMenu
 from app.control.draft_controller import DraftController
@@ -24,14 +25,17 @@ from app.control.find_controller import FindController
 from app.control.idle_controller import IdleController
 from app.control.import_controller import ImportController
 from app.control.import_export_controller import ImportExportController
+from app.control.indexing_controller import IndexingController
 from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
 from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
 from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
+from app.control.retriever import Retriever
 from app.control.server_keys import ServerKeys
 from app.control.settings_controller import SettingsController
+from app.control.snippet_controller import SnippetController
 from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
@@ -47,9 +51,11 @@ from app.services.background import Background
 from app.services.engine_client import EngineClient
 from app.services.frames import Collector
 from app.settings.settings import Settings
+from app.state.collections import Collections
 from app.state.engine_queue import PATIENCE_MS, EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
+from app.state.snippets import FILE as SNIPPETS
 from app.store.chat_store import ChatStore
 from app.store.recovery import open_store
 from app.window import Window
@@ -74,6 +80,7 @@ class Intervals:
     upkeep: int = 3_000  # after the last change that may need the store's upkeep
     upkeep_retry: int = 60_000  # after a failure
     notify_after: int = 20_000  # the user waits for a shorter answer
+    index: int = 3_000  # after the start or a change of the collections
     save_retry: int = 5_000  # until texts that could not be stored are tried again; a failing write is quick
 
 
@@ -95,12 +102,14 @@ class Chats:
     chat: ChatController
     messages: MessageController
     drafts: DraftController
+    collections: CollectionsController
     model: ChatModelController
     list: ChatListController
     find: FindController
     import_export: ImportExportController
     importing: ImportController
     palette: PaletteController
+    snippets: SnippetController
     options: ChatOptionsController
     thinking: ThinkingController
     engine_monitor: EngineMonitorController
@@ -117,7 +126,7 @@ class Chats:
         """
         parts = (
             self.window_state, self.chat, self.model, self.list, self.find, self.importing, self.import_export,
-            self.palette, self.drafts, self.storage, self.notifications,
+            self.palette, self.drafts, self.collections, self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -167,7 +176,10 @@ def compose_chats(
     open_chats = OpenChats(store)
     chat = ChatController(window, open_chats, engine, intervals.read_ahead)
     messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
-    drafts = DraftController(window, open_chats, engine, chat, intervals.save_text)
+    collections = Collections(store)
+    retriever = Retriever(collections, engine, window.notice, folders.collections, window)
+    indexing = IndexingController(collections, engine, folders.collections, intervals.index, window)
+    drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
     import_export = ImportExportController(window, open_chats, chat_list)
@@ -177,12 +189,14 @@ def compose_chats(
         chat=chat,
         messages=messages,
         drafts=drafts,
+        collections=CollectionsController(window, open_chats, collections, indexing, retriever),
         model=ChatModelController(window, open_chats, engine, models.controller),
         list=chat_list,
         find=FindController(window, open_chats),
         import_export=import_export,
         importing=ImportController(window, import_export),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
+        snippets=SnippetController(window, folders.data / SNIPPETS),
         options=options,
         thinking=ThinkingController(window, open_chats, engine, settings.settings, options),
         engine_monitor=EngineMonitorController(window, engine, open_chats),

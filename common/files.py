@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import BinaryIO
 
@@ -132,6 +133,21 @@ def write_atomically(path: Path, content: bytes) -> None:
     make_private_folder(path.parent)
     with replacing(path) as file:
         file.write(content)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename the file to an unused name with today's date, so that nothing of it is lost; return the new path.
+
+    Raises OSError.
+    """
+    number = 1
+    while True:
+        tail = f"-{number}" if number > 1 else ""
+        aside = path.with_name(f"{path.stem}-{date.today().isoformat()}{tail}{path.suffix}")
+        if not os.path.lexists(aside):
+            path.rename(aside)
+            return aside
+        number += 1
 
 
 def sync_folder(folder: Path) -> None:

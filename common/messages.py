@@ -35,6 +35,21 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "out_of_memory.computer": "The computer's memory is full. Close other programs or load a smaller model.",
     "template.empty": "The model's chat template produces nothing for this chat. Choose another model.",
     "template.unknown_tokens": "The model's vocabulary has no tokens for this chat. Choose another model.",
+    "template.pictures": "The model's chat template loses pictures. Remove them, or choose another model.",
+    "no_vision.model": "This model cannot see. Remove the pictures, or choose a model that can.",
+    "no_vision.library": "This llama.cpp was built without support for pictures. Run `make setup` again.",
+    "bad_picture.missing": "A picture's file is missing. Remove the picture, and add it again.",
+    "bad_picture.damaged": "A picture's file is damaged. Remove the picture, and add it again.",
+    "bad_picture.refused": "The model's projector cannot use this picture. Remove it, or try a smaller one.",
+    "bad_picture.encoder": "The model's projector failed on this picture. Remove it, or try a smaller one.",
+    "bad_picture.batch": (
+        "The picture is too large for the little memory that the model was loaded with. Try a smaller one, or load the"
+        " model with more memory."
+    ),
+    "out_of_memory.projector": (
+        "Pictures need {size:bytes} of memory for {name}, which are not free. Close other programs, or ask without"
+        " pictures."
+    ),
     "template.endless": "The model's chat template takes too much time or memory. Choose another model.",
     "template.refuses": (
         "The model's chat template does not accept this chat: {reason}. Try a new chat or another model."
@@ -82,6 +97,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "no_backend.for_model": (
         "This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}"
     ),
+    "choice.sees": "llama.cpp computes it, because ik_llama.cpp cannot show pictures to a model.",
     "choice.not_ready": "ik_llama.cpp is used until llama.cpp has been compiled.",
     "choice.crashed": "ik_llama.cpp crashed with this model, so llama.cpp is used.",
     "choice.llama_crashed": "llama.cpp crashed with this model, so ik_llama.cpp is used.",
@@ -93,11 +109,44 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "plan.needs": "{model} needs up to {size:bytes} with a context of {n_ctx:,} tokens; {room}.",
     "plan.pair": "{name} with {draft}",
     "plan.too_much": "{name} needs {size:bytes} with a context of {n_ctx:,} tokens, {missing:bytes} too much: {room}.",
+    "plan.from_disk": (
+        "{name} needs {size:bytes} with a context of {n_ctx:,} tokens; {room}. So its weights stay on the disk and are "
+        "read from there again and again."
+    ),
+    "pace.words": ("{n} word a second", "{n} words a second"),
+    "pace.seconds": ("1 word in {n} second", "1 word in {n} seconds"),
+    "pace.minutes": ("1 word in {n} minute", "1 word in {n} minutes"),
+    "from_disk.slow": (
+        "{name} is larger than the free memory, so its weights are read from the disk again for every word: expect about "
+        "{pace}. A smaller model is better here."
+    ),
+    "from_disk.expected": (
+        "{name} is larger than the free memory, so weights are read from the disk all the time: expect about {pace}."
+    ),
     "plan.budget": "{usable:bytes} of the budget of {limit:bytes} is available",
     "plan.available": "{usable:bytes} is available, {reserve:bytes} left for other programs",
     "plan.read_once": "To save memory, the weights are read into memory once instead of twice; loading takes longer.",
     "plan.not_repacked": "To save memory, the weights are not repacked for this processor: answers are 1.2× slower.",
     "plan.small_batch": "To save memory, prompts are read {tokens} tokens at a time, which is a little slower.",
+    "plan.own_layers": "The model brings layers that draft its next tokens; they are loaded with it.",
+    "plan.no_own_layers": "To save memory, the layers that the model brings to draft its next tokens are left out.",
+    "own_drafter.none": "This model brings no layers that draft its next tokens: tokens are drafted from the chat.",
+    "own_drafter.left_out": (
+        "The model was made with layers that draft its next tokens, but this file leaves them out: tokens are "
+        "drafted from the chat."
+    ),
+    "own_drafter.unknown": (
+        "The model brings layers that draft its next tokens, but this version of llama.cpp cannot use those of "
+        "{architecture}: tokens are drafted from the chat."
+    ),
+    "own_drafter.library": (
+        "The model brings layers that draft its next tokens, but only llama.cpp can use them, not {library}: "
+        "tokens are drafted from the chat."
+    ),
+    "own_drafter.not_loaded": (
+        "The layers that the model brings to draft its next tokens could not be loaded: tokens are drafted from "
+        "the chat."
+    ),
     "plan.no_rollback": "To save memory, answers of this model are not drafted, so copied text comes more slowly.",
     "plan.q8_0": "To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.",
     "plan.short_context": "Memory is short: the context is only {n_ctx:,} tokens.",
@@ -115,6 +164,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "plan.large_draft": (
         "The draft model {name} is no smaller than the model it drafts for, so it is unlikely to make answers faster."
     ),
+    "plan.projector": "Of this, {size:bytes} are for pictures; they are taken when the first one is read.",
+    "plan.projector_no_room": "The model can see, but pictures need {size:bytes} more memory than is available.",
     "plan.would_fit": "It would fit with the KV cache stored as {kv_type}.",
     "plan.context_would_fit": "A context of up to {n_ctx:,} tokens would fit (KV cache {kv_type}).",
     "plan.no_context": "No context would fit: even the smallest needs {size:bytes}. Choose a smaller model.",
@@ -129,6 +180,12 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "out_of_memory.context": "There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one.",
     "not_a_chat_model.encoder": "{name} is not a chat model: it translates text to text only.",
     "not_a_chat_model.adapter": "{name} is an adapter (LoRA), an addition to a model. Choose the model itself.",
+    "not_a_projector.other_file": "{name} is no projector for pictures. Its file name begins with mmproj.",
+    "bad_projector.width": "{name} belongs to another model than {model}. Download the projector of this model.",
+    "bad_projector.senseless": (
+        "{name} is damaged: what its header says about “{key}” makes no sense. Download it again."
+    ),
+    "bad_projector.not_accepted": "llama.cpp does not accept the projector {name}. Download it again, or a newer one.",
     "not_a_chat_model.image": "{name} is the image part of a model. Choose the model itself.",
     "not_a_chat_model.diffusion": (
         "{name} is a diffusion model: it writes all words of an answer at once, which is not supported yet. Choose "
@@ -410,6 +467,19 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "how.apt": "`sudo apt install {package}` installs it on Debian and Ubuntu.",
     "how.package_manager": "Your system's package manager has it.",
     "settings.unwritable": "The settings cannot be saved: {file} cannot be written ({reason}).",
+    "snippets.unreadable": "{file} cannot be read: {reason}.",
+    "snippets.damaged": "{file} is damaged: it is no valid JSON.",
+    "snippets.not_ours": "{file} contains no prompt snippets. Chickadee reads the JSON that it exports.",
+    "snippets.own_damaged": (
+        "{problem} The built-in snippets stand in for yours. With your next change the file is kept under another name."
+    ),
+    "snippets.own_unreadable": "{problem} The built-in snippets stand in for yours, and changes cannot be saved.",
+    "snippets.newer": "{file} comes from a newer version of Chickadee. Update Chickadee first.",
+    "snippets.too_large": "{file} is too large for prompt snippets: it may have {most:bytes}.",
+    "snippets.too_many_in_file": "{file} has too many snippets: there is room for {most:,}.",
+    "snippets.entry_empty": "{file} cannot be used: snippet {number:,} has no name or no text.",
+    "snippets.entry_long": "{file} cannot be used: the snippet “{name}” has more than {most:,} characters.",
+    "snippets.unwritable": "The snippets cannot be saved: {file} cannot be written ({reason}).",
     "already_running.hung": "Chickadee is already running but does not respond. Close it, then start it again.",
     "data_folder.locked": "Chickadee cannot write to its folder {folder}. Check its permissions and free space.",
     # The window: the file with all chats.

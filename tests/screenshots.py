@@ -298,6 +298,35 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
     return arrange
 
 
+def snippets(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    """Show the list of prompt snippets above the composer."""
+    chickadee.chats.chat.open(ids["trip"])
+    chickadee.window.composer.setFocus()
+    wait()
+    chickadee.window.composer.text.insertPlainText("/")
+
+
+def snippet_form(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+    """Show the form that asks for the variables of the last snippet."""
+    snippets(chickadee, ids)
+    popup = chickadee.chats.snippets.popup
+    popup.chosen.emit(popup.shown_entries()[-2])
+    return chickadee.chats.snippets.form
+
+
+def resized(arrange: Arrange, size: tuple[int, int]) -> Arrange:
+    """Show a dialog in this size."""
+
+    def arrange_resized(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+        dialog = arrange(chickadee, ids)
+        assert dialog
+        wait()
+        dialog.resize(*size)
+        return dialog
+
+    return arrange_resized
+
+
 def persona(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
     chickadee.chats.chat.open(ids["trip"])
     chickadee.window.commands.run("chat_options")
@@ -341,6 +370,14 @@ SHOTS = (
     Shot("attached-too-much-small-dark", attach("book"), size=SMALL, theme="dark"),
     Shot("attached-too-much-chinese-150", attach("book"), language="zh_CN", percent=150),
     Shot("attached-answer", with_file),
+    Shot("snippets", snippets),
+    Shot("snippets-chinese-small-dark", snippets, language="zh_CN", size=SMALL, theme="dark"),
+    Shot("snippets-small-150", snippets, size=SMALL, percent=150),
+    Shot("snippet-form", snippet_form),
+    Shot("snippet-form-chinese-150", snippet_form, language="zh_CN", percent=150),
+    Shot("snippet-dialog", opened_by("snippets")),
+    Shot("snippet-dialog-small-150", resized(opened_by("snippets"), SMALL), percent=150),
+    Shot("snippet-dialog-chinese-dark", opened_by("snippets"), language="zh_CN", theme="dark"),
     Shot("persona", persona),
     Shot("persona-dark", persona, theme="dark"),
     Shot("streaming", ask("slow please", done=False)),
@@ -389,6 +426,8 @@ SHOTS = (
     Shot("local-api-dark-chinese", local_api, theme="dark", language="zh_CN"),
     Shot("settings-chinese-150", settings, language="zh_CN", percent=150),
     Shot("import", importing),
+    Shot("import-small-150", resized(importing, SMALL), percent=150),
+    Shot("import-chinese-small-150", resized(importing, SMALL), language="zh_CN", percent=150),
     Shot("import-chinese-dark", importing, language="zh_CN", theme="dark"),
     Shot("help", help_sheet),
     Shot("help-chinese-dark", help_sheet, language="zh_CN", theme="dark"),

@@ -36,12 +36,13 @@ LIST_KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageD
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """Line of the palette: `id` is the command's name or the chat's id, `note` the command's key or the found words.
+    """Line of the palette: `id` is the name of a command, or the id of a chat or snippet.
 
+    `note` is the command's key, the found words, or the beginning of the snippet.
     `message_id` is the message that contains the words, "" for a match in the title.
     """
 
-    kind: Literal["command", "chat"]
+    kind: Literal["command", "chat", "snippet"]
     id: str
     title: str
     note: str = ""

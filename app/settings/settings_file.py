@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.settings.values import Wrong, wrong
 from app.words import mark
 from common.failures import Failure
-from common.files import write_atomically
+from common.files import set_aside, write_atomically
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -66,7 +65,7 @@ class SettingsFile:
             try:
                 document = _parse(raw) if raw else _blank()
             except NotToml:
-                document, aside = _blank(), self._set_aside()
+                document, aside = _blank(), set_aside(self._real)
             before = document.as_string()
             for (*sections, key), value in changes.items():
                 _put(document, sections, key, value)
@@ -86,17 +85,6 @@ class SettingsFile:
             return self.path.read_bytes()
         except FileNotFoundError:
             return b""
-
-    def _set_aside(self) -> Path:
-        """Rename the file to an unused name with today's date; return the new path."""
-        number = 1
-        while True:
-            tail = f"-{number}" if number > 1 else ""
-            aside = self._real.with_name(f"{self._real.stem}-{date.today().isoformat()}{tail}{self._real.suffix}")
-            if not aside.exists():
-                self._real.rename(aside)
-                return aside
-            number += 1
 
 
 def _parse(raw: bytes) -> TOMLDocument:

@@ -63,6 +63,15 @@ def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
             mark("Delete the cached context? Models will read your chats again."),
         ),
         FileKind(
+            "collections",
+            mark("Index of collections"),
+            mark("Texts and words of the documents in your collections, for searching. The documents stay where they are."),
+            folders.data,
+            ("collections",),
+            mark("Delete the index? It is made again while the computer is idle."),
+            plain=False,
+        ),
+        FileKind(
             "models",
             mark("Models"),
             mark("Downloaded model files. Delete them in the Models window."),
@@ -84,6 +93,13 @@ def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
             folders.logs,
             ("window.log*", "engine.log*"),  # no others, because the folder may be the user's own
             mark("Delete the logs?"),
+        ),
+        FileKind(
+            "snippets",
+            mark("Prompt snippets"),
+            mark("Texts that / in a message finds. Delete them one by one under Edit → Prompt snippets…"),
+            folders.data,
+            ("snippets*.json",),
         ),
         FileKind(
             "settings",

@@ -70,6 +70,11 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
+    <source>its own drafter</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
     <source>other</source>
     <translation>其他</translation>
   </message>
@@ -516,6 +521,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>P&amp;rompt snippets…</source>
+    <translation>提示词片段(&amp;R)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Pin &amp;or unpin chat</source>
     <translation>置顶或取消置顶对话(&amp;O)</translation>
   </message>
@@ -528,6 +538,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Previous result</source>
     <translation>上一个结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Prompt snippets, in an empty message</source>
+    <translation>提示词片段（消息为空时）</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -814,6 +829,12 @@
     <source>Send this chat to {host}? That server then reads its messages, files and instructions.</source>
     <translation>要把这个对话发送给 {host} 吗？该服务器将读取其中的消息、文件和指令。</translation>
   </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/snippet_popup.py"/>
+    <source>{n} prompt snippets</source>
+    <extracomment>n = 1: {n} prompt snippet</extracomment>
+    <translation><numerusform>{n} 个提示词片段</numerusform></translation>
+  </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>Answers come from {host}: your messages are sent there</source>
@@ -1013,15 +1034,6 @@
     <source>The folder “{name}” was deleted. Its chats are still here.</source>
     <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
   </message>
-  <message>
-    <location filename="../../app/control/chat_list_controller.py"/>
-    <location filename="../../app/control/context_menu.py"/>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <location filename="../../app/control/message_controller.py"/>
-    <location filename="../../app/control/model_controller.py"/>
-    <source>Undo</source>
-    <translation>撤销</translation>
-  </message>
   <message numerus="yes">
     <location filename="../../app/control/chat_list_controller.py"/>
     <source>{n} chats were deleted.</source>
@@ -1127,6 +1139,7 @@
   </message>
   <message>
     <location filename="../../app/control/import_controller.py"/>
+    <location filename="../../app/control/snippet_controller.py"/>
     <source>All files (*)</source>
     <translation>所有文件 (*)</translation>
   </message>
@@ -1409,6 +1422,63 @@
     <location filename="../../app/control/settings_controller.py"/>
     <source>Open settings</source>
     <translation>打开设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>(see the attached text)</source>
+    <translation>（见所附文本）</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>All snippets of this file are here already.</source>
+    <translation>此文件中的片段都已存在。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>Export prompt snippets</source>
+    <translation>导出提示词片段</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>Import prompt snippets</source>
+    <translation>导入提示词片段</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>Manage prompt snippets…</source>
+    <translation>管理提示词片段…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>New snippet</source>
+    <translation>新片段</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>Prompt snippets (*.json)</source>
+    <translation>提示词片段 (*.json)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>d MMMM yyyy</source>
+    <translation>yyyy年M月d日</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>{n} snippets were exported.</source>
+    <extracomment>n = 1: {n} snippet was exported.</extracomment>
+    <translation><numerusform>已导出 {n} 个片段。</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>{n} snippets were imported.</source>
+    <extracomment>n = 1: {n} snippet was imported.</extracomment>
+    <translation><numerusform>已导入 {n} 个片段。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>“{name}” was deleted.</source>
+    <translation>已删除“{name}”。</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -2249,6 +2319,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
     <source>Name</source>
     <translation>名称</translation>
   </message>
@@ -2361,6 +2432,76 @@
     <location filename="../../app/dialogs/settings_dialog.py"/>
     <source>Undo restore</source>
     <translation>撤销恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>Bring the built-in ones back</source>
+    <translation>恢复内置片段</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>Import…</source>
+    <translation>导入…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>New</source>
+    <translation>新建</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>Text</source>
+    <translation>内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>Type / at the beginning of a message to find a snippet.</source>
+    <translation>在消息开头输入 / 即可查找片段。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>{{clipboard}}, {{selection}}, {{date}} and {{time}} are filled in by themselves. Anything else in double braces is asked for: {{recipient}}, or {{language=English}} with a suggestion.</source>
+    <translation>{{clipboard}}（剪贴板）、{{selection}}（选中的文字）、{{date}}（日期）和 {{time}}（时间）会自动填入。双花括号中的其他名称会在插入时询问，例如 {{收件人}}，或带建议值的 {{语言=英语}}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>Date</source>
+    <translation>日期</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>Insert</source>
+    <translation>插入</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>No text is selected.</source>
+    <translation>没有选中文字。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>Nothing is sent yet: the text goes into the message, where you can change it.</source>
+    <translation>此时不会发送：文字会放入消息中，你可以继续修改。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>Selected text</source>
+    <translation>选中的文字</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>Text from the clipboard</source>
+    <translation>剪贴板中的文字</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>The clipboard has no text.</source>
+    <translation>剪贴板中没有文字。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <source>Time</source>
+    <translation>时间</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/storage_page.py"/>
@@ -2500,6 +2641,18 @@
 </context>
 <context>
   <name>messages</name>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>1 word in {n} minutes</source>
+    <extracomment>n = 1: 1 word in {n} minute, pace.minutes</extracomment>
+    <translation type="unfinished"><numerusform></numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>1 word in {n} seconds</source>
+    <extracomment>n = 1: 1 word in {n} second, pace.seconds</extracomment>
+    <translation type="unfinished"><numerusform></numerusform></translation>
+  </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>A KV cache stored as {kv_type} needs flash attention: leave it on, or store the cache as f16.</source>
@@ -2529,6 +2682,18 @@
     <source>A model on a server cannot do this.</source>
     <extracomment>local_only.request</extracomment>
     <translation>服务器上的模型无法做到这一点。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>A picture's file is damaged. Remove the picture, and add it again.</source>
+    <extracomment>bad_picture.damaged</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>A picture's file is missing. Remove the picture, and add it again.</source>
+    <extracomment>bad_picture.missing</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2766,6 +2931,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>Of this, {size:bytes} are for pictures; they are taken when the first one is read.</source>
+    <extracomment>plan.projector</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Only the built-in engine supports --kv {mode}, not {backend}.</source>
     <extracomment>bad_option.kv_mode</extracomment>
     <translation>只有内置引擎支持 --kv {mode}，{backend} 不支持。</translation>
@@ -2775,6 +2946,12 @@
     <source>Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1.</source>
     <extracomment>api.needs_key</extracomment>
     <translation>其他电脑可以访问 {host}，因此 API 需要密钥：请加上 --key，或改用 127.0.0.1。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Pictures need {size:bytes} of memory for {name}, which are not free. Close other programs, or ask without pictures.</source>
+    <extracomment>out_of_memory.projector</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3108,9 +3285,39 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The layers that the model brings to draft its next tokens could not be loaded: tokens are drafted from the chat.</source>
+    <extracomment>own_drafter.not_loaded</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The list of model folders cannot be saved: {file} cannot be written ({reason}).</source>
     <extracomment>unwritable.folders</extracomment>
     <translation>无法保存模型文件夹列表：不能写入 {file}（{reason}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model brings layers that draft its next tokens, but only llama.cpp can use them, not {library}: tokens are drafted from the chat.</source>
+    <extracomment>own_drafter.library</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model brings layers that draft its next tokens, but this version of llama.cpp cannot use those of {architecture}: tokens are drafted from the chat.</source>
+    <extracomment>own_drafter.unknown</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model brings layers that draft its next tokens; they are loaded with it.</source>
+    <extracomment>plan.own_layers</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model can see, but pictures need {size:bytes} more memory than is available.</source>
+    <extracomment>plan.projector_no_room</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3150,6 +3357,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The model was made with layers that draft its next tokens, but this file leaves them out: tokens are drafted from the chat.</source>
+    <extracomment>own_drafter.left_out</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The model was trained for {n_ctx:,} tokens of context; more than that is not used.</source>
     <extracomment>plan.trained</extracomment>
     <translation>该模型按 {n_ctx:,} 个词元的上下文训练；超出部分不会使用。</translation>
@@ -3168,6 +3381,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The model's chat template loses pictures. Remove them, or choose another model.</source>
+    <extracomment>template.pictures</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The model's chat template produces nothing for this chat. Choose another model.</source>
     <extracomment>template.empty</extracomment>
     <translation>该模型的对话模板没有为此对话生成任何内容。请选择其他模型。</translation>
@@ -3177,6 +3396,18 @@
     <source>The model's chat template takes too much time or memory. Choose another model.</source>
     <extracomment>template.endless</extracomment>
     <translation>该模型的对话模板占用过多时间或内存。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's projector cannot use this picture. Remove it, or try a smaller one.</source>
+    <extracomment>bad_picture.refused</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's projector failed on this picture. Remove it, or try a smaller one.</source>
+    <extracomment>bad_picture.encoder</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3201,6 +3432,12 @@
     <source>The parameters of the tool “{name}” cannot be used: {reason}.</source>
     <extracomment>bad_tools.parameters</extracomment>
     <translation>无法使用工具“{name}”的参数：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The picture is too large for the little memory that the model was loaded with. Try a smaller one, or load the model with more memory.</source>
+    <extracomment>bad_picture.batch</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3243,6 +3480,12 @@
     <source>The settings cannot be saved: {file} cannot be written ({reason}).</source>
     <extracomment>settings.unwritable</extracomment>
     <translation>无法保存设置：不能写入 {file}（{reason}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The snippets cannot be saved: {file} cannot be written ({reason}).</source>
+    <extracomment>snippets.unwritable</extracomment>
+    <translation>无法保存片段：无法写入 {file}（{reason}）。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3444,6 +3687,24 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>This llama.cpp was built without support for pictures. Run `make setup` again.</source>
+    <extracomment>no_vision.library</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This model brings no layers that draft its next tokens: tokens are drafted from the chat.</source>
+    <extracomment>own_drafter.none</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This model cannot see. Remove the pictures, or choose a model that can.</source>
+    <extracomment>no_vision.model</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}</source>
     <extracomment>no_backend.for_model</extracomment>
     <translation>此模型需要 llama.cpp，但它尚未编译：请运行 `make setup`。{reason}</translation>
@@ -3483,6 +3744,12 @@
     <source>To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.</source>
     <extracomment>plan.q8_0</extracomment>
     <translation>为节省内存，KV 缓存以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>To save memory, the layers that the model brings to draft its next tokens are left out.</source>
+    <extracomment>plan.no_own_layers</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3636,6 +3903,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>llama.cpp computes it, because ik_llama.cpp cannot show pictures to a model.</source>
+    <extracomment>choice.sees</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>llama.cpp could not quantise {name}. Check that there is enough disk space.</source>
     <extracomment>not_quantised.by_llama</extracomment>
     <translation>llama.cpp 无法量化 {name}。请检查磁盘空间是否足够。</translation>
@@ -3645,6 +3918,12 @@
     <source>llama.cpp crashed with this model, so ik_llama.cpp is used.</source>
     <extracomment>choice.llama_crashed</extracomment>
     <translation>llama.cpp 运行此模型时崩溃，因此改用 ik_llama.cpp。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>llama.cpp does not accept the projector {name}. Download it again, or a newer one.</source>
+    <extracomment>bad_projector.not_accepted</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3777,6 +4056,54 @@
     <source>{file} cannot be read ({reason}), and it may forbid connections. Correct it first.</source>
     <extracomment>offline.unreadable</extracomment>
     <translation>无法读取 {file}（{reason}），其中可能禁止了网络连接。请先修正。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} cannot be read: {reason}.</source>
+    <extracomment>snippets.unreadable</extracomment>
+    <translation>无法读取 {file}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} cannot be used: snippet {number:,} has no name or no text.</source>
+    <extracomment>snippets.entry_empty</extracomment>
+    <translation>{file} 无法使用：第 {number:,} 个片段没有名称或内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} cannot be used: the snippet “{name}” has more than {most:,} characters.</source>
+    <extracomment>snippets.entry_long</extracomment>
+    <translation>{file} 无法使用：片段“{name}”超过 {most:,} 个字符。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} comes from a newer version of Chickadee. Update Chickadee first.</source>
+    <extracomment>snippets.newer</extracomment>
+    <translation>{file} 来自更新版本的 Chickadee。请先更新 Chickadee。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} contains no prompt snippets. Chickadee reads the JSON that it exports.</source>
+    <extracomment>snippets.not_ours</extracomment>
+    <translation>{file} 中没有提示词片段。Chickadee 只读取自己导出格式的 JSON。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} has too many snippets: there is room for {most:,}.</source>
+    <extracomment>snippets.too_many_in_file</extracomment>
+    <translation>{file} 中的片段过多：最多可保存 {most:,} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} is damaged: it is no valid JSON.</source>
+    <extracomment>snippets.damaged</extracomment>
+    <translation>{file} 已损坏：不是有效的 JSON。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} is too large for prompt snippets: it may have {most:bytes}.</source>
+    <extracomment>snippets.too_large</extracomment>
+    <translation>{file} 作为提示词片段文件过大：最多 {most:bytes}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3933,6 +4260,12 @@
     <source>{model} needs up to {size:bytes} with a context of {n_ctx:,} tokens; {room}.</source>
     <extracomment>plan.needs</extracomment>
     <translation>{model} 需要最多 {size:bytes}（上下文 {n_ctx:,} 个词元）；{room}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} belongs to another model than {model}. Download the projector of this model.</source>
+    <extracomment>bad_projector.width</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4129,7 +4462,7 @@
   <message>
     <location filename="../../common/messages.py"/>
     <source>{name} is damaged: what its header says about “{key}” makes no sense. Download it again.</source>
-    <extracomment>bad_model.senseless</extracomment>
+    <extracomment>bad_model.senseless, bad_projector.senseless</extracomment>
     <translation>{name} 已损坏：其文件头中关于“{key}”的内容不合理。请重新下载。</translation>
   </message>
   <message>
@@ -4155,6 +4488,24 @@
     <source>{name} is incomplete: parts {numbers} of {of} are missing. Download the model again.</source>
     <extracomment>n = 1: {name} is incomplete: part {numbers} of {of} is missing. Download the model again., unusable.incomplete</extracomment>
     <translation><numerusform>{name} 不完整：共 {of} 个部分，缺少第 {numbers} 部分。请重新下载模型。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is larger than the free memory, so its weights are read from the disk again for every word: expect about {pace}. A smaller model is better here.</source>
+    <extracomment>from_disk.slow</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is larger than the free memory, so weights are read from the disk all the time: expect about {pace}.</source>
+    <extracomment>from_disk.expected</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is no projector for pictures. Its file name begins with mmproj.</source>
+    <extracomment>not_a_projector.other_file</extracomment>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4218,6 +4569,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} needs {size:bytes} with a context of {n_ctx:,} tokens; {room}. So its weights stay on the disk and are read from there again and again.</source>
+    <extracomment>plan.from_disk</extracomment>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} points to a file that no longer exists.</source>
     <extracomment>unusable.gone</extracomment>
     <translation>{name} 指向的文件已不存在。</translation>
@@ -4270,6 +4627,12 @@
     <extracomment>unusable.and_more</extracomment>
     <translation>{numbers} 等</translation>
   </message>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>{n} words a second</source>
+    <extracomment>n = 1: {n} word a second, pace.words</extracomment>
+    <translation type="unfinished"><numerusform></numerusform></translation>
+  </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>{path} could not be written: {reason}.</source>
@@ -4287,6 +4650,18 @@
     <source>{path} is not a file. Choose a model file; its name ends in .gguf.</source>
     <extracomment>not_a_model.no_file</extracomment>
     <translation>{path} 不是文件。请选择模型文件，其名称以 .gguf 结尾。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{problem} The built-in snippets stand in for yours, and changes cannot be saved.</source>
+    <extracomment>snippets.own_unreadable</extracomment>
+    <translation>{problem}目前用内置片段代替你的片段，修改无法保存。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{problem} The built-in snippets stand in for yours. With your next change the file is kept under another name.</source>
+    <extracomment>snippets.own_damaged</extracomment>
+    <translation>{problem}目前用内置片段代替你的片段。你下次修改时，原文件会以另一名称保留。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4470,6 +4845,11 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Room to grow</source>
     <translation>可扩展空间</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>The model's own drafter</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -4893,8 +5273,8 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
-    <translation>提前起草若干词元，由模型一次核对，可加快回答。草稿可来自对话自身的文本、常用短语、草稿模型（在模型选项中选择），或模型自己的前几层（仅限内置引擎）。所选方式不可用时，使用“更快时使用”。</translation>
+    <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by layers that some models bring along for this, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -5148,6 +5528,11 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>The model's own drafter, when faster</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>The most memory the engine may use, for example 4GB. Automatic: free memory, less a reserve.</source>
     <translation>引擎最多可使用的内存，例如 4GB。自动：可用内存减去预留部分。</translation>
   </message>
@@ -5275,6 +5660,7 @@
     <location filename="../../app/dialogs/model_options.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <location filename="../../app/dialogs/settings_dialog.py"/>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
     <location filename="../../app/transcript/find_bar.py"/>
     <source>Close</source>
@@ -5345,6 +5731,13 @@
     <translation>{words} ({keys})</translation>
   </message>
   <message>
+    <location filename="../../app/composer/snippet_popup.py"/>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Prompt snippets</source>
+    <translation>提示词片段</translation>
+  </message>
+  <message>
     <location filename="../../app/composer/status_line.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
     <location filename="../../engine/protocol/settings.py"/>
@@ -5368,6 +5761,16 @@
     <location filename="../../app/state/prompt.py"/>
     <source>{used:,} of {n_ctx:,} tokens of context used</source>
     <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_list_controller.py"/>
+    <location filename="../../app/control/context_menu.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
+    <location filename="../../app/control/message_controller.py"/>
+    <location filename="../../app/control/model_controller.py"/>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>Undo</source>
+    <translation>撤销</translation>
   </message>
   <message>
     <location filename="../../app/control/context_menu.py"/>
@@ -5466,6 +5869,7 @@
     <location filename="../../app/dialogs/import_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <location filename="../../app/dialogs/server_dialog.py"/>
+    <location filename="../../app/dialogs/snippet_form.py"/>
     <location filename="../../app/dialogs/storage_page.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
@@ -5474,6 +5878,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Delete</source>
     <translation>删除</translation>
@@ -5561,6 +5966,12 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Automatic</source>
     <translation>自动</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Export…</source>
+    <translation>导出…</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/storage_page.py"/>
@@ -5684,11 +6095,6 @@
     <source>Delete {n} chats</source>
     <extracomment>n = 1: Delete</extracomment>
     <translation><numerusform>删除 {n} 个对话</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Export…</source>
-    <translation>导出…</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
@@ -5926,6 +6332,88 @@
     <extracomment>n = 1: the oldest turn</extracomment>
     <translation><numerusform>最早的 {n} 轮对话</numerusform></translation>
   </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>A snippet may have {most:,} characters. Attach longer texts as a file.</source>
+    <translation>片段最多 {most:,} 个字符。更长的文字请作为文件附加。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>A snippet needs a name.</source>
+    <translation>片段需要一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>A snippet needs a text.</source>
+    <translation>片段需要有内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Correct my text</source>
+    <translation>修改我的文字</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Correct spelling, grammar and style of this text. Keep its language and its meaning. Answer with the corrected text only.
+
+{{clipboard}}</source>
+    <translation>修改下面文字中的错别字、语法和文风问题，保持原来的语言和意思。只回答修改后的文字。
+
+{{clipboard}}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Explain simply</source>
+    <translation>简单解释</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Explain {{what}} in simple words, with one example from everyday life.</source>
+    <translation>用简单的话解释{{要解释的内容}}，并举一个日常生活中的例子。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Summarize</source>
+    <translation>总结</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Summarize this text in at most five short points, in the language of the text.
+
+{{clipboard}}</source>
+    <translation>用这段文字的语言，把它总结为最多五个简短要点。
+
+{{clipboard}}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>There is room for {most:,} snippets. Delete one first.</source>
+    <translation>最多可保存 {most:,} 个片段。请先删除一个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Today is {{date}}. Write a short, friendly e-mail to {{recipient}}. What it must say: {{what it must say}}</source>
+    <translation>今天是{{date}}。给{{收件人}}写一封简短、友好的邮件，内容包括：{{要说的内容}}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Translate</source>
+    <translation>翻译</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Translate this text into {{language=English}}. Answer with the translation only.
+
+{{selection}}</source>
+    <translation>把下面的文字翻译成{{语言=英语}}。只回答译文。
+
+{{selection}}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/snippets.py"/>
+    <source>Write an e-mail</source>
+    <translation>写邮件</translation>
+  </message>
 </context>
 <context>
   <name>store</name>
@@ -6018,6 +6506,11 @@
     <location filename="../../app/store/kept_files.py"/>
     <source>Reports from the program. They contain nothing from your chats.</source>
     <translation>程序运行记录，不含任何对话内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Texts that / in a message finds. Delete them one by one under Edit → Prompt snippets…</source>
+    <translation>在消息中输入 / 可找到的文字。可在“编辑 → 提示词片段…”中逐个删除。</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>

@@ -1,0 +1,111 @@
+"""The small form that asks for the variables of a prompt snippet before it is inserted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.dialogs.dialog import Page, Sheet, button, inset, label
+from app.look.theme import SIZES
+from app.state.placeholders import Variable
+from app.words import mark, tr
+
+MOST_LINES = 5  # lines of one field that are visible without scrolling
+TITLES = {
+    "clipboard": mark("Text from the clipboard"),
+    "selection": mark("Selected text"),
+    "date": mark("Date"),
+    "time": mark("Time"),
+}
+NOTHING = {"clipboard": mark("The clipboard has no text."), "selection": mark("No text is selected.")}
+
+
+class AskedField(QPlainTextEdit):
+    """Field for one variable: grows with its text, and leaves Tab to the form."""
+
+    def __init__(self, variable: Variable, parent: QWidget) -> None:
+        super().__init__(variable.default, parent)
+        self.setTabChangesFocus(True)
+        self.selectAll()
+        self.textChanged.connect(self.fit)
+
+    def fit(self) -> None:
+        """Make the field as high as its text."""
+        lines = min(max(1, int(self.document().size().height())), MOST_LINES)
+        frame = 2 * int(self.document().documentMargin()) + SIZES.gap + 2 * self.frameWidth() + 2
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + frame)
+
+
+class SnippetForm(Sheet):
+    """Form with a field for each of `variables`; `filled` carries the values by the variables' names."""
+
+    filled = Signal(dict)
+
+    def __init__(self, name: str, variables: Sequence[Variable], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._name, self._variables = name, tuple(variables)
+        self.fields = {variable.name: AskedField(variable, self) for variable in self._variables}
+        self.titles = {each.name: QLabel(self) for each in self._variables}
+        self.hint = label("settingHelp", self)
+        self.cancel_button = button(self, self.reject)
+        self.insert_button = button(self, self._insert)
+        self.insert_button.setProperty("kind", "begin")
+        self.insert_button.setShortcut("Ctrl+Return")
+        self._layout()
+        self.apply_look()
+        next(iter(self.fields.values())).setFocus()
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """What is typed, by the variables' names."""
+        return {name: field.toPlainText().strip() for name, field in self.fields.items()}
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(self._name)
+        for name, title in self.titles.items():
+            title.setText(tr(TITLES[name]) if name in TITLES else name)
+            self.fields[name].setAccessibleName(title.text())
+            self.fields[name].setPlaceholderText(tr(NOTHING[name]) if name in NOTHING else "")
+        self.hint.setText(tr("Nothing is sent yet: the text goes into the message, where you can change it."))
+        self.cancel_button.setText(tr("Cancel"))
+        self.insert_button.setText(tr("Insert"))
+        self.insert_button.setShortcut("Ctrl+Return")  # a new text takes the shortcut away
+
+    def _fit_to_text(self) -> None:
+        for field in self.fields.values():
+            field.fit()
+        super()._fit_to_text()
+        room = self.screen().availableSize()
+        width = min(SIZES.dialog * 3 // 4, room.width())
+        rows = sum(field.height() + title.sizeHint().height() + SIZES.gap_l for field, title in self._rows())
+        height = rows + self.hint.heightForWidth(width - 2 * SIZES.gap_xl) + SIZES.control + 4 * SIZES.gap_l
+        self.resize(width, min(height, room.height() * 9 // 10))
+
+    def _rows(self) -> Iterator[tuple[AskedField, QLabel]]:
+        return zip(self.fields.values(), self.titles.values(), strict=True)
+
+    def _insert(self) -> None:
+        values = dict(self.values)
+        self.accept()
+        self.filled.emit(values)
+
+    def _layout(self) -> None:
+        page = Page(self)
+        page.column.setSpacing(SIZES.gap_s)
+        for name, field in self.fields.items():
+            title = self.titles[name]
+            title.setObjectName("settingTitle")
+            title.setWordWrap(True)
+            title.setBuddy(field)
+            page.column.addWidget(title)
+            page.column.addWidget(field)
+            page.column.addSpacing(SIZES.gap)
+        page.column.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
+        layout.setSpacing(SIZES.gap_m)
+        layout.addWidget(page, 1)
+        layout.addLayout(inset(self.hint, wide=self.hint))
+        layout.addLayout(inset(None, self.cancel_button, self.insert_button))
