@@ -18,10 +18,16 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         size: bytes of the file.
-        kv_width: numbers in one token's keys and values of one layer.
+        kv_width: numbers in one token's keys and values of one layer that sees all tokens.
         attention: numbers in one token's queries of one layer; 0 if equal to `embedding`.
         kv_layers: layers with keys and values; 0 if all layers have some. Hybrid models have fewer.
+        window, window_layers: tokens of the sliding windows, and how many of `kv_layers` have one; 0 if none has.
+        window_width: `kv_width` of a layer with a window; 0 if it is the same.
+        state_bytes: bytes of the recurrent states of one sequence.
+        snapshots: whether the library keeps snapshots of these states, so that drafts can be verified.
+        feed_forward: numbers between the two matrices of a layer; in a mixture those of all experts that a token uses.
         active_share: share of the weights that one token reads; below 1 in a mixture of experts.
+        experts, used_experts: of a layer, in all and for one token; 0 if it is no mixture.
         guessed: whether the shapes are only what models of this size usually have.
     """
 
@@ -35,7 +41,14 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     n_ctx_train: int = 0
     attention: int = 0
     kv_layers: int = 0
+    window: int = 0
+    window_layers: int = 0
+    window_width: int = 0
+    state_bytes: int = 0
+    snapshots: bool = False
     active_share: float = 1.0
+    experts: int = 0
+    used_experts: int = 0
     quantisation: str = ""
     guessed: bool = False
 
@@ -89,6 +102,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of the planner: whether the model fits into memory, and how it would be loaded.
 
     Attributes:
+        verdict: "disk" stands for a model that is larger than the memory, so that passes read it from the disk.
         parts: bytes by name; `total_bytes` is their sum with a full context.
         exact: whether the plan was made from the file itself, not from an estimate.
         speed: tokens/s of plain decoding, as timed on this computer with this library, number of threads and KV type;
@@ -99,7 +113,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: int = 0
-    verdict: Literal["fits", "tight", "no", "unknown"] = "unknown"
+    verdict: Literal["fits", "tight", "disk", "no", "unknown"] = "unknown"
     total_bytes: int = 0
     available_bytes: int = 0
     n_ctx: int = 0
@@ -125,4 +139,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.verdict == "no":
             most = f"; a context of {self.max_n_ctx:,} tokens would fit" if self.max_n_ctx else ""
             return f"does not fit: needs {about}{show_bytes(self.total_bytes)}{most}"
+        if self.verdict == "disk":
+            return f"larger than the memory: {about}{show_bytes(self.total_bytes)}, read from the disk"
         return f"{self.verdict}: {about}{show_bytes(self.total_bytes)} with {self.n_ctx:,} tokens"

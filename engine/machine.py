@@ -22,6 +22,7 @@ PROCESSORS = Path("/sys/devices/system/cpu")  # Linux: a folder for each logical
 PERFORMANCE_CORES = Path("/sys/devices/cpu_core/cpus")  # Linux lists them here on processors with two kinds of cores
 CPU_INFO = Path("/proc/cpuinfo")
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+CACHED = ("active", "inactive")  # kinds of cached pages of files in a cgroup's statistics
 CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 DEFAULT_CACHE_BYTES = 32 << 20  # bytes: last-level cache where the system does not tell; larger than most laptops have
 # With `CHICKADEE_PROCESSOR=haswell` the engine computes as that older processor would, with its kernels. For tests.
@@ -202,18 +203,20 @@ def cgroup_limits() -> Iterator[tuple[int, int]]:
     """Yield memory limit and use in bytes of each cgroup around this process that has a limit (versions 1 and 2).
 
     A container may see its own group as the root, or by a path that does not exist inside, so every existing folder on
-    the path counts. Cached pages of files (`inactive_file`) are subtracted from the use, because the kernel reclaims
-    them.
+    the path counts. Cached pages of files are subtracted from the use, because the kernel reclaims them: also those
+    that were used twice (`active_file`), as the weights of a mapped model are. The system's own number for available
+    memory counts both.
     """
     for folder, limit_name, used_name in _cgroups():
         try:
             limit = (folder / limit_name).read_text().strip()
             used = int((folder / used_name).read_text())
-            found = re.search(r"^(?:total_)?inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.MULTILINE)
+            text = (folder / "memory.stat").read_text()
         except (OSError, ValueError):
             continue
         if limit.isdigit() and int(limit) < 1 << 60:  # version 1 writes almost 2**63 for “no limit”
-            yield int(limit), max(0, used - int(found[1] if found else 0))
+            cached = (re.search(rf"^(?:total_)?{kind}_file (\d+)$", text, re.MULTILINE) for kind in CACHED)
+            yield int(limit), max(0, used - sum(int(found[1]) for found in cached if found))
 
 
 def _cgroups() -> Iterator[tuple[Path, str, str]]:

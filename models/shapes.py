@@ -15,7 +15,7 @@ from typing import Literal
 
 from common.failures import Failure
 from models.header import Header
-from models.tensors import TensorInfo, quant_sizes, tensor_bytes
+from models.tensors import TensorInfo, is_expert, quant_sizes, tensor_bytes
 
 KVType = Literal["f16", "q8_0", "q4_0"]
 KV_ELEMENT_BYTES: dict[KVType, float] = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # a block of 32 has one scale
@@ -62,9 +62,37 @@ class Layer:
         return tokens if self.window is None else min(tokens, self.window)
 
 
+@dataclass(frozen=True, slots=True)
+class WeightReads:
+    """Bytes of weights that passes read.
+
+    `always`: those that every pass reads. `experts`: those of all experts, of which one token uses the `share`.
+    """
+
+    always: float
+    experts: float = 0.0
+    share: float = 1.0
+
+    def touched(self, tokens: int) -> float:
+        """Return the share of the experts that a pass of `tokens` tokens is expected to use.
+
+        With k of n experts for each token it is 1 - (1 - k/n)^tokens: the expected share of different draws if each
+        token chooses its experts without regard to the others. Neighbouring tokens often choose the same ones
+        (Mixtral of Experts, arXiv:2401.04088, section 5), so it is an upper bound.
+        """
+        return 1.0 - (1.0 - self.share) ** tokens
+
+    def bytes(self, tokens: int) -> float:
+        """Return the bytes of weights that a pass of `tokens` tokens reads."""
+        return self.always + self.experts * self.touched(tokens)
+
+
 @dataclass(frozen=True)
 class Shapes:
-    """Shapes of a whole model: `output` is the projection to the vocabulary, `weight_bytes` the size of all tensors."""
+    """Shapes of a whole model: `output` is the projection to the vocabulary, `weight_bytes` the size of all tensors.
+
+    `expert_bytes`: the size of those tensors that hold all experts of a mixture.
+    """
 
     layers: tuple[Layer, ...]
     output: Layer
@@ -75,6 +103,13 @@ class Shapes:
     experts: int
     used_experts: int
     weight_bytes: int
+    expert_bytes: int = 0
+
+    @property
+    def reads(self) -> WeightReads:
+        """Bytes of weights that passes read, by their number of tokens."""
+        share = self.used_experts / self.experts
+        return WeightReads(max(0.0, self.pass_bytes - self.expert_bytes * share), self.expert_bytes, share)
 
     @cached_property
     def pass_bytes(self) -> int:
@@ -131,6 +166,7 @@ def shapes_of(header: Header) -> Shapes:
         experts=experts,
         used_experts=used,
         weight_bytes=_weight_bytes(header),
+        expert_bytes=sum(tensor_bytes(tensor) for tensors in blocks for tensor in tensors if is_expert(tensor)),
     )
 
 
@@ -164,7 +200,7 @@ def _layers(
 
 def _used(tensor: TensorInfo, share: float) -> float:
     """Return the share of a tensor that one token reads: `share` for tensors of experts, otherwise all."""
-    return share if "_exps." in tensor.name else 1.0
+    return share if is_expert(tensor) else 1.0
 
 
 def _output(others: dict[str, TensorInfo]) -> Layer:

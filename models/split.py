@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,6 +58,18 @@ def model_headers(file: Path | tuple[Header, ...]) -> tuple[Header, ...]:
         return file
     header = read_header(file)
     return (header, *other_parts(header))
+
+
+def whole_header(headers: Sequence[Header]) -> Header:
+    """Return the first file's header with the tensors and the bytes of all files, to compute sizes from.
+
+    The offsets of the tensors are those in their own files.
+    """
+    first, *others = headers
+    if not others:
+        return first
+    tensors = tuple(tensor for header in headers for tensor in header.tensors)
+    return replace(first, tensors=tensors, file_bytes=sum(header.file_bytes for header in headers))
 
 
 def read_parts(files: Iterable[Path]) -> list[Header]:

@@ -29,6 +29,11 @@ def tensor_bytes(tensor: TensorInfo) -> int:
     return math.prod(tensor.shape) // block * size
 
 
+def is_expert(tensor: TensorInfo) -> bool:
+    """Return whether the tensor holds weights of all experts of a mixture, of which a token uses a few."""
+    return "_exps." in tensor.name
+
+
 def least_data_bytes(tensors: Iterable[TensorInfo], alignment: int) -> int:
     """Return the least size of the data section in bytes. Raises Misplaced for tensors that llama.cpp refuses too."""
     names: set[str] = set()

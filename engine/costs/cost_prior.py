@@ -24,7 +24,7 @@ from engine.machine import default_threads, processor_kinds
 from engine.protocol.requests import BackendName
 from models.assets import asset
 from models.header import Header
-from models.shapes import KV_ELEMENT_BYTES, KVType, Shapes, shapes_of
+from models.shapes import KV_ELEMENT_BYTES, KVType, Shapes, WeightReads, shapes_of
 from models.tensors import quant_sizes, tensor_bytes
 
 log = logging.getLogger("engine.costs")
@@ -56,17 +56,25 @@ class PriorRow(msgspec.Struct, frozen=True):
 class ModelTraits:
     """Properties of a model that decide how long its passes take.
 
-    `weights`: number of the ggml type of most weights. `pass_bytes`: bytes of weights that a token reads.
-    `kv_elements`: numbers in one token's keys and values of all layers. `is_dense`: attention in every layer and no
-    experts, as in the models of the table; then passes of several tokens compare as in the table, too.
-    `expert_bytes`: weights that one token leaves unread, but a prefill batch reads.
+    `weights`: number of the ggml type of most weights. `reads`: bytes of weights that passes read. `kv_elements`:
+    numbers in one token's keys and values of all layers. `attends_everywhere`: every layer has attention, none keeps a
+    recurrent state.
     """
 
     weights: int
-    pass_bytes: int
+    reads: WeightReads
     kv_elements: int
-    is_dense: bool = True
-    expert_bytes: int = 0
+    attends_everywhere: bool = True
+
+    @property
+    def pass_bytes(self) -> int:
+        """Bytes of weights that a pass of one token reads, at least 1."""
+        return max(1, round(self.reads.bytes(1)))
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the model has attention in every layer and no experts, as the models of the table."""
+        return self.attends_everywhere and not self.reads.experts
 
     @classmethod
     def of(cls, header: Header) -> ModelTraits | None:
@@ -78,10 +86,8 @@ class ModelTraits:
             return None
         if not shapes.pass_bytes:
             return None
-        is_dense = shapes.experts == 1 and shapes.kv_layers == len(shapes.layers)
         kv_elements = sum(layer.kv_elements for layer in shapes.layers)
-        unread = shapes.weight_bytes - shapes.pass_bytes if shapes.experts > 1 else 0
-        return cls(main_weight_type(header), shapes.pass_bytes, kv_elements, is_dense, unread)
+        return cls(main_weight_type(header), shapes.reads, kv_elements, shapes.kv_layers == len(shapes.layers))
 
 
 def main_weight_type(header: Header) -> int:
@@ -96,11 +102,11 @@ def main_weight_type(header: Header) -> int:
 def prior_timings(header: Header, library: BackendName, kv_type: KVType = "f16") -> Timings | None:
     """Return estimated timings of the model's passes on this computer, or None if the table has nothing similar.
 
-    A mixture of experts reads more weights for eight tokens than for one, and a layer with a recurrent state has no
-    keys and values: nothing in the table is similar to them.
+    A mixture of experts reads more weights for eight tokens than for one (`WeightReads`). A layer with a recurrent
+    state has no keys and values: nothing in the table is similar to it.
     """
     model = ModelTraits.of(header)
-    return scaled_timings(model, library, kv_type, this_computer()) if model and model.is_dense else None
+    return scaled_timings(model, library, kv_type, this_computer()) if model and model.attends_everywhere else None
 
 
 def scaled_timings(model: ModelTraits, library: BackendName, kv_type: KVType, computer: Computer) -> Timings | None:
@@ -134,25 +140,28 @@ def scale_row(row: PriorRow, model: ModelTraits, kv_type: KVType, computer: Comp
 
     The time that a pass takes to read the weights scales with the memory's bandwidth; the rest of its time scales with
     the number of threads, because processors of one kind compute about as fast per core. An unknown speed counts as the
-    row's.
+    row's. A pass of several tokens of a mixture reads more experts than one of a single token.
     """
     reading = row.bandwidth / computer.bandwidth if computer.bandwidth else 1.0
     computing = row.threads / computer.threads if computer.threads else 1.0
     weight_seconds = row.pass_bytes / row.bandwidth
     by = model.pass_bytes / row.pass_bytes
 
-    def scaled(seconds: float) -> float:
+    def scaled(seconds: float, tokens: int) -> float:
         read = min(seconds, weight_seconds)
-        return by * (read * reading + (seconds - read) * computing)
+        more = model.reads.bytes(tokens) / model.pass_bytes
+        return by * (read * reading * more + (seconds - read) * computing)
 
     old = row.timings
     low, high = min(old.pass_seconds), max(old.pass_seconds)
     deeper = reading * model.kv_elements * KV_ELEMENT_BYTES[kv_type] / max(1.0, row.kv_bytes)
-    at_low = {k: scaled(seconds) for k, seconds in old.pass_seconds[low].items()}
+    at_low = {k: scaled(seconds, k) for k, seconds in old.pass_seconds[low].items()}
     rise = {k: max(0.0, old.pass_seconds[high][k] - old.pass_seconds[low][k]) for k in at_low}
     at_high = {k: seconds + deeper * rise[k] for k, seconds in at_low.items()}
     depths = {low: at_low} | ({high: at_high} if high > low else {})
-    return Timings(depths, by * computing * old.row_seconds, old.large_tokens, scaled(old.large_seconds))
+    return Timings(
+        depths, by * computing * old.row_seconds, old.large_tokens, scaled(old.large_seconds, old.large_tokens)
+    )
 
 
 def scale_to_all_layers(part: Timings, shortened: Shapes, whole: Shapes) -> Timings:

@@ -16,7 +16,7 @@ from common.planning import Computer, Estimate
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.cost_prior import ModelTraits, scaled_timings
 from engine.protocol.requests import BackendName
-from models.shapes import KVType
+from models.shapes import KVType, WeightReads
 
 MOST_CORRECTION = 3.0  # times: a larger error of the prediction is a disturbed measurement
 CONTEXT = 1000  # tokens of the chat for which decoding is predicted
@@ -39,17 +39,15 @@ class Speed:
 
 def predict_speed(model: ModelTraits, kv_type: KVType, computer: Computer) -> Speed | None:
     """Return the model's speed with the faster library, or None if the table has no row for the computer."""
-    experts = model.expert_bytes / computer.bandwidth if computer.bandwidth else 0.0
     found = [scaled_timings(model, library, kv_type, computer) for library in LIBRARIES]
-    speeds = [speed_of(timings, experts) for timings in found if timings]
+    speeds = [speed_of(timings) for timings in found if timings]
     fastest = max(speeds, key=lambda speed: speed.decode, default=None)
     return fastest and Speed(fastest.decode * computer.decode_factor, fastest.prompt * computer.prompt_factor)
 
 
-def speed_of(timings: Timings, more_seconds: float = 0.0) -> Speed:
-    """Return the speed that timings amount to; `more_seconds` are added to a prefill batch."""
-    batch_seconds = timings.large_seconds + more_seconds
-    return Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / batch_seconds)
+def speed_of(timings: Timings) -> Speed:
+    """Return the speed that timings amount to."""
+    return Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / timings.large_seconds)
 
 
 def corrected(computer: Computer, predicted: Speed, measured: Speed) -> Computer:
@@ -67,10 +65,22 @@ def traits_of_estimate(model: Estimate) -> ModelTraits:
 
     The embedding table counts as read, because small models use it as their output head, too.
     """
-    dense = model.active_share >= 1 and model.kv_layers in (0, model.layers)
     kv_elements = (model.kv_layers or model.layers) * model.kv_width
-    read = int(model.size * model.active_share)
-    return ModelTraits(weight_type(model.quantisation), read, kv_elements, dense, model.size - read)
+    everywhere = model.kv_layers in (0, model.layers)
+    return ModelTraits(weight_type(model.quantisation), reads_of_estimate(model), kv_elements, everywhere)
+
+
+def reads_of_estimate(model: Estimate) -> WeightReads:
+    """Return the bytes that passes read of a model of which only the active share of its weights is known.
+
+    What a token of a mixture leaves unread are the experts that it does not use; in other models it is a table of
+    which every token reads one row (Gemma's embeddings of each layer).
+    """
+    share = model.used_experts / model.experts if model.experts else 1.0
+    if share >= 1:
+        return WeightReads(model.size * model.active_share)
+    experts = min(model.size, model.size * (1 - model.active_share) / (1 - share))
+    return WeightReads(model.size - experts, experts, share)
 
 
 def weight_type(quantisation: str) -> int:

@@ -128,10 +128,13 @@ def disk_speeds(folder: Path, budget: float, size: int = 64 * MIB) -> tuple[floa
     return max(done, 1) / read_seconds, written / write_seconds
 
 
-def drop_cached_pages(descriptor: int) -> None:
-    """Ask the system to drop its cached pages of the file, so that the next read comes from the disk."""
+def drop_cached_pages(descriptor: int, start: int = 0, length: int = 0) -> None:
+    """Ask the system to drop its cached pages of the file, so that the next read comes from the disk.
+
+    `start`, `length`: the part of the file in bytes; a length of 0 reaches to its end.
+    """
     if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
         return
     with contextlib.suppress(ImportError, AttributeError, OSError):
         fcntl = importlib.import_module("fcntl")

@@ -103,7 +103,7 @@ def cgroups(monkeypatch, tmp_path):
 def test_cgroup_version_2(cgroups):
     (cgroups / "self").write_text("0::/user/app\n")
     make_cgroup(cgroups / "cgroup", "user", {"memory.max": "1000\n", "memory.current": "900\n", "memory.stat": ""})
-    stat = "anon 3\ninactive_file 200\n"
+    stat = "anon 3\ninactive_file 150\nactive_file 50\n"
     make_cgroup(cgroups / "cgroup", "user/app", {"memory.max": "max", "memory.current": "9", "memory.stat": stat})
     assert list(machine.cgroup_limits()) == [(1000, 900)]
     (cgroups / "cgroup/user/app/memory.max").write_text("600")

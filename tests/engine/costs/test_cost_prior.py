@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from benchmarks.tiny_models import write_tiny_model
+from benchmarks.tiny_shapes import SHAPES
 from common.planning import Computer
 from engine.costs import cost_prior as module
 from engine.costs.cost_model import CostModel, Timings
@@ -24,7 +26,8 @@ from engine.costs.cost_prior import (
 from engine.machine import KINDS
 from models.default import default_model
 from models.header import read_header
-from models.shapes import shapes_of
+from models.shapes import WeightReads, shapes_of
+from models.tensors import tensor_bytes
 from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
 
 Q4_1, Q4_K, Q6_K, Q8_0 = 3, 12, 14, 8
@@ -62,7 +65,7 @@ def test_seconds_grow_with_the_weights_and_ratios_stay(header):
 
 
 def test_reading_scales_with_the_memory_and_the_rest_with_the_threads():
-    model = ModelTraits(Q4_1, row().pass_bytes, 0)  # the row's computer reads its weights in 5 of 20 ms
+    model = ModelTraits(Q4_1, WeightReads(row().pass_bytes), 0)  # the row's computer reads its weights in 5 of 20 ms
     slow_memory = scale_row(row(), model, "f16", Computer((), 1e10, 2)).pass_seconds[16]
     assert slow_memory == pytest.approx({k: seconds + 0.005 for k, seconds in SECONDS.items()})
     more_cores = scale_row(row(), model, "f16", Computer((), 2e10, 4)).pass_seconds[16]
@@ -100,10 +103,34 @@ def test_the_same_weights_come_before_the_same_size(header):
     assert min(others, key=lambda row: dissimilarity(row, model)) == rows[4]  # about as many bits per weight
 
 
-def test_of_experts_nothing_is_known(header):
-    experts = header.metadata | {"llama.expert_count": 8, "llama.expert_used_count": 2}
-    assert not traits(dataclasses.replace(header, metadata=experts)).is_dense
-    assert prior_timings(dataclasses.replace(header, metadata=experts), "llama") is None
+def test_a_pass_of_more_tokens_reads_more_experts():
+    size, computer = row().pass_bytes, Computer((), bandwidth=2e10, threads=2)
+    dense = ModelTraits(Q4_1, WeightReads(size), 0)
+    mixture = ModelTraits(Q4_1, WeightReads(size / 2, size * 4, 1 / 8), 0)  # reads as much for one token
+    assert mixture.pass_bytes == dense.pass_bytes
+    assert dense.is_dense
+    assert not mixture.is_dense
+    found, expected = (scale_row(row(), model, "f16", computer) for model in (mixture, dense))
+    assert found.pass_seconds[16][1] == pytest.approx(expected.pass_seconds[16][1])
+    for k in (4, 8, 48):
+        more = size * 4 * (1 - (7 / 8) ** k) - size / 2
+        assert found.pass_seconds[16][k] - expected.pass_seconds[16][k] == pytest.approx(more / 2e10)
+    assert found.large_seconds - expected.large_seconds == pytest.approx(3.5 * size / 2e10)
+    assert CostModel(found).c(8) > CostModel(expected).c(8)
+
+
+@pytest.mark.parametrize("name", ["qwen3moe", "olmoe", "gpt-oss"])
+def test_mixtures_have_a_prior(tmp_path, header, monkeypatch, name):
+    monkeypatch.setattr(module, "processor_kinds", lambda: ["avx2"])
+    mixture = read_header(write_tiny_model(tmp_path / f"{name}.gguf", SHAPES[name]))
+    reads = traits(mixture).reads
+    assert reads.share == 2 / 4
+    assert reads.bytes(1) == pytest.approx(shapes_of(mixture).pass_bytes, rel=1e-6)
+    table = next(tensor for tensor in mixture.tensors if tensor.name == "token_embd.weight")
+    tied = not any(tensor.name == "output.weight" for tensor in mixture.tensors)
+    unread = 0 if tied else tensor_bytes(table)
+    assert reads.bytes(500) == pytest.approx(shapes_of(mixture).weight_bytes - unread, rel=0.01)
+    assert prior_timings(mixture, "llama")
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
