@@ -59,7 +59,7 @@ UNUSED = re.compile(
             r"opengl32sw\.dll$",
             rf"(?:^|/){WINDOWS_OWN}",
             # llama.cpp's programs and libraries that only those need; ik_llama.cpp's duplicate libraries.
-            r"llama_cpp/lib/(?:lib)?(?:llama-common|mtmd)\.",
+            r"llama_cpp/lib/(?:lib)?llama-common\.",
             r"ik_llama_cpp/lib/libggml\.so$",
             r"ik_llama_cpp_python\.libs/libllama",
             r"ik_llama_cpp/bin/",

@@ -36,15 +36,16 @@ NO_COMPILER = 3  # exit code, also known to app/services/preparation.py
 COMPILED_LOCK = ROOT / "packaging" / "compiled.lock"
 WEIGHTS_LOCK = ROOT / "packaging" / "weights.lock"
 
-# Without the install folders every library is packed three times. LLAVA (images) is not used yet. AMX, which no laptop
-# has, is off: GCC 12's _tile_loadconfig declares only 8 of the 64 bytes that it reads, so the compiler does not write
-# the others, and the first matrix product on a processor with AMX is a general protection fault.
+# Without the install folders every library is packed three times. LLAVA is libmtmd, for pictures; for videos it would
+# start programs, which the engine must not. AMX, which no laptop has, is off: GCC 12's _tile_loadconfig declares only 8
+# of the 64 bytes that it reads, so the compiler does not write the others, and the first matrix product on a processor
+# with AMX is a general protection fault.
 BUILD_OPTIONS = (
-    "-DCMAKE_CXX_FLAGS=-U__AMX_INT8__ -DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
+    "-DCMAKE_CXX_FLAGS=-U__AMX_INT8__ -DLLAVA_BUILD=ON -DMTMD_VIDEO=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
     " -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib -DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include"
 )
 
-LLAMA = CompiledWheel("llama-cpp-python", "llama.cpp", COMPILED_LOCK, 4, 1_000_000_000, BUILD_OPTIONS)
+LLAMA = CompiledWheel("llama-cpp-python", "llama.cpp", COMPILED_LOCK, 6, 1_000_000_000, BUILD_OPTIONS)
 
 # Debian package of each library that Qt links to. The dynamic linker says which are missing.
 DEBIAN_PACKAGES = {
