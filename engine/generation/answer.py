@@ -11,6 +11,7 @@ from itertools import groupby
 
 from common.reasoning import Piece, ReasoningParser
 from engine.generation.decode import DecodePass, Step, decode
+from engine.generation.harmony import HarmonyReader
 from engine.generation.sampling import Sampler, ScoredToken
 from engine.generation.thinking import ThoughtLimit, ThoughtMeter
 from engine.generation.tool_calls import CallPiece, ToolCallReader
@@ -32,8 +33,10 @@ from engine.protocol.events import (
     Trace,
 )
 from engine.protocol.requests import StopReason
+from engine.runtime.interface import PictureRuntime, Runtime
 from engine.speculative.drafting import Drafting, Off, Tally
 from engine.stop import Stopped
+from engine.tokenization.pictures import text_tokens
 
 
 @dataclass(slots=True)
@@ -45,6 +48,7 @@ class AnswerCounts:
     passes: int = 0
     recomputed: int = 0
     prompt_seconds: float = 0.0
+    picture_seconds: float = 0.0
     decode_seconds: float = 0.0
     recompute_seconds: float = 0.0
     drafts: Tally = field(default_factory=Tally)
@@ -78,7 +82,7 @@ class AnswerOptions:
     opening: str = ""
     answer_so_far: str = ""
     thinking_budget: int = 0
-    calls: ToolCallReader | None = None
+    calls: ToolCallReader | HarmonyReader | None = None
     piece: Callable[[int], bytes] | None = None
 
 
@@ -129,17 +133,18 @@ class Answer:
         Finished is the last event also of a stopped answer. Raises Failure if the KV cache cannot hold the prompt.
         """
         reason: StopReason | None = None
-        started = time.perf_counter()
+        started, encoded = time.perf_counter(), encoder_seconds(self.session.runtime)
         try:
             for progress in self.session.prefill(prompt):
                 self.counts.reused = progress.reused
-                yield PrefillProgress(id, progress.done, len(prompt), progress.reused)
+                yield PrefillProgress(id, progress.done, len(prompt), progress.reused, progress.looking)
         except Stopped:
             reason = "cancelled"
         self.counts.prompt_seconds = time.perf_counter() - started
+        self.counts.picture_seconds = encoder_seconds(self.session.runtime) - encoded
         if reason is None:
             reason = yield from self._decode(id)
-        yield Finished(id, self._statistics(len(prompt), reason), tuple(self.counts.tokens))
+        yield Finished(id, self._statistics(prompt, reason), tuple(self.counts.tokens))
 
     def _decode(self, id: int) -> Generator[Event, None, StopReason]:
         started = time.perf_counter()
@@ -213,6 +218,8 @@ class Answer:
             match piece.kind:
                 case "text":
                     yield Text(id, piece.text)
+                case "thought":
+                    yield Thinking(id, piece.text)
                 case "started":
                     self._called += 1
                     yield ToolCallStarted(id, self._called - 1, f"call_{secrets.token_hex(8)}", piece.text)
@@ -232,10 +239,10 @@ class Answer:
             case "text":
                 return Text(id, piece.text)
 
-    def _statistics(self, prompt_tokens: int, reason: StopReason) -> Statistics:
+    def _statistics(self, prompt: Sequence[int], reason: StopReason) -> Statistics:
         counts = self.counts
         return Statistics(
-            prompt_tokens=prompt_tokens,
+            prompt_tokens=len(prompt),
             reused_tokens=counts.reused,
             prompt_seconds=counts.prompt_seconds,
             decode_tokens=len(counts.tokens),
@@ -256,7 +263,14 @@ class Answer:
             estimated_speedup=counts.drafts.estimated_speedup,
             thinking_tokens=self.thoughts.tokens,
             thinking_seconds=self.thoughts.seconds,
+            picture_tokens=len(prompt) - len(text_tokens(prompt)),
+            picture_seconds=counts.picture_seconds,
         )
+
+
+def encoder_seconds(runtime: Runtime) -> float:
+    """Return for how long the runtime has encoded pictures; 0 for one that cannot see."""
+    return runtime.encoder_seconds if isinstance(runtime, PictureRuntime) else 0.0
 
 
 def joined(pieces: Sequence[Piece]) -> list[Piece]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from engine.runtime.interface import EMPTY_TREE, ROOT, Logits, Tree
 from engine.speculative.drafting import Drafting, Off
 from engine.speculative.policy import DraftChoice
 from engine.stop import Stopped
+from engine.tokenization.pictures import has_pictures, is_picture
 
 log = logging.getLogger("engine.decode")
 
@@ -201,18 +202,28 @@ def run_step(
 
 
 def allowed_draft(draft: DraftChoice, mask: TokenMask | None) -> DraftChoice:
-    """Return the draft without the tokens that the mask forbids, and without those behind them."""
+    """Return the draft without the tokens that the mask forbids, and without those behind them.
+
+    A token that stands for a part of a picture is forbidden always: a drafter may copy what came before a picture.
+    """
     tokens = draft.tokens
-    if not mask or not tokens:
+    if not tokens or (not mask and not has_pictures(tokens)):
         return draft
     branches = Tree(tokens, draft.parents).branches if draft.parents else (range(len(tokens)),)
     lines = [[tokens[node] for node in branch] for branch in branches]
-    counts = [mask.count_allowed(line) for line in lines]
+    counts = [count_text(line) for line in lines]
+    if mask:
+        counts = [mask.count_allowed(line[:count]) for line, count in zip(lines, counts, strict=True)]
     if counts == [len(line) for line in lines]:
         return draft
     tree = Tree.merged(line[:count] for line, count in zip(lines, counts, strict=True))
     seconds = draft.pass_seconds if tree.size else draft.plain_seconds
     return replace(draft, tokens=tree.tokens, parents=() if tree.is_line else tree.parents, pass_seconds=seconds)
+
+
+def count_text(tokens: Sequence[int]) -> int:
+    """Return how many tokens come before the first one that stands for a picture."""
+    return next((i for i, token in enumerate(tokens) if is_picture(token)), len(tokens))
 
 
 def sample_along_draft(

@@ -13,7 +13,17 @@ from common.sentences import Sentence
 from engine.kv.checkpoints import Checkpoints
 from engine.kv.saved import MIN_SAVED_TOKENS, Guard, Record, SavedChats, worth_saving
 from engine.runtime.contexts import ANSWER_ROOM, size_class
-from engine.runtime.interface import Checkpoint, CheckpointRuntime, Logits, Runtime, Tree, TreeRuntime, prefill
+from engine.runtime.interface import (
+    Checkpoint,
+    CheckpointRuntime,
+    Logits,
+    PictureRuntime,
+    Runtime,
+    Tree,
+    TreeRuntime,
+    prefill,
+)
+from engine.tokenization.pictures import blocks, is_picture, runs, whole_blocks
 from engine.tokenization.tokens import common_prefix
 
 log = logging.getLogger("engine.kv.session")
@@ -25,10 +35,14 @@ SHORT_PROMPT = 64  # tokens: so many are read again in a moment, and a checkpoin
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """Progress of a prefill: `done` tokens of the prompt are in the KV cache, `reused` of them from before."""
+    """Progress of a prefill: `done` tokens of the prompt are in the KV cache, `reused` of them from before.
+
+    While a picture is encoded, `looking` is the fraction of all pictures that is done, above 0.
+    """
 
     done: int
     reused: int
+    looking: float = 0.0
 
 
 class Session:
@@ -54,28 +68,50 @@ class Session:
         Raises Stopped, and Failure if the cache cannot grow to hold the prompt.
         """
         assert 0 < len(prompt) <= self.limit, len(prompt)
-        wanted = min(common_prefix(self.tokens, prompt), len(prompt) - 1)
+        wanted = shared_prefix(self.tokens, prompt)
         reused = self._go_back(wanted)
         self.checkpoints.drop_behind(wanted)
         yield PromptProgress(reused, reused)
         try:
             self._resize_for(len(prompt))
-            for part, checkpoint in self._parts(reused, len(prompt)):
-                if checkpoint:
-                    self._add_checkpoint(is_turn=part.start in (reused, len(prompt) - 1))
-                self.logits = self.runtime.forward(prompt[part.start : part.stop])
-                self.tokens = list(prompt[: self.runtime.size])
-                yield PromptProgress(len(self.tokens), reused)
+            for run in runs(prompt, reused):
+                if is_picture(prompt[run.start]):
+                    yield from self._read_block(prompt, run, reused)
+                else:
+                    yield from self._read_text(prompt, run, reused)
         except BaseException:
             self._drop_lost_tokens()
             raise
 
-    def _parts(self, begin: int, end: int) -> Iterator[tuple[range, bool]]:
+    def _read_text(self, prompt: Sequence[int], run: range, reused: int) -> Iterator[PromptProgress]:
+        for part, checkpoint in self._parts(run.start, run.stop, len(prompt)):
+            if checkpoint:
+                self._add_checkpoint(is_turn=part.start in (reused, len(prompt) - 1))
+            self.logits = self.runtime.forward(prompt[part.start : part.stop])
+            self.tokens = list(prompt[: self.runtime.size])
+            yield PromptProgress(len(self.tokens), reused)
+
+    def _read_block(self, prompt: Sequence[int], run: range, reused: int) -> Iterator[PromptProgress]:
+        """Encode one part of a picture, unless that was done before, and read it."""
+        assert isinstance(self.runtime, PictureRuntime), self.runtime
+        found = list(blocks(prompt))
+        before = sum(block.end <= run.start for block in found)
+        tokens = prompt[run.start : run.stop]
+        for fraction in self.runtime.encode_block(tokens):
+            yield PromptProgress(len(self.tokens), reused, max(0.001, (before + fraction) / len(found)))
+        if self._needs_checkpoint(run.start):
+            self._add_checkpoint(is_turn=True)
+        self.runtime.forward_block(tokens)
+        self.tokens = list(prompt[: self.runtime.size])
+        yield PromptProgress(len(self.tokens), reused)
+
+    def _parts(self, begin: int, end: int, prompt_end: int) -> Iterator[tuple[range, bool]]:
         """Yield the passes over a prompt's tokens from `begin` to `end`, and whether a checkpoint precedes each.
 
         A long prompt's last token runs alone behind a checkpoint: another try reads nothing but this token again.
         """
-        last = end - 1 if self._needs_checkpoint(end) and end - begin > SHORT_PROMPT else end
+        ends = end == prompt_end and self._needs_checkpoint(end) and end - begin > SHORT_PROMPT
+        last = end - 1 if ends else end
         for start in range(begin, last, self.runtime.max_batch):
             yield range(start, min(start + self.runtime.max_batch, last)), self._needs_checkpoint(start)
         if last < end:
@@ -140,7 +176,7 @@ class Session:
 
     def reusable(self, prompt: Sequence[int]) -> int:
         """Return the number of the prompt's first tokens that `prefill` would not run again."""
-        wanted = min(common_prefix(self.tokens, prompt), len(prompt) - 1)
+        wanted = shared_prefix(self.tokens, prompt)
         if self.runtime.can_truncate_to(wanted):
             return wanted
         checkpoint = self.checkpoints.before(wanted)
@@ -261,6 +297,15 @@ class Session:
         self.runtime.truncate(0)
 
 
+def shared_prefix(cached: Sequence[int], prompt: Sequence[int]) -> int:
+    """Return how many cached tokens a prompt can begin with.
+
+    At least the prompt's last token is left to run, and a picture is shared as a whole or not at all.
+    """
+    shared = min(common_prefix(cached, prompt), len(prompt) - 1)
+    return min(whole_blocks(cached, shared), whole_blocks(prompt, shared)) if shared else 0
+
+
 class ChatCache:
     """A session, the id of the chat in it, and the saved chats on disk.
 
@@ -299,7 +344,7 @@ class ChatCache:
 
     def _reusable(self, record: Record, prompt: Sequence[int]) -> int:
         """Return the number of the prompt's first tokens that need no pass once the saved chat is loaded."""
-        wanted, saved = min(common_prefix(record.tokens, prompt), len(prompt) - 1), len(record.tokens)
+        wanted, saved = shared_prefix(record.tokens, prompt), len(record.tokens)
         if wanted == saved or saved <= self.session.runtime.window:
             return wanted
         return max((size for size, _ in record.checkpoints if size <= wanted), default=0)

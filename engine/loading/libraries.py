@@ -18,6 +18,7 @@ from engine.runtime.contexts import ContextOptions, DrySizes, KVMode
 from engine.runtime.interface import Runtime
 from engine.stop import StopFlag
 from engine.tokenization.tokens import ModelVocabulary
+from models.projector import Projector
 
 BACKENDS: tuple[BackendName, ...] = ("llama", "ik", "graph")
 BACKEND_TITLES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "the built-in engine"}
@@ -51,6 +52,14 @@ class Backend:
     embedding_context: Callable[[CModel, ContextOptions, StopFlag], CContext]
     lossy_note: Callable[[CModel, KVMode], Sentence | None] = lambda _model, _mode: None
 
+    def open_eyes(self, target: Runtime, projector: Projector, threads: int, stop: StopFlag) -> None:
+        """Give the target of this library, which must be llama.cpp, a projector; it is loaded at the first picture."""
+        from engine.runtime.llama.runtime import LlamaRuntime
+        from engine.runtime.llama.vision import Vision
+
+        assert isinstance(target, LlamaRuntime), self.name
+        target.vision = Vision(target.model, projector, threads, stop)
+
 
 class OtherLibrary(Exception):
     """Exception: this process holds another library than `wanted`, so that the work needs a new process."""
@@ -72,6 +81,13 @@ def installed(name: BackendName) -> bool:
     """
     library = SHARED_LIBRARY.get(name, name)
     return any(find_spec(module) is not None for module, other in MODULES.items() if other == library)
+
+
+def can_see() -> bool:
+    """Return whether the installed llama.cpp has libmtmd, which makes embeddings of pictures."""
+    found = find_spec("llama_cpp")
+    folders = (found.submodule_search_locations or ()) if found else ()
+    return any(any(Path(folder, "lib").glob("*mtmd.*")) for folder in folders)
 
 
 def default_library() -> BackendName:

@@ -31,6 +31,19 @@ class ThinkingControls:
 
 
 @dataclass(frozen=True, slots=True)
+class Vision:
+    """How a model sees.
+
+    Either each picture becomes `tokens` tokens and is scaled to `side` pixels, or it becomes a token for each square of
+    `token_side` pixels; the other fields are then 0.
+    """
+
+    tokens: int = 0
+    side: int = 0
+    token_side: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """The loaded model.
 
@@ -41,7 +54,8 @@ class ModelInfo:
     its reasoning. `tight`: whether it leaves other programs little memory. `host`: the server that runs it, empty for a
     model on this computer; with a host, `backend`, `threads` and sizes say nothing, and `n_ctx` is 0 where the server
     does not tell. `software`: name and version of the server's program, if known. `ignored`: fields of Generate, like
-    `sampling.top_k`, that the server does not know.
+    `sampling.top_k`, that the server does not know. `vision`: how it sees pictures; None: it does not.
+    `drafts_itself`: whether layers of its own draft; `own_drafter`: why those that it names do not, if there are any.
     """
 
     path: str
@@ -62,6 +76,9 @@ class ModelInfo:
     host: str = ""
     software: str = ""
     ignored: tuple[str, ...] = ()
+    vision: Vision | None = None
+    drafts_itself: bool = False
+    own_drafter: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +121,8 @@ class Statistics:
     `drafted`: tokens that were verified, `accepted`: those that became part of the answer. `drafting_seconds`: time of
     proposing and choosing drafts; `verifying_seconds`: time of passes with a draft. `estimated_speedup`: factor against
     plain decoding, from the machine's measured costs; 1 where nothing is known. `thinking_tokens`, `thinking_seconds`:
-    length of the thoughts without their markers.
+    length of the thoughts without their markers. `picture_tokens`: prompt tokens that stand for pictures;
+    `picture_seconds`: time for which pictures were encoded, a part of `prompt_seconds`.
     """
 
     prompt_tokens: int
@@ -128,6 +146,8 @@ class Statistics:
     estimated_speedup: float = 1.0
     thinking_tokens: int = 0
     thinking_seconds: float = 0.0
+    picture_tokens: int = 0
+    picture_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +172,20 @@ class LoadProgress:
 
     id: int
     fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedExpected:
+    """Event of Load, before the file of a model that is larger than the memory is mapped.
+
+    `sentence`: for the user; `tokens_per_second`: expected speed of decoding, from the disk's measured speed;
+    `is_slow`: whether a smaller model would be better.
+    """
+
+    id: int
+    sentence: Sentence
+    tokens_per_second: float
+    is_slow: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +230,16 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class PrefillProgress:
-    """Progress of a prefill: `done` of `total` prompt tokens are in the KV cache, `reused` of them from before."""
+    """Progress of a prefill: `done` of `total` prompt tokens are in the KV cache, `reused` of them from before.
+
+    While a picture is encoded, `looking` is the fraction of all pictures that is done, above 0; otherwise it is 0.
+    """
 
     id: int
     done: int
     total: int
     reused: int
+    looking: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,7 +559,7 @@ def _fill_code_and_message(event: Failed | Notice) -> None:
 
 
 Event = (
-    Welcome | LoadProgress | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
+    Welcome | LoadProgress | SpeedExpected | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
     | ThinkingStarted | Thinking | ThinkingEnded | ToolCallStarted | ToolCallArguments | Logprobs | Trace | Finished
     | Prepared | Counted | Tokenized | Detokenized | Embedded | Forgotten | Notice | StatusReport | Watching | Pulse
     | ModelsListed | Cancelled | AnsweringNow | Failed

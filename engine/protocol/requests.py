@@ -15,6 +15,7 @@ DraftMode = Literal[
     "history",
     "history-published",
     "phrases",
+    "mtp",
     "model",
     "model-published",
     "midlayer",
@@ -33,6 +34,7 @@ ThinkingEffort = Literal["auto", "low", "medium", "high"]
 MOST_SEED = 2**32 - 2  # llama.cpp reads the next number as “random”
 MOST_TOP_LOGPROBS = 20
 MOST_BIAS = 100.0
+MOST_PICTURE_SIDE = 8192  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,43 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture for the model to see: a PNG or JPEG file.
+
+    `digest`: SHA-256 of the file's bytes in hexadecimal digits; `width`, `height`: in pixels. The bytes are `data`, or
+    lie in the file `path`, which must be in the folder of pictures (`common.folders.pictures_folder`).
+    """
+
+    digest: str
+    width: int
+    height: int
+    path: str = ""
+    data: bytes = field(default=b"", repr=False)
+
+    def __post_init__(self) -> None:
+        check(bool(re.fullmatch(r"[0-9a-f]{64}", self.digest)), "a picture needs its SHA-256 digest")
+        check(
+            0 < self.width <= MOST_PICTURE_SIDE and 0 < self.height <= MOST_PICTURE_SIDE,
+            f"a picture has 1 to {MOST_PICTURE_SIDE} pixels on each side, not {self.width} × {self.height}",
+        )
+        check(bool(self.path) != bool(self.data), "a picture has either a path or data")
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a chat, as the model's chat template receives it.
 
     `tool_calls`: the calls that an answer made. A message of the role tool is the result of a call; `tool_call_id`:
-    which one.
+    which one. `pictures`: what the model sees before it reads the content. `reasoning`: what an answer was thought out
+    with, for templates that tell the model of it.
     """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
+    pictures: tuple[Picture, ...] = ()
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

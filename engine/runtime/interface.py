@@ -2,8 +2,8 @@
 
 `engine.runtime.llama`, `ik` and `graph` implement the protocols, and so does a small fake in the tests. A library's
 cells, contexts, sequences and graphs stay behind them. What only some models can do, or what costs something, is a
-capability of its own: test for it with `isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime`, `RollbackRuntime` or
-`CheckpointRuntime`.
+capability of its own: test for it with `isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime`, `PredictingRuntime`,
+`RollbackRuntime` or `CheckpointRuntime`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.protocol.events import HeadGroup
+from engine.protocol.requests import Picture
 from engine.runtime.contexts import ThreadCounts
 from engine.tokenization.tokens import Vocabulary
 
@@ -266,6 +267,36 @@ class EarlyExitRuntime(Runtime, Protocol):
 
 
 @runtime_checkable
+class PredictingRuntime(Runtime, Protocol):
+    """A runtime whose model may bring layers of its own that predict further tokens (MTP).
+
+    They read the chat when they are asked, and forget what they predicted when another pass runs.
+    """
+
+    @property
+    def own_layers(self) -> bool:
+        """Whether the model's own layers are loaded."""
+
+    @property
+    def can_predict(self) -> bool:
+        """Whether `predict` can run now: the layers know the states of all cached tokens, or there are none."""
+
+    @property
+    def unread(self) -> int:
+        """Cached tokens that the layers must read before the next prediction."""
+
+    def read_along(self, on: bool) -> None:
+        """Let the layers read all tokens from now on, or only the newest ones of each long prompt."""
+
+    def predict(self, tokens: Sequence[int]) -> Logits:
+        """Return one row of logits of what follows `tokens`, which are behind the cached ones and are not kept.
+
+        The first one is the newest token; each other one was predicted by the call before, which had all tokens but
+        this last one. Raises Stopped.
+        """
+
+
+@runtime_checkable
 class RollbackRuntime(Runtime, Protocol):
     """A runtime whose whole content can be copied and restored later.
 
@@ -319,6 +350,35 @@ class CheckpointRuntime(Runtime, Protocol):
         The cache must hold, or have held before a failed pass, the tokens that it held when the checkpoint was made,
         and may hold others behind them. The checkpoint stays valid. After False the cache is as before, or empty.
         """
+
+
+@runtime_checkable
+class PictureRuntime(Runtime, Protocol):
+    """A runtime of a model that can see. Negative tokens stand for pictures (`engine.tokenization.pictures`)."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model has a projector. Without one the other methods must not be called."""
+
+    @property
+    def encoder_seconds(self) -> float:
+        """Seconds for which pictures were encoded since the model was loaded."""
+
+    def picture_tokens(self, picture: Picture, exact: bool = True) -> list[int]:
+        """Return the tokens of a prompt that stand for the picture, and know it from now on.
+
+        The projector is loaded if it must be; unless `exact`, about as many tokens are returned in place of that, for
+        counting; any thread may then call this. Raises Stopped, and Failure without memory for the projector.
+        """
+
+    def encode_block(self, tokens: Sequence[int]) -> Iterator[float]:
+        """Compute the embeddings of one block of a picture; yield the fraction that is done now and then.
+
+        Raises Stopped, and Failure for a picture that cannot be read or without memory for the projector.
+        """
+
+    def forward_block(self, tokens: Sequence[int]) -> None:
+        """Append one block, which was encoded, in passes of its own. Raises Stopped, Failure and MemoryError."""
 
 
 class RowLogits:

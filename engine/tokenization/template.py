@@ -7,7 +7,7 @@ one.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,10 +15,11 @@ from typing import Any, Literal
 from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol.events import ThinkingControls
-from engine.protocol.requests import Message, ThinkingEffort, ThinkingOptions, Tool
+from engine.protocol.requests import Message, Picture, ThinkingEffort, ThinkingOptions, Tool
 from engine.stop import Stopped
 from engine.tokenization.escaping import ControlTextEscaper, find_tags, split_by_origin
 from engine.tokenization.jinja import compile_template
+from engine.tokenization.pictures import text_tokens
 from engine.tokenization.renderer import Renderer, RenderError
 from engine.tokenization.tokens import ModelVocabulary, common_prefix
 from engine.tokenization.tool_formats import (
@@ -42,6 +43,7 @@ OPENINGS = (
     "<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]", "◁think▷", "<|START_THINKING|>",
     "<|channel|>analysis<|message|>", "<|channel>thought",
 )  # fmt: skip
+CHANNEL = "<|channel|>"  # gpt-oss's, which llama.cpp does not take for a control token
 CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
 MAX_TAGS = 200  # a hostile template may contain any number
 # Values with which templates are told whether the model thinks (Qwen3, SmolLM3, Gemma 4 and others; Granite, DeepSeek)
@@ -54,10 +56,14 @@ NO_CHOICE = ThinkingOptions()
 
 @dataclass(frozen=True, slots=True)
 class PromptOptions:
-    """What a prompt holds besides messages: what the user chose about reasoning, and the tools that may be called."""
+    """What a prompt holds besides messages: what the user chose about reasoning, and the tools that may be called.
+
+    `see`: returns the tokens that stand for a picture; None: messages must have no pictures.
+    """
 
     thinking: ThinkingOptions = NO_CHOICE
     tools: tuple[Tool, ...] = ()
+    see: Callable[[Picture], list[int]] | None = None
 
 
 AS_DEFAULT = PromptOptions()
@@ -166,7 +172,11 @@ class ChatTemplate:
         if thinking.mode == "off" or not (thinking.mode == "on" or self.thinking.thinks):
             return []
         found = [self.vocabulary.tokenize(marker, special=True) for marker in OPENINGS if marker in self._source]
-        return [tokens[0] for tokens in found if len(tokens) == 1 or self.vocabulary.is_control(tokens[0])]
+        return [
+            tokens[0]
+            for tokens in found
+            if len(tokens) == 1 or self.vocabulary.is_control(tokens[0]) or self.vocabulary.text(tokens[0]) == CHANNEL
+        ]
 
     def close(self) -> None:
         """End the template's process and free its memory; the next use starts it again."""
@@ -188,16 +198,18 @@ class ChatTemplate:
         """
         unusual: set[str] = set()
         others = texts_beside(messages, options.tools)
+        pictures = _Pictures.of(messages, options, (self._source, *others))
         while True:
             escaper = ControlTextEscaper(
                 [self._source, *(m.content for m in messages), *others], self._visible, unusual
             )
-            escaped = [replace(m, content=escaper.escape(m.content)) for m in messages]
+            escaped = [replace(m, content=pictures.marked(m, escaper.escape(m.content))) for m in messages]
             answered = escaped[:-1] if continue_last else escaped
             prompt = self._render(answered, stopped, options, escaper.escape) + (
                 escaped[-1].content if continue_last else ""
             )
-            tokens, control_texts = self._tokenize_escaped(prompt, escaper, max_tokens, stopped)
+            pictures.check(prompt)
+            tokens, control_texts = self._tokenize_escaped(prompt, escaper, pictures, max_tokens, stopped)
             texts = [*(message.content for message in escaped), *map(escaper.escape, others)]
             unescaped = {control for control in control_texts if any(control in text for text in texts)}
             if unescaped <= unusual:
@@ -205,7 +217,12 @@ class ChatTemplate:
             unusual |= unescaped
 
     def _tokenize_escaped(
-        self, escaped: str, escaper: ControlTextEscaper, max_tokens: int | None, stopped: Callable[[], bool]
+        self,
+        escaped: str,
+        escaper: ControlTextEscaper,
+        pictures: _Pictures,
+        max_tokens: int | None,
+        stopped: Callable[[], bool],
     ) -> tuple[list[int], set[str]]:
         """Return the tokens of an escaped prompt, and the texts of the control tokens among them.
 
@@ -216,16 +233,21 @@ class ChatTemplate:
         plain, control_texts = escaper.unescape(escaped), set[str]()
         while True:
             parts = split_by_origin(escaped, plain, control_texts)
-            tokens = self._checked(self._tokens_of(parts, max_tokens, stopped))
+            tokens = self._checked(self._tokens_of(parts, pictures, max_tokens, stopped))
             control_texts |= self._control_texts(tokens)
             if split_by_origin(escaped, plain, control_texts) == parts:
                 return tokens, control_texts
 
     def _tokens_of(
-        self, parts: Iterable[tuple[str, bool]], max_tokens: int | None, stopped: Callable[[], bool]
+        self,
+        parts: Iterable[tuple[str, bool]],
+        pictures: _Pictures,
+        max_tokens: int | None,
+        stopped: Callable[[], bool],
     ) -> list[int]:
         tokens: list[int] = []
-        for part, special in parts:
+        for part, special, seen in pictures.split(parts):
+            tokens += seen
             for piece_tokens in self.vocabulary.tokenize_pieces(part, special, self.vocabulary.adds_bos and not tokens):
                 if stopped():
                     raise Stopped
@@ -235,14 +257,15 @@ class ChatTemplate:
         return tokens
 
     def _control_texts(self, tokens: Iterable[int]) -> set[str]:
-        texts = {self.vocabulary.text(token) for token in set(tokens) if self.vocabulary.is_control(token)}
+        shown = set(text_tokens(list(tokens)))
+        texts = {self.vocabulary.text(token) for token in shown if self.vocabulary.is_control(token)}
         return texts - {""}
 
     def _checked(self, tokens: list[int]) -> list[int]:
         """Return `tokens`, or raise Failure if there are none or the model has no such tokens."""
         if len(tokens) <= self.vocabulary.adds_bos:
             raise Failure("template.empty")
-        if min(tokens) < 0 or max(tokens) >= self.vocabulary.n_tokens:
+        if max(tokens) >= self.vocabulary.n_tokens:  # negative ones stand for pictures
             raise Failure("template.unknown_tokens")
         return tokens
 
@@ -258,10 +281,9 @@ class ChatTemplate:
         `max_tokens`, `stopped`, `options` and exceptions are those of `tokens`.
         """
         *before, last = messages or [Message("user", "")]
-        stable = before if last.role == "user" else [*before, last]
-        typed_text = last.content if last.role == "user" else ""
+        stable, typed = (before, last) if last.role == "user" else ([*before, last], Message("user", ""))
         a, b = (
-            self.tokens([*stable, Message("user", typed_text + end)], False, max_tokens, stopped, options)
+            self.tokens([*stable, replace(typed, content=typed.content + end)], False, max_tokens, stopped, options)
             for end in ("a", "0")
         )
         certain = a[: common_prefix(a, b)]
@@ -306,10 +328,54 @@ class ChatTemplate:
         return self._renderer.render(self._source, values, stopped)
 
 
+MARKERS = range(0xF0000, 0xFFFFE)  # private-use characters that no escape is made of (`escaping.PRIVATE`)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pictures:
+    """The pictures of a prompt, in the order of its messages.
+
+    A template sees a picture as one character, `marker`, in front of the message's text. Model makers' own notations
+    for pictures differ; libmtmd knows them and puts the tokens around each picture.
+    """
+
+    marker: str
+    tokens: tuple[list[int], ...]
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], options: PromptOptions, others: Iterable[str]) -> _Pictures:
+        """Return the messages' pictures, marked by a character that occurs in no text."""
+        found = [picture for message in messages for picture in message.pictures]
+        if found and not options.see:
+            raise Failure("no_vision.model")
+        texts = [*others, *(message.content for message in messages)]
+        marker = next(char for char in map(chr, MARKERS) if not any(char in text for text in texts)) if found else ""
+        return cls(marker, tuple(options.see(picture) for picture in found) if options.see else ())
+
+    def marked(self, message: Message, content: str) -> str:
+        """Return a message's content with its pictures in front."""
+        return self.marker * len(message.pictures) + content
+
+    def check(self, prompt: str) -> None:
+        """Raise Failure unless the template has kept each picture once."""
+        if self.tokens and prompt.count(self.marker) != len(self.tokens):
+            raise Failure("template.pictures")
+
+    def split(self, parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool, list[int]]]:
+        """Yield the parts of a prompt, cut at its pictures, with the tokens of the picture before each, if any."""
+        waiting = iter(self.tokens)
+        for part, special in parts:
+            first, *rest = part.split(self.marker) if self.tokens else (part,)
+            yield first, special, []
+            for text in rest:
+                yield text, special, next(waiting)
+
+
 def texts_beside(messages: Sequence[Message], tools: Sequence[Tool]) -> list[str]:
     """Return the texts of a prompt that strangers wrote, besides the contents of its messages."""
     calls = [text for message in messages for call in message.tool_calls for text in (call.name, call.arguments)]
-    return [*calls, *(text for tool in tools for text in (tool.description, tool.parameters))]
+    thoughts = [message.reasoning for message in messages if message.reasoning]
+    return [*calls, *thoughts, *(text for tool in tools for text in (tool.description, tool.parameters))]
 
 
 def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:

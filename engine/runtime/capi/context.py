@@ -203,6 +203,14 @@ class CContext:
         if result != 0:
             raise RuntimeError(f"llama_decode returned {result} for {batch.raw.n_tokens} tokens")
 
+    def begin_block(self) -> None:
+        """Begin passes that another library runs, such as those of a picture's embeddings. Raises Stopped."""
+        self.logits, self.pass_began = None, False
+        if self.stop.is_set():
+            raise Stopped
+        self._use_threads(self.options.thread_counts.prompt)
+        self.pass_began = True
+
     @property
     def is_open(self) -> bool:
         """Whether the library still holds the context."""

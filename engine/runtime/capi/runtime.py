@@ -17,12 +17,14 @@ from engine.protocol.events import HeadGroup
 from engine.runtime.capi import sequence_state
 from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
+from engine.runtime.capi.positions import Positions
 from engine.runtime.capi.sequence_state import SequenceCopy, copy_sequence
 from engine.runtime.capi.sequences import Sequences
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions, ThreadCounts
 from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, UNLIMITED, Row, Tokens, Tree, top_logits
 from engine.stop import StopFlag
+from engine.tokenization.pictures import blocks
 
 
 class CLogits:
@@ -65,6 +67,7 @@ class CRuntime(ABC):
         self._adopt_context(self.open_context(options))
         self.batch = Batch(self.context.lib, options.n_batch, options.sequences)
         self._size = 0
+        self._positions = Positions()
         self._tree, self._inputs_at = EMPTY_TREE, 0  # of the pass that `keep_path` will refer to
 
     @abstractmethod
@@ -126,7 +129,7 @@ class CRuntime(ABC):
 
     def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> CLogits:  # noqa: ARG002
         assert 0 < n_logits <= min(len(tokens), self.max_logits), (n_logits, len(tokens))
-        self.batch.fill(tokens, self._size, n_logits)
+        self.batch.fill(tokens, self._positions.of(self._size), n_logits)
         self._ensure_open()
         return self._run_batch(len(tokens), n_logits)
 
@@ -162,8 +165,9 @@ class CRuntime(ABC):
         self._ensure_open()
         self._ensure_branches()
         self._tree, self._inputs_at = tree, self._size
-        self.batch.fill_tree(inputs, tree, self._size)
-        self.sequences.share(len(tree.branches), self._size)
+        position = self._positions.of(self._size)
+        self.batch.fill_tree(inputs, tree, position)
+        self.sequences.share(len(tree.branches), position)
         return self._run_batch(len(inputs) + tree.size, 1 + tree.size)
 
     def _ensure_branches(self) -> None:
@@ -178,7 +182,7 @@ class CRuntime(ABC):
             self.batch = Batch(self.context.lib, self.context.options.n_batch, sequences)
 
     def keep_path(self, count: int, path: Sequence[int] = ()) -> None:
-        base = self._inputs_at + count
+        base = self._positions.of(self._inputs_at) + count
         branch = next(i for i, nodes in enumerate(self._tree.branches) if nodes[: len(path)] == tuple(path))
         in_order = list(path) == list(range(len(path)))
         try:
@@ -186,7 +190,7 @@ class CRuntime(ABC):
         except BaseException:
             self._clear()
             raise
-        self._size = base + len(path)
+        self._size = self._inputs_at + count + len(path)
 
     # --- what is kept ---
 
@@ -197,13 +201,15 @@ class CRuntime(ABC):
 
     def _truncate_cache(self, size: int) -> None:
         """Cut the library's cache to the chat's first `size` tokens, or clear it if it cannot be cut there."""
-        if size and self.can_truncate_to(size) and self.sequences.truncate(size):
+        if size and self.can_truncate_to(size) and self.sequences.truncate(self._positions.of(size)):
             self._size = size
+            self._positions.cut(size)
         else:
             self._clear()
 
     def _clear(self) -> None:
         self._size = 0
+        self._positions = Positions()
         if self.context.is_open:
             self.sequences.clear()
 
@@ -223,6 +229,7 @@ class CRuntime(ABC):
     def _move_to_context(self, options: ContextOptions) -> None:
         """Move the chat to a new context with `options`. Raises Failure as `resize` does."""
         size, copy = self._size, copy_sequence(self.context, self.folder) if self._size else None
+        positions = self._positions.copy()
         old_options = self.context.options
         self.context.close()  # before the new context is made, so that memory never holds both
         self._size = 0
@@ -234,22 +241,23 @@ class CRuntime(ABC):
                 raise
             finally:
                 if self.context.is_open:
-                    self._restore(copy, size)
+                    self._restore(copy, size, positions)
         finally:
             if copy:
                 copy.discard()
 
     def snapshot(self) -> Callable[[], None]:
         size, copy = self._size, copy_sequence(self.context, self.folder) if self._size else None
+        positions = self._positions.copy()
 
         def restore() -> None:
             self._ensure_open()
-            self._restore(copy, size)
+            self._restore(copy, size, positions)
 
         return restore
 
-    def _restore(self, copy: SequenceCopy | None, size: int) -> None:
-        """Replace the content by a copy of `size` tokens; an empty cache has no copy."""
+    def _restore(self, copy: SequenceCopy | None, size: int, positions: Positions) -> None:
+        """Replace the content by a copy of `size` tokens at `positions`; an empty cache has no copy."""
         self._clear()
         if copy:
             try:
@@ -257,7 +265,7 @@ class CRuntime(ABC):
             except BaseException:
                 self._clear()
                 raise
-            self._size = size
+            self._size, self._positions = size, positions.copy()
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         assert len(tokens) == self._size, (len(tokens), self._size)
@@ -271,7 +279,7 @@ class CRuntime(ABC):
         except BaseException:
             self._clear()  # the library may have read a part of the file
             raise
-        self._size = len(tokens)
+        self._size, self._positions = len(tokens), Positions(blocks(tokens))
         return tokens
 
     def close(self) -> None:

@@ -25,11 +25,11 @@ from common.failures import Failure
 from common.files import make_private_folder
 from engine.machine import writer_is_alive
 from engine.runtime.capi.context import SEQUENCE, CContext
+from engine.tokenization.pictures import saved_positions
 
 log = logging.getLogger("engine.capi")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
 PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
-
 
 def size_bytes(context: CContext, sequence: int = SEQUENCE) -> int:
     """Return the bytes that a copy of the sequence takes, in RAM or as a file."""
@@ -167,8 +167,9 @@ def load_file(context: CContext, path: Path) -> list[int]:
     read = context.lib.llama_state_seq_load_file(
         context.pointer, os.fsencode(path), SEQUENCE, array, context.n_ctx, ctypes.byref(count)
     )
+    tokens = list(array[: count.value])
     restored = context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) + 1
-    if not read or restored != count.value:
-        detail = f"{read} bytes read, {restored} of {count.value} tokens restored"
+    if not read or restored != saved_positions(tokens):
+        detail = f"{read} bytes read, {restored} positions of {count.value} tokens restored"
         raise Failure("cache_unusable.other_model", detail, file=path.name)
-    return list(array[: count.value])
+    return tokens

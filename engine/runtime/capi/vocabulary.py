@@ -92,7 +92,7 @@ class CVocabulary:
             yield abs(int(self.lib.llama_tokenize(self.pointer, raw, len(raw), None, 0, False, False)))
 
     def piece(self, token: int) -> bytes:
-        return self._pieces(token)
+        return self._pieces(token) if token >= 0 else b""  # a picture's has no text
 
     def _piece(self, token: int) -> bytes:
         piece = self._render(token, special=False)
@@ -119,7 +119,7 @@ class CVocabulary:
         return bool(self.lib.llama_vocab_is_eog(self.pointer, token))
 
     def is_control(self, token: int) -> bool:
-        return self._controls(token)
+        return token >= 0 and self._controls(token)
 
     def _is_control(self, token: int) -> bool:
         return bool(self.lib.llama_vocab_is_control(self.pointer, token))

@@ -28,7 +28,7 @@ Tensors = Iterator[tuple[str, tuple[int, ...]]]
 
 def write_hybrid(path: Path, architecture: str) -> Path:
     writer, dice = gguf.GGUFWriter(path, architecture), np.random.default_rng(1)
-    vocabulary = _copy_words(writer)
+    vocabulary = copy_words(writer)
     writer.add_context_length(4096)
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(LAYERS)
@@ -44,7 +44,7 @@ def write_hybrid(path: Path, architecture: str) -> Path:
     return path
 
 
-def _copy_words(writer: gguf.GGUFWriter) -> int:
+def copy_words(writer: gguf.GGUFWriter) -> int:
     """Write the default model's vocabulary and chat template, and return the number of tokens."""
     header = read_header(default_model())
     for key, value in header.metadata.items():

@@ -1,0 +1,373 @@
+"""Pictures for a model of llama.cpp: its projector, run by libmtmd, and the embeddings that it makes of pictures.
+
+The only module that calls libmtmd. The projector is loaded when the first picture needs it. A picture becomes blocks of
+embeddings, with tokens of text around them; a small picture is one block, others are cut into tiles by some projectors.
+Embeddings are kept by the digest of the picture's file, so that a picture is encoded once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.failures import Failure
+from common.files import read_small
+from common.paths import path_of
+from engine.machine import memory
+from engine.protocol.requests import Picture
+from engine.runtime.capi.context import ABORTED, SEQUENCE, CContext
+from engine.runtime.capi.library import LogCallback
+from engine.runtime.capi.model import CModel
+from engine.runtime.llama.library import log as library_log
+from engine.runtime.llama.library import open_library
+from engine.stop import StopFlag, Stopped
+from engine.tokenization.pictures import block_tokens
+from models.projector import Projector
+
+log = logging.getLogger("engine.vision")
+
+TEXT, IMAGE = 0, 1  # mtmd_input_chunk_type
+KEPT_BYTES = 64 << 20  # of embeddings: sixteen pictures of 256 tokens for a model of 4,096 numbers a token
+KEPT_LAYOUTS = 256  # pictures whose division into blocks is remembered
+MOST_BYTES = 32 << 20  # of a picture's file
+SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # PNG and JPEG: all that libmtmd is given to decode
+EVERY_NODES = 4  # nodes of the encoder's graph that run between two looks at the stop flag
+FIRST_GUESS = 30  # nodes of the graph for each layer, until the first picture has told
+REPORT_SECONDS = 0.1  # between two reports of an encoder's progress
+SPARE = 1.2  # memory that must be free, as a multiple of what the projector is expected to take
+
+Embeddings = NDArray[np.float32]  # [tokens, width]
+Block = tuple[int, ...]  # a block's first numbers, which name it
+
+
+@cache
+def _library() -> Any:
+    """Load libmtmd and return its module of C functions. Raises Failure if this build of llama.cpp has none."""
+    open_library()  # the kernels come first
+    try:
+        from llama_cpp import mtmd_cpp
+    except (OSError, RuntimeError, FileNotFoundError) as error:
+        raise Failure("no_vision.library", str(error)) from error
+    mtmd_cpp.mtmd_helper_log_set(_on_log, ctypes.c_void_p(0))
+    return mtmd_cpp
+
+
+_on_log = LogCallback(library_log.write)  # kept here, because the library holds no Python reference to it
+
+
+class _Progress:
+    """Progress of one pass of the encoder, counted in nodes of its graph, and the way to stop it.
+
+    ggml asks before each node whether to pause behind it, and at a pause whether to go on.
+    """
+
+    def __init__(self, stop: StopFlag, guess: int) -> None:
+        self.stop = stop
+        self.nodes = 0
+        self.total = guess
+        self.given_up = False  # whether nobody waits for the result any more
+
+    @property
+    def stopped(self) -> bool:
+        return self.given_up or self.stop.is_set()
+
+    @property
+    def fraction(self) -> float:
+        return min(0.99, self.nodes / self.total)
+
+    def begin(self) -> None:
+        self.nodes, self.given_up = 0, False
+
+    def on_node(self, _tensor: Any, asks: bool, _user_data: Any) -> bool:
+        if not asks:
+            return not self.stopped
+        self.nodes += 1
+        return self.nodes % EVERY_NODES == 0
+
+
+class _Layout:
+    """A picture's division: tokens of the prompt, and for each block its placeholder, an mtmd_input_chunk."""
+
+    def __init__(self, tokens: list[int], chunks: dict[Block, Any]) -> None:
+        self.tokens, self.chunks = tokens, chunks
+
+
+class Vision:
+    """The eyes of a loaded model. Raises Failure where a picture cannot be used, and Stopped if `stop` is set."""
+
+    def __init__(self, model: CModel, projector: Projector, threads: int, stop: StopFlag) -> None:
+        self.model = model
+        self.projector = projector
+        self.stop = stop
+        self.seconds = 0.0  # for which the encoder ran
+        self.seconds_per_token = 0.0  # of the last picture that was encoded; 0: none yet
+        self._threads = threads
+        self._context: Any = None
+        self._progress = _Progress(stop, FIRST_GUESS * projector.layers)
+        self._pictures: dict[str, Picture] = {}
+        self._layouts: OrderedDict[tuple[str, int, int], _Layout] = OrderedDict()
+        self._embeddings: OrderedDict[Block, Embeddings] = OrderedDict()
+        self._owners: dict[Block, tuple[str, int]] = {}  # the digest of a block's picture, and which of its blocks
+        self._lock = threading.RLock()  # counting tokens happens in another thread
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the projector is in memory."""
+        return self._context is not None
+
+    # --- tokens ---
+
+    def tokens(self, picture: Picture) -> list[int]:
+        """Return the tokens of a prompt that stand for the picture. Loads the projector if it is needed."""
+        with self._lock:
+            self._pictures[picture.digest] = picture
+            return self._layout_of(picture).tokens
+
+    def guessed_tokens(self, picture: Picture) -> list[int]:
+        """Return tokens for counting: exact ones if they are known, else about as many."""
+        with self._lock:
+            if self.is_loaded:
+                return self.tokens(picture)
+            count = self.projector.tokens_of(picture.width, picture.height)
+            return block_tokens(picture.digest, 0, count, count)
+
+    def _layout_of(self, picture: Picture) -> _Layout:
+        with self._lock:
+            key = (picture.digest, picture.width, picture.height)
+            if key not in self._layouts:
+                self._layouts[key] = self._divide(picture)
+                while len(self._layouts) > KEPT_LAYOUTS:
+                    self._free(self._layouts.popitem(last=False)[1])
+            self._layouts.move_to_end(key)
+            return self._layouts[key]
+
+    def _divide(self, picture: Picture) -> _Layout:
+        """Divide the picture by its size alone: the library takes a bitmap without pixels as a placeholder."""
+        self._load()
+        mtmd, tokens, chunks = _library(), list[int](), dict[Block, Any]()
+        bitmap = mtmd.mtmd_bitmap_init(picture.width, picture.height, None)
+        with self._chunks(bitmap) as found:
+            for chunk in found:
+                if mtmd.mtmd_input_chunk_get_type(chunk) == TEXT:
+                    count = ctypes.c_size_t()
+                    text = mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(count))
+                    tokens += text[: count.value]
+                    continue
+                size, positions = mtmd.mtmd_input_chunk_get_n_tokens(chunk), mtmd.mtmd_input_chunk_get_n_pos(chunk)
+                numbers = block_tokens(picture.digest, len(chunks), size, positions)
+                self._owners[name_of(numbers)] = (picture.digest, len(chunks))
+                chunks[name_of(numbers)] = mtmd.mtmd_input_chunk_get_placeholder(chunk)
+                tokens += numbers
+        return _Layout(tokens, chunks)
+
+    def _chunks(self, bitmap: Any) -> _Chunks:
+        """Return the chunks of a bitmap, which is freed with them. Raises Failure."""
+        return _Chunks(self._context, bitmap)
+
+    # --- embeddings ---
+
+    def missing(self, tokens: Iterable[Sequence[int]]) -> int:
+        """Return how many of the blocks have no embeddings yet."""
+        return sum(name_of(block) not in self._embeddings for block in tokens)
+
+    def encode(self, tokens: Sequence[int]) -> Iterator[float]:
+        """Compute the embeddings of the block with these tokens if there are none; yield the fraction that is done."""
+        name = name_of(tokens)
+        if name in self._embeddings:
+            self._embeddings.move_to_end(name)
+            return
+        digest, index = self._owners[name]
+        self._load()
+        with self._chunks(self._bitmap(self._pictures[digest])) as found:
+            chunk = [c for c in found if _library().mtmd_input_chunk_get_type(c) == IMAGE][index]
+            started = time.perf_counter()
+            yield from self._run(chunk)
+            seconds = time.perf_counter() - started
+        self.seconds += seconds
+        self.seconds_per_token = seconds / len(tokens)
+        self._keep(name, self._output(len(tokens)))
+
+    def _run(self, chunk: Any) -> Iterator[float]:
+        """Encode the chunk in a thread of its own, so that its progress can be told meanwhile."""
+        progress, results = self._progress, list[int]()
+        progress.begin()
+        encode = _library().mtmd_encode_chunk
+        thread = threading.Thread(target=lambda: results.append(encode(self._context, chunk)), name="encoder")
+        thread.start()
+        try:
+            running = True
+            while running:
+                thread.join(REPORT_SECONDS)
+                running = thread.is_alive()
+                yield progress.fraction
+        finally:
+            progress.given_up = True
+            thread.join()
+        if self.stop.is_set():
+            raise Stopped
+        progress.total = progress.nodes
+        if results != [0]:
+            raise Failure("bad_picture.encoder")
+
+    def _output(self, count: int) -> Embeddings:
+        """Copy the embeddings of the last block."""
+        pointer = _library().mtmd_get_output_embd(self._context)
+        return np.ctypeslib.as_array(pointer, (count, self.projector.width)).copy()
+
+    def _keep(self, name: Block, embeddings: Embeddings) -> None:
+        self._embeddings[name] = embeddings
+        kept = sum(each.nbytes for each in self._embeddings.values())
+        while kept > KEPT_BYTES and len(self._embeddings) > 1:
+            kept -= self._embeddings.popitem(last=False)[1].nbytes
+
+    def _bitmap(self, picture: Picture) -> Any:
+        """Decode a picture's file. Raises Failure if it is not the picture that was announced."""
+        data = picture_bytes(picture)
+        mtmd = _library()
+        buffer = (ctypes.c_uint8 * len(data)).from_buffer_copy(data)
+        bitmap = mtmd.mtmd_helper_bitmap_init_from_buf(self._context, buffer, len(data), False)
+        if not bitmap:
+            raise Failure("bad_picture.damaged")
+        size = (mtmd.mtmd_bitmap_get_nx(bitmap), mtmd.mtmd_bitmap_get_ny(bitmap))
+        if size != (picture.width, picture.height):
+            mtmd.mtmd_bitmap_free(bitmap)
+            raise Failure("bad_picture.damaged", f"{size} in place of {picture.width} × {picture.height}")
+        return bitmap
+
+    # --- the pass of the model ---
+
+    def decode(self, context: CContext, tokens: Sequence[int], position: int) -> None:
+        """Run the block with these tokens, which is encoded, from `position` on. Raises Stopped, MemoryError."""
+        mtmd, name = _library(), name_of(tokens)
+        embeddings = self._embeddings[name]
+        digest, _ = self._owners[name]
+        self._load()
+        picture = self._pictures[digest]
+        chunk = self._layout_of(picture).chunks[name]
+        if mtmd.mtmd_decode_use_non_causal(self._context, chunk) and len(tokens) > context.n_batch:
+            raise Failure("bad_picture.batch", f"{len(tokens)} tokens, {context.n_batch} of a pass")
+        end = ctypes.c_int32()
+        result = mtmd.mtmd_helper_decode_image_chunk(
+            self._context,
+            context.pointer,
+            chunk,
+            embeddings.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
+            position,
+            SEQUENCE,
+            context.n_batch,
+            ctypes.byref(end),
+            mtmd.mtmd_helper_post_decode_callback(),
+            None,
+        )
+        if result == ABORTED or self.stop.is_set():
+            raise Stopped
+        if result:
+            raise MemoryError(f"a picture of {len(tokens)} tokens: result {result}")
+
+    # --- the projector ---
+
+    def _load(self) -> None:
+        """Load the projector if it is not in memory. Raises Failure, and Stopped."""
+        with self._lock:
+            if self._context is None:
+                self._open()
+
+    def _open(self) -> None:
+        needed = int(self.projector.memory_bytes * SPARE)
+        if memory().available < needed:
+            raise Failure("out_of_memory.projector", name=self.projector.path.name, size=needed)
+        mtmd = _library()
+        params = mtmd.mtmd_context_params_default()
+        params.use_gpu = params.print_timings = params.warmup = False
+        params.n_threads = self._threads
+        # Kept here, because the library holds no Python reference to them.
+        self._on_node = open_library().ggml_backend_sched_eval_callback(self._progress.on_node)
+        self._on_load = mtmd.mtmd_progress_callback(lambda _fraction, _user_data: not self.stop.is_set())
+        params.cb_eval, params.progress_callback = self._on_node, self._on_load
+        with library_log.errors() as errors:
+            path = os.fsencode(self.projector.path)
+            self._context = mtmd.mtmd_init_from_file(path, self.model.pointer, params)
+        if self.stop.is_set():
+            self.release()
+            raise Stopped
+        if not self._context:
+            self._context = None
+            raise Failure("bad_projector.not_accepted", "\n".join(errors), name=self.projector.path.name)
+        log.info("projector %s loaded", self.projector.type)
+
+    def release(self) -> None:
+        """Free the projector; embeddings stay, and the next picture loads it again."""
+        with self._lock:
+            if self._context is not None:
+                _library().mtmd_free(self._context)
+                self._context = None
+
+    @property
+    def releasable_bytes(self) -> int:
+        """Bytes that `release` would free."""
+        return self.projector.memory_bytes if self.is_loaded else 0
+
+    def _free(self, layout: _Layout) -> None:
+        for name, chunk in layout.chunks.items():
+            self._owners.pop(name, None)
+            _library().mtmd_input_chunk_free(chunk)
+
+    def close(self) -> None:
+        """Free the projector and all that is kept of pictures; the model must still be loaded."""
+        with self._lock:
+            for layout in self._layouts.values():
+                self._free(layout)
+            self._layouts.clear()
+            self._embeddings.clear()
+            self.release()
+
+
+class _Chunks(ExitStack):
+    """The mtmd_input_chunk list of one bitmap; as a context manager it gives the list and frees it with the bitmap."""
+
+    def __init__(self, context: Any, bitmap: Any) -> None:
+        super().__init__()
+        self._context, self._bitmap = context, bitmap
+
+    def __enter__(self) -> Any:  # a list of chunks
+        super().__enter__()
+        mtmd = _library()
+        self.callback(mtmd.mtmd_bitmap_free, self._bitmap)
+        chunks = mtmd.mtmd_input_chunks_init()
+        self.callback(mtmd.mtmd_input_chunks_free, chunks)
+        part = mtmd.mtmd_input_part(None, self._bitmap)
+        parts = (ctypes.POINTER(mtmd.mtmd_input_part) * 1)(ctypes.pointer(part))
+        with library_log.errors() as errors:
+            result = mtmd.mtmd_tokenize_from_parts(self._context, chunks, parts, 1, False)
+        if result:
+            self.close()
+            raise Failure("bad_picture.refused", "\n".join(errors))
+        return [mtmd.mtmd_input_chunks_get(chunks, i) for i in range(mtmd.mtmd_input_chunks_size(chunks))]
+
+
+def name_of(tokens: Sequence[int]) -> Block:
+    """Return the numbers that name a block: enough of them that no two blocks share them by chance."""
+    return tuple(tokens[:4])
+
+
+def picture_bytes(picture: Picture) -> bytes:
+    """Return the bytes of a picture's file, which is PNG or JPEG. Raises Failure if it is not the one announced."""
+    try:
+        data = picture.data or read_small(path_of(picture.path), MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise Failure("bad_picture.missing") from error
+    if not data.startswith(SIGNATURES) or hashlib.sha256(data).hexdigest() != picture.digest:
+        raise Failure("bad_picture.damaged")
+    return data
