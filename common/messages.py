@@ -187,10 +187,6 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "bad_projector.not_accepted": "llama.cpp does not accept the projector {name}. Download it again, or a newer one.",
     "not_a_chat_model.image": "{name} is the image part of a model. Choose the model itself.",
-    "not_a_chat_model.diffusion": (
-        "{name} is a diffusion model: it writes all words of an answer at once, which is not supported yet. Choose "
-        "another model."
-    ),
     "not_a_chat_model.embedding": (
         "{name} is an embedding model: it compares texts and cannot answer. Choose a chat model."
     ),
@@ -297,6 +293,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "no_such_file.built_in": "The built-in model is missing from this installation. Install Chickadee again.",
     "kind.base": "It has no chat template, so it continues texts rather than answering.",
     "kind.diffusion": "It is a diffusion model, which writes all words at once. That is not supported yet.",
+    "kind.drafter": "It only drafts for another model, and cannot answer. Choose that model.",
+    "kind.speech": "It is part of a model that speaks, and cannot write answers.",
     "kind.embedding": "It is an embedding model: it compares texts and cannot answer.",
     "kind.adapter": "It is an adapter (LoRA), an addition to a model. Choose the model itself.",
     "kind.image": "It is the image part of a model. Choose the model itself.",

@@ -13,10 +13,14 @@ from common.sentences import Sentence
 from models.header import Header
 from models.token_list import PADDING, read_token_list
 
-ModelKind = Literal["chat", "base", "diffusion", "embedding", "adapter", "image", "vocabulary", "encoder"]
+ModelKind = Literal[
+    "chat", "base", "diffusion", "drafter", "speech", "embedding", "adapter", "image", "vocabulary", "encoder"
+]  # fmt: skip
 KIND_SENTENCES: dict[ModelKind, Sentence] = {
     "base": Sentence.of("kind.base"),
     "diffusion": Sentence.of("kind.diffusion"),
+    "drafter": Sentence.of("kind.drafter"),
+    "speech": Sentence.of("kind.speech"),
     "embedding": Sentence.of("kind.embedding"),
     "adapter": Sentence.of("kind.adapter"),
     "image": Sentence.of("kind.image"),
@@ -26,7 +30,12 @@ KIND_SENTENCES: dict[ModelKind, Sentence] = {
 TEMPLATE, TOKENIZER = "tokenizer.chat_template", "tokenizer.ggml.model"
 SPECIAL = ("bos", "eos", "eot")
 ENCODERS = {"t5", "t5encoder", "bert", "nomic-bert", "jina-bert-v2", "modern-bert"}
-DIFFUSION = {"dream", "llada", "llada-moe", "rnd1"}  # those of llama.cpp's llm_arch_is_diffusion
+# Architectures that llama.cpp loads, but that no chat is possible with.
+OTHER_KINDS: dict[str, ModelKind] = {
+    **dict.fromkeys(("dream", "llada", "llada-moe", "rnd1"), "diffusion"),
+    **dict.fromkeys(("dflash", "eagle3", "gemma4-assistant"), "drafter"),
+    **dict.fromkeys(("pockettts", "qwen3tts", "wavtokenizer-dec"), "speech"),
+}
 SHOWN = 200  # characters of a text from a file
 
 
@@ -98,8 +107,8 @@ def _kind(header: Header) -> ModelKind:
         return "adapter"
     if metadata.get("general.type") == "mmproj" or architecture == "clip":
         return "image"
-    if architecture in DIFFUSION:
-        return "diffusion"
+    if architecture in OTHER_KINDS:
+        return OTHER_KINDS[architecture]
     causal, pooling = metadata.get(f"{architecture}.attention.causal"), metadata.get(f"{architecture}.pooling_type", 0)
     if causal is False or pooling != 0:
         return "embedding"

@@ -2829,6 +2829,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>It is part of a model that speaks, and cannot write answers.</source>
+    <extracomment>kind.speech</extracomment>
+    <translation>它是语音模型的一部分，不能写出回答。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>It only drafts for another model, and cannot answer. Choose that model.</source>
+    <extracomment>kind.drafter</extracomment>
+    <translation>它只为另一个模型起草，不能回答。请选择那个模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>It is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
     <extracomment>kind.adapter</extracomment>
     <translation>它是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
@@ -4392,12 +4404,6 @@
     <source>{name} has the architecture “{architecture}”, which this version of {library} does not support yet.</source>
     <extracomment>unknown_architecture.of_model</extracomment>
     <translation>{name} 的架构为“{architecture}”，当前版本的 {library} 尚不支持。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>{name} is a diffusion model: it writes all words of an answer at once, which is not supported yet. Choose another model.</source>
-    <extracomment>not_a_chat_model.diffusion</extracomment>
-    <translation>{name} 是扩散模型，会一次写出整个回答，目前尚不支持。请选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -203,6 +203,8 @@ def test_links_and_pipes_are_skipped_with_a_reason():
         ("llama", {"llama__attention__causal": False}, "embedding"),
         ("llama", {"llama__pooling_type": 1}, "embedding"),
         ("dream", {"dream__attention__causal": False}, "diffusion"),
+        ("gemma4-assistant", {}, "drafter"),
+        ("qwen3tts", {}, "speech"),
         ("llama", {}, "base"),
     ],
 )

@@ -15,7 +15,7 @@ from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.interface import UNLIMITED
 from engine.stop import Stopped
-from models.facts import DIFFUSION
+from models.facts import KIND_SENTENCES, OTHER_KINDS
 from models.header import Header
 from models.split import model_headers
 from models.validation import validate_header
@@ -117,8 +117,8 @@ def refuse_other_kinds(header: Header, embeds: bool = False) -> None:
     if metadata.get("general.type") == "mmproj" or header.architecture == "clip":
         raise Failure("not_a_chat_model.image", name=name)
     arch = header.architecture
-    if arch in DIFFUSION:
-        raise Failure("not_a_chat_model.diffusion", name=name)
+    if arch in OTHER_KINDS:
+        raise Failure("not_a_chat_model.kind", name=name, kind=KIND_SENTENCES[OTHER_KINDS[arch]])
     pooling = metadata.get(f"{arch}.pooling_type", NO_POOLING)
     if embeds and pooling not in POOLINGS:
         raise Failure("bad_model.no_embedding", name=name)

@@ -28,6 +28,8 @@ TOP = Path(__file__).resolve().parents[3]
         ("bert", {"bert__attention__causal": False}, "embedding model"),
         ("qwen3", {"qwen3__pooling_type": 3}, "embedding model"),
         ("llada", {"llada__attention__causal": False}, "diffusion model"),
+        ("eagle3", {}, "only drafts"),
+        ("wavtokenizer-dec", {}, "speaks"),
         ("clip", {}, "image part"),
         ("llama", {"general__type": "adapter"}, "adapter"),
         ("llama", {}, "could not be loaded"),
