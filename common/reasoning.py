@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+# gpt-oss begins each message of an answer with a header; a call of a tool has " to=" with the tool in it.
+HEADERS = ("<|end|><|start|>assistant<|channel|>", "assistant<|channel|>", "<|channel|>")
 TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
 # (opening marker, closing markers) of Qwen, DeepSeek and most others; Magistral; Kimi; Command R; gpt-oss; Gemma.
 MARKERS = (
@@ -23,11 +25,13 @@ MARKERS = (
     (
         "<|channel|>analysis<|message|>",
         (
-            "<|end|><|start|>assistant<|channel|>final<|message|>",
-            "assistant<|channel|>final<|message|>",
-            "<|channel|>final<|message|>",
+            *(f"{header}final<|message|>" for header in HEADERS),
+            *(f"{header}commentary{end}" for header in HEADERS for end in ("<|message|>", " to=")),
+            "<|end|><|start|>assistant to=",
         ),
     ),
+    ("<|channel|>final", ("<|message|>",)),  # without a thought
+    ("<|channel|>commentary", ("<|message|>", " to=")),
     ("<|channel>analysis\n", ("<channel|>",)),
     ("<|channel>thought\n", ("<channel|>",)),
 )

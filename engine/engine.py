@@ -18,9 +18,9 @@ from common.folders import cache_folder
 from common.sentences import join_sentences
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for, shown_pieces
+from engine.generation.harmony import reader_for
 from engine.generation.pulse import PulseCollector
 from engine.generation.sampling import Sampler
-from engine.generation.tool_calls import ToolCallReader
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
@@ -168,7 +168,7 @@ class Engine:
             self._grammars = self._grammars or GrammarCompiler(template.vocabulary)
             mask = constraint_for(request, found, self._grammars, start)
         if request.tools and request.tool_choice != "none":
-            calls = ToolCallReader(found, request.tools, lambda: bool(mask and mask.holds))
+            calls = reader_for(found, request.tools, lambda: bool(mask and mask.holds))
             piece = shown_pieces(found, template.vocabulary)
         options = AnswerOptions(
             (*(template.stops if request.prompt is None else ()), *request.stop),

@@ -36,6 +36,7 @@ class ChatMessage(msgspec.Struct, kw_only=True):
     content: str | list[Part] | None = None
     tool_calls: list[CallOfTool] | None = None
     tool_call_id: str | None = None
+    reasoning_content: str | None = None
 
 
 ROLES: dict[str, Role] = {
@@ -54,6 +55,7 @@ def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
             text_of(message.content, f"messages[{index}].content"),
             tuple(map(call_of, message.tool_calls or ())) if message.role == "assistant" else (),
             message.tool_call_id or "",
+            reasoning=(message.reasoning_content or "") if message.role == "assistant" else "",
         )
         for index, message in enumerate(messages)
     )

@@ -43,6 +43,7 @@ class ContentBlock(msgspec.Struct, kw_only=True):
 
     type: str
     text: str = ""
+    thinking: str = ""
     id: str = ""
     name: str = ""
     input: RawJson = msgspec.UNSET
@@ -170,9 +171,10 @@ def _messages_of_one(message: InputMessage) -> Iterator[Message]:
     calls = tuple(
         ToolCall(block.id, block.name, raw_text(block.input) or "{}") for block in blocks if block.type == "tool_use"
     )
+    thoughts = "\n".join(block.thinking for block in blocks if block.type == "thinking")
     text = text_of(message.content)
     if text or calls or not any(block.type == "tool_result" for block in blocks):
-        yield Message(message.role, text, calls if message.role == "assistant" else ())
+        yield Message(message.role, text, calls if message.role == "assistant" else (), reasoning=thoughts)
 
 
 def text_of(content: str | list[ContentBlock] | None) -> str:

@@ -26,7 +26,6 @@ from engine.tokenization.tool_formats import ToolFormat
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
-BARE_CALL = re.compile(r'\s*(\{\s*"name"\s*:)')
 Mask = NDArray[np.bool_]  # [n_vocab]: whether a token may come next
 
 
@@ -184,6 +183,8 @@ class AnswerConstraint:
             self._matcher.advance(token)
         else:
             self._follow(self._decoder.decode(self._piece(token)))
+            if self.holds and self._trigger is None:  # the token that ended the thought may have begun the text
+                self._matcher.advance_text((self._text + self._parser.held.text).lstrip("\n"))
 
     def _follow(self, text: str) -> None:
         """Read free text; the constraint holds from where its part begins."""
@@ -245,7 +246,7 @@ def start_of_calls(found: ToolFormat, text: str) -> int | None:
     if found.opening:
         at = text.find(found.opening)
         return at + len(found.opening) if at >= 0 else None
-    bare = BARE_CALL.match(text)
+    bare = re.match(found.whole, text)
     return bare.start(1) if bare else None
 
 

@@ -13,7 +13,7 @@ from common.failures import Failure
 from engine.generation.gbnf import GrammarError, convert_gbnf
 from engine.protocol.requests import Constraint, Tool
 from engine.tokenization.tokens import ModelVocabulary
-from engine.tokenization.tool_formats import MARKER, QUOTE, ToolFormat, schema_of
+from engine.tokenization.tool_formats import HARMONY, MARKER, QUOTE, ToolFormat, schema_of
 
 MOST_CHARACTERS = 1 << 18  # of a schema or grammar: the largest takes about a second to compile
 # Blanks within JSON: one, or a line break with an indentation. Where any number may come small models write no end.
@@ -21,6 +21,8 @@ BLANKS = r"[ ]|\n[ \t]{0,20}"
 ANY_OBJECT = '{"type": "object"}'
 JSON_OPTIONS = {"whitespace_pattern": BLANKS, "coerce_one_of": True, "lenient": True}
 NOTHING = '""'
+# Between a tool's name and its arguments in gpt-oss's notation. The channel may stand before the name instead.
+HARMONY_MIDDLE = 'harmony: "<|channel|>commentary"? (" <|constrain|>json" | " json")? "<|message|>"'
 SHARED = ("$defs", "definitions")  # parts of a schema that its properties refer to
 # Values in Gemma's notation, in which strings stand between marks of their own.
 GEMMA_RULES = """
@@ -113,8 +115,14 @@ def call_rules(
         raise Failure("bad_tools.long", most=MOST_CHARACTERS)
     opening = "" if after_opening else found.opening
     more = f" ({literal(found.more)} call)*" if parallel and found.more is not None else ""
-    yield f"calls: {literal(opening + found.first)} call{more} {literal(found.end)}"
-    names = " | ".join(f"{literal(found.lead + tool.name + found.middle)} tool_{i}" for i, tool in enumerate(tools))
+    if found is HARMONY:
+        yield f"calls: {literal(found.first)}? call"
+        heads = [f"{literal(found.lead + tool.name)} harmony" for tool in tools]
+        yield HARMONY_MIDDLE
+    else:
+        yield f"calls: {literal(opening + found.first)} call{more} {literal(found.end)}"
+        heads = [literal(found.lead + tool.name + found.middle) for tool in tools]
+    names = " | ".join(f"{head} tool_{i}" for i, head in enumerate(heads))
     yield f"call: ({names}) {literal(found.after)}"
     for i, tool in enumerate(tools):
         schema = schema_of(tool)

@@ -25,11 +25,14 @@ BETWEEN_CALLS = re.compile(r"(?:[\s,;]|```)*")
 MOST_HELD = 1 << 17  # characters of a call that may be no call; what is longer is text
 
 
+PieceKind = Literal["text", "thought", "started", "arguments"]
+
+
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """Part of an answer: text, the start of a call (`text` is the tool's name), or the next part of its arguments."""
+    """Part of an answer: text, a thought within it, the start of a call (`text` is the tool's name), or arguments."""
 
-    kind: Literal["text", "started", "arguments"]
+    kind: PieceKind
     text: str
 
 

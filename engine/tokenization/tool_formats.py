@@ -26,6 +26,8 @@ class ToolFormat:
 
     `opening`: what calls begin with; empty: the answer is the call. `more`: what stands between two calls; None: an
     answer has one call only. `sign`: what templates for this notation contain. `arguments`: how they are written.
+    `whole`: pattern of the beginning of an answer that is a call; its group is where the call begins. `head`: pattern
+    of a call up to its arguments, with NAME for the name, if it is written in several ways.
     """
 
     name: str
@@ -38,6 +40,8 @@ class ToolFormat:
     more: str | None = ""
     end: str = ""
     arguments: Arguments = "json"
+    whole: str = r'\s*(\{\s*"name"\s*:)'
+    head: str = ""
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -49,6 +53,8 @@ class ToolFormat:
 
     def head_of(self, name: str) -> str:
         """Return a pattern for a call up to its arguments; `name`: the pattern of its name."""
+        if self.head:
+            return self.head.replace("NAME", name)
         first = f"(?:{loose(self.first)})?" if self.first else ""
         return rf"{first}{loose(self.lead)}\s*{name}{loose(self.middle)}"
 
@@ -81,6 +87,10 @@ FORMATS = (  # the first whose signs a template contains; Qwen3.5 and Nemotron w
 LFM = ToolFormat(  # LFM's templates do not contain the marker, its vocabulary does
     "lfm", ("<|tool_call_start|>",), "<|tool_call_start|>", "", "(", ")",
     first="[", more=", ", end="]<|tool_call_end|>", arguments="python",
+)  # fmt: skip
+HARMONY = ToolFormat(  # gpt-oss's, read by `engine.generation.harmony`
+    "harmony", ("<|channel|>", "<|message|>", "functions."), "", "functions.", "<|channel|>commentary json<|message|>",
+    "", first=" to=", more=None, whole=r"\s*(?:to=)?(functions\.)", head=r"functions\.NAME[^{]{0,60}<\|message\|>",
 )  # fmt: skip
 GENERIC = (
     "You can call these functions, each described by a JSON object:\n{tools}\n\nTo call functions, write this for each "
@@ -127,7 +137,7 @@ def candidate_format(source: str, has_token: Callable[[str], bool]) -> ToolForma
     """Return the notation that a template's source points to; `has_token` tells whether a text is a control token."""
     if has_token(LFM.opening):
         return LFM
-    return next((found for found in FORMATS if all(sign in source for sign in found.sign)), None)
+    return next((found for found in (*FORMATS, HARMONY) if all(sign in source for sign in found.sign)), None)
 
 
 def find_tool_support(
@@ -200,6 +210,9 @@ def message_values(messages: Sequence[Message], escape: Escape) -> list[dict[str
                 }
                 for call in message.tool_calls
             ]
+        if message.reasoning and not (message.tool_calls and message.content):  # gpt-oss's template refuses both
+            # The names that Qwen's and most other templates have for it, and gpt-oss's.
+            value |= dict.fromkeys(("reasoning_content", "thinking"), escape(message.reasoning))
         if message.role == "tool":
             value["tool_call_id"] = short_id(message.tool_call_id)
             value["name"] = escape(names.get(message.tool_call_id, "function"))
