@@ -1,12 +1,14 @@
 """Other people's clients against the local API with the default model: slow, and only where they are installed.
 
-`build/clients` is an environment of their own, made as tests/clients/requirements.txt says.
+`build/clients` is an environment of their own, made as tests/clients/requirements.txt says; those in JavaScript need
+`cp tests/clients/package.json build/clients && npm install --prefix build/clients --no-package-lock` too.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ CLIENTS = (
     "openai_chat", "openai_tools", "openai_schema", "openai_responses", "openai_embeddings", "anthropic_messages",
     "litellm_completion", "instructor_model", "pydantic_ai_agent", "langchain_chat", "llm_prompt",
 )  # fmt: skip
+JAVASCRIPT = ("npm_openai", "npm_ai_sdk")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PYTHON.exists(), reason="tests/clients/requirements.txt is not installed in build/clients"),
@@ -48,6 +51,18 @@ def test_a_client_gets_what_its_users_expect(address: str, client: str) -> None:
         text=True,
         timeout=250,
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("client", JAVASCRIPT)
+def test_a_client_in_javascript_too(address: str, client: str) -> None:
+    folder, node = PYTHON.parents[1], shutil.which("node")
+    if node is None or not (folder / "node_modules").exists():
+        pytest.skip("tests/clients/package.json is not installed in build/clients")
+    done = subprocess.run(
+        [node, ROOT / "tests" / "clients" / "drive.mjs", address, "key", client],
+        capture_output=True, text=True, timeout=250, cwd=folder,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
 
