@@ -10,19 +10,24 @@ import argparse
 import shutil
 import sys
 import time
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 
+from processors import OLDER
 from setup_lock import setup_lock
 from steps import ROOT, WHEELS_LOCK, SetupError, say
 from windows_python import WindowsPython
-from wine import Ended, Wine
+from wine import Ended, Wine, windows_path
 
 BUILD = ROOT / "build" / "windows"
 PYTHON = WindowsPython(BUILD / "tests", WHEELS_LOCK)
 WINE = Wine(BUILD / "prefix")
 ANSWER_SECONDS = 300
-SUITE_SECONDS = 3600
+JOURNEY_SECONDS = 600
+SUITE_SECONDS = 3600  # for each folder of tests
+NO_TESTS = 5  # pytest's exit code where no test was chosen, as by "-k"
 QUESTION = ("--prompt", "Say hello.", "--max-tokens", "8", "--temp", "0")
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 MODULES = "numpy, psutil, msgspec, lxml.etree, llguidance, PySide6.QtWidgets, llama_cpp, ik_llama_cpp"
 
 
@@ -63,37 +68,50 @@ def last_line(ended: Ended) -> str:
     return next((line for line in reversed(ended.output.splitlines()) if line.strip()), "")
 
 
-def python(*command: str, seconds: float = ANSWER_SECONDS, shown: bool = False) -> Ended:
+def python(*command: str, seconds: float = ANSWER_SECONDS, shown: bool = False, **variables: str) -> Ended:
     """Run Windows' Python in the checkout, without a screen and with folders of its own for chats and caches."""
-    environment = {
+    environment = variables | {
         "QT_QPA_PLATFORM": "offscreen",
         "CHICKADEE_DATA_DIR": windows_path(BUILD / "data" / "chats"),
         "CHICKADEE_CACHE_DIR": windows_path(BUILD / "data" / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return WINE.run([PYTHON.program, *command], seconds, environment, ROOT, shown)
+    return WINE.run([windows_path(PYTHON.program), *command], seconds, environment, ROOT, shown)
 
 
-def windows_path(path: Path) -> str:
-    return "Z:" + str(path).replace("/", "\\")
+def chat(library: str, _arguments: list[str], processor: str = "") -> Ended:
+    """Ask a question in the terminal, with the kernels for an older `processor` if one is named."""
+    chosen = [] if library == "auto" else ["--backend", library]
+    return python("-m", "engine", "chat", *chosen, *QUESTION, CHICKADEE_PROCESSOR=processor)
 
 
-def chat(*options: str) -> Ended:
-    return python("-m", "engine", "chat", *options, *QUESTION)
+def pytest(*arguments: str, seconds: float) -> Ended:
+    """Run tests in workers. Where a test hangs, pytest-timeout ends its worker, and the others go on in a new one."""
+    return python("-m", "pytest", "-n", "2", "-p", "no:cacheprovider", *arguments, seconds=seconds, shown=True)
 
 
 def suite(arguments: list[str]) -> Ended:
-    """Run the tests. Each runs in a worker, which is replaced where one hangs: pytest-timeout ends its process."""
-    return python("-m", "pytest", "-n", "1", "-p", "no:cacheprovider", *arguments, seconds=SUITE_SECONDS, shown=True)
+    """Run the tests, or those that the arguments name, one folder after the other: a hang costs the rest of one."""
+    named = [
+        argument for argument in arguments if not argument.startswith("-") and (ROOT / argument.split("::")[0]).exists()
+    ]
+    options = [argument for argument in arguments if argument not in named]
+    folders = named or sorted({f"tests/{path.relative_to(ROOT / 'tests').parts[0]}" for path in TESTS})
+    worst = Ended(0, "")
+    for folder in folders:
+        ended = pytest(folder, *options, seconds=SUITE_SECONDS)
+        say(f"{folder}: {last_line(ended) if ended.code is not None else 'its time is over'}")
+        worst = ended if ended.code not in (0, NO_TESTS) else worst
+    return worst
 
 
-STEPS = {
+STEPS: dict[str, Callable[[list[str]], Ended]] = {
     "modules": lambda _: python("-c", f"import {MODULES}; print('the libraries are imported')"),
     "profile": lambda _: python("-m", "engine", "profile"),
-    "llama": lambda _: chat("--backend", "llama"),
-    "ik": lambda _: chat("--backend", "ik"),
-    "auto": lambda _: chat(),
+    **{library: partial(chat, library) for library in ("llama", "ik", "auto")},
+    **{f"as {name}": partial(chat, "llama", processor=name) for name in OLDER},
     "window": lambda _: python("-m", "app", "--self-test"),
+    "journey": lambda _: pytest("tests/app/test_start.py", "-k", "test_the_journey", seconds=JOURNEY_SECONDS),
     "suite": suite,
 }
 

@@ -19,7 +19,7 @@ from release import DIST, EPOCH, VERSION
 from setup_lock import setup_lock
 from steps import ROOT, SetupError, say
 from windows_python import WindowsPython
-from wine import Ended, Wine
+from wine import Ended, Wine, windows_path
 
 BUILD = ROOT / "build" / "windows"
 BUNDLE = BUILD / "dist" / "chickadee"
@@ -59,8 +59,8 @@ def freeze() -> None:
     """Make the bundle by package.py under Wine. Raises SetupError."""
     environment = {"QT_QPA_PLATFORM": "offscreen", "CHICKADEE_VENV": "build/windows/package"}
     environment["SOURCE_DATE_EPOCH"] = str(EPOCH)
-    environment["CHICKADEE_PYTHON"] = "Z:" + str(PYTHON.program).replace("/", "\\")
-    command = [PYTHON.program, "packaging/package.py", "--bundle-only", "--prepared"]
+    environment["CHICKADEE_PYTHON"] = windows_path(PYTHON.program)
+    command = [windows_path(PYTHON.program), "packaging/package.py", "--bundle-only", "--prepared"]
     require(WINE.run(command, FREEZE_SECONDS, environment, ROOT, shown=True), "the bundle could not be made under Wine")
 
 
@@ -89,10 +89,11 @@ def check(setup: Path, archive: Path) -> None:
     """Install, use, upgrade and remove the program under Wine; try the zip. Raises SetupError."""
     shutil.rmtree(EMPTY.prefix, ignore_errors=True)
     EMPTY.make()
-    drive = EMPTY.prefix / "drive_c"
+    drive = EMPTY.drive
     folder = drive / "Programme für Ümit 程序"
     inside = f"C:\\{folder.name}"
-    install = [setup, "/S", f"/D={inside}"]  # NSIS takes the rest of the line: no quotes, and last
+    # NSIS takes the rest of the line as it is. Wine puts quotes around an argument with spaces, so there is none.
+    install = [setup, "/S", *f"/D={inside}".split(" ")]
     require(EMPTY.run(install, SETUP_SECONDS), "setup failed")
     answers(folder / "chickadee-engine.exe", "the installed engine answers")
     window(folder / "chickadee.exe", "the installed window answers")
@@ -102,7 +103,9 @@ def check(setup: Path, archive: Path) -> None:
     expect("an upgrade leaves nothing of the older version", not (folder / "_internal" / "left_over").exists())
     own = next(drive.glob("users/*/AppData/Local/chickadee"))  # made by the answers above
     # _?= keeps the uninstaller from copying itself and ending at once.
-    require(EMPTY.run([folder / "uninstall.exe", "/S", f"_?={inside}"], SETUP_SECONDS), "the uninstaller failed")
+    require(
+        EMPTY.run([folder / "uninstall.exe", "/S", *f"_?={inside}".split(" ")], SETUP_SECONDS), "the uninstaller failed"
+    )
     left = sorted(path.name for path in folder.iterdir() if path.name != "uninstall.exe")
     expect("the uninstaller removes it, and nothing else", left == ["notes.txt"] and own.exists())
     unpacked = drive / "unpacked zip"

@@ -32,6 +32,7 @@ TYPES = (("double", "", ""), ("float", "f", "f"), ("double", "l", ""))  # Window
 OWN_LIBRARIES = "mscoree=;mshtml=;winemenubuilder.exe="  # no .NET, no HTML, no menu entries on this desktop
 NOISE = ("wine32 is missing", "multiarch needs", "dpkg --add-architecture", "apt-get install wine32")
 END_SECONDS = 10
+CHECKOUT_DRIVE = "P:"  # from drive Z:, which is Linux' root, programs would find /proc and /sys
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Wine:
 
     prefix: Path
 
+    @property
+    def drive(self) -> Path:
+        """The folder that is drive C:."""
+        return self.prefix / "drive_c"
+
     def make(self) -> None:
         """Make the prefix, unless it is there. Raises SetupError."""
         apt_install(sorted({package for tool, package in TOOLS.items() if not shutil.which(tool)}))
@@ -56,12 +62,13 @@ class Wine:
             return
         say(f"making a Wine prefix in {self.prefix}")
         shutil.rmtree(self.prefix, ignore_errors=True)
-        self.prefix.mkdir(parents=True)
+        self.drive.mkdir(parents=True)
         for command in (["wineboot", "-i"], ["winecfg", "/v", "win10"]):
             if self.run(command, 120, {"WINEDLLOVERRIDES": OWN_LIBRARIES}).code != 0:
                 raise SetupError(f"{' '.join(command)} failed")
         self.end()
-        self.add_libraries(self.prefix / "drive_c" / "windows" / "system32")
+        (self.prefix / "dosdevices" / CHECKOUT_DRIVE.lower()).symlink_to(ROOT)
+        self.add_libraries(self.drive / "windows" / "system32")
         marker.write_text(stamp)
 
     def stamp(self) -> str:
@@ -100,10 +107,11 @@ class Wine:
         """Run a Windows program and return its end; after `seconds`, end it and all that it started.
 
         stdin, stdout and stderr are all pipes: with files Windows' Python ends with "WinError 6". `shown` repeats the
-        output as it comes. Qt's variables reach the program as WINEQT_…, because Wine keeps QT_… to itself.
+        output as it comes. The program starts in `folder`, or on drive C:. Qt's variables reach it as WINEQT_…, because
+        Wine keeps QT_… to itself.
         """
         given = os.environ | {
-            "WINEPREFIX": str(self.prefix), "WINEARCH": "win64", "WINEDEBUG": "-all",
+            "WINEPREFIX": str(self.prefix), "WINEARCH": "win64", "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8",
             "WINEDLLOVERRIDES": f"{OWN_LIBRARIES};ucrtbase=n;wcrtbase=n,b;icuuc=n;bcryptprimitives=n",
             **{f"WINE{name}": value for name, value in (environment or {}).items() if name.startswith("QT_")},
             **(environment or {}),
@@ -111,7 +119,7 @@ class Wine:
         pipe = subprocess.PIPE
         with subprocess.Popen(
             ["wine", *map(str, command)], stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT,
-            env=given, cwd=folder, text=True, errors="replace", process_group=0,
+            env=given, cwd=folder or self.drive, text=True, errors="replace", process_group=0,
         ) as process:  # fmt: skip
             return self._ended(process, seconds, shown)
 
@@ -144,6 +152,12 @@ class Wine:
         variables = os.environ | {"WINEPREFIX": str(self.prefix), "WINEDEBUG": "-all"}
         for option in ("-k", "-w"):
             subprocess.run(["wineserver", option], env=variables, check=False, timeout=60)
+
+
+def windows_path(path: Path) -> str:
+    """Return the path of a file as Windows' programs name it."""
+    inside = path.is_relative_to(ROOT)
+    return (f"{CHECKOUT_DRIVE}\\{path.relative_to(ROOT)}" if inside else f"Z:{path}").replace("/", "\\")
 
 
 def complex_functions() -> dict[str, str]:

@@ -1,6 +1,6 @@
 ; Windows' setup program, by NSIS 3 (makensis, also on Linux): for this user alone, no administrator. installers.py gives
 ; VERSION, BUNDLE, ICON, OUT and KILOBYTES. Removing Chickadee leaves the chats, which are in %LOCALAPPDATA%\chickadee.
-Unicode True
+Target amd64-unicode ; the program is for 64 bits too, and Wine without its 32-bit half can try it
 SetCompressor /SOLID lzma
 SetCompressorDictSize 64
 Name "Chickadee"
