@@ -39,6 +39,7 @@ from models.default import default_model
 
 COPYING_KINDS = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
 OUR_MODES: tuple[DraftMode, ...] = ("off", "history-published", "history", "phrases", "auto")
+OUR_MODES_ITSELF: tuple[DraftMode, ...] = ("mtp",)
 OUR_MODES_WITH_MODEL: tuple[DraftMode, ...] = ("model-published", "model")
 OUR_MODES_ON_GRAPH: tuple[DraftMode, ...] = ("midlayer-published", "midlayer")
 SERVER_MODES = {
@@ -140,7 +141,8 @@ def prepare(
 
 
 def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
-    modes = (*OUR_MODES, *(OUR_MODES_WITH_MODEL if options.draft_model else ()))
+    modes = (*OUR_MODES, *(OUR_MODES_ITSELF if engine.model.drafts_itself else ()))
+    modes = (*modes, *(OUR_MODES_WITH_MODEL if options.draft_model else ()))
     modes = (*modes, *(OUR_MODES_ON_GRAPH if options.backend == "graph" else ()))
     lookup = Lookup(m=options.m, n=options.n)
     return {mode: partial(engine.run, max_tokens=options.tokens, draft=mode, lookup=lookup) for mode in modes}

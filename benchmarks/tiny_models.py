@@ -16,15 +16,16 @@ import argparse
 import ctypes
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.tiny_shapes import SHAPES
+from benchmarks.tiny_shapes import OWN_LAYERS, SHAPES
 from engine.runtime.llama.library import ggml, log, open_library
 from models.default import default_model
 from models.header import read_header
@@ -46,10 +47,11 @@ STRONGER = {
     r"token_embd": 0.01,
     r"\.bias$": 0.1,
 }
-UNSCALED = {"gemma4"}  # does not divide its scores by the root of a head's length: its queries must be weaker
+UNSCALED = {"gemma3n", "gemma4"}  # do not divide scores by the root of a head's length: queries must be weaker
 SLOW_TO_FAST = (-7, 0)  # logarithms of how fast the states of a recurrent layer fade, in nats a token
 
 Header = Mapping[str, Any]
+Weights = NDArray[np.float32]
 
 
 class GgmlTensor(ctypes.Structure):
@@ -77,10 +79,13 @@ class Words:
     others: Header
 
 
-def write_tiny_model(path: Path, header: Header, seed: int = 1) -> Path:
+def write_tiny_model(
+    path: Path, header: Header, seed: int = 1, change: Callable[[dict[str, Weights]], None] = lambda _weights: None
+) -> Path:
     """Write a model of this header, whose keys stand without the architecture's name, and return its path.
 
-    Raises NoSuchModel if llama.cpp refuses the header; some headers make it abort the process.
+    `change` may change the weights, which it gets by name. Raises NoSuchModel if llama.cpp refuses the header; some
+    headers make it abort the process.
     """
     words = first_words(header.get("vocab_size", TOKENS))
     header = dict(header) | {"vocab_size": len(words.texts)}
@@ -91,6 +96,7 @@ def write_tiny_model(path: Path, header: Header, seed: int = 1) -> Path:
             weights[name] *= np.float32(0.05 if "attn_q_norm" in name else 1)
     head = weights["output.weight" if "output.weight" in weights else "token_embd.weight"]
     head[[i for i in range(len(head)) if i not in ANSWERED]] = 0
+    change(weights)
     _write(path, header, words, weights)
     return path
 
@@ -108,6 +114,7 @@ def tensor_sizes(header: Header, words: Words) -> dict[str, tuple[int, ...]]:
     lib = open_library()
     params = lib.llama_model_default_params()
     params.n_gpu_layers = 0
+    params.load_mtp = True
     callback = lib.llama_model_set_tensor_data_t(note)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "header.gguf"
@@ -129,7 +136,7 @@ def is_scale(name: str, sizes: Mapping[str, object]) -> bool:
     return end in ("scale", "input_scale") and f"{stem}.weight" in sizes and not stem.endswith("ffn_gate_inp")
 
 
-def _weights(name: str, sizes: tuple[int, ...], seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _weights(name: str, sizes: tuple[int, ...], seed: int) -> Weights:
     """Return random weights that keep the numbers in a model at about 1, whatever its width."""
     dice = np.random.default_rng([seed, *name.encode()])
     data = dice.normal(size=sizes, scale=sizes[-1] ** -0.5 if len(sizes) > 1 else 0.1)
@@ -189,13 +196,14 @@ def first_words(count: int) -> Words:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tiny_models", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="+", choices=sorted(SHAPES), metavar="NAME", help=", ".join(sorted(SHAPES)))
+    shapes = SHAPES | OWN_LAYERS
+    parser.add_argument("names", nargs="+", choices=sorted(shapes), metavar="NAME", help=", ".join(sorted(shapes)))
     parser.add_argument("--folder", type=Path, required=True, help="where the files are written")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     for name in options.names:
-        path = write_tiny_model(options.folder / f"{name}-{options.seed}.gguf", SHAPES[name], options.seed)
+        path = write_tiny_model(options.folder / f"{name}-{options.seed}.gguf", shapes[name], options.seed)
         print(f"{path}  {path.stat().st_size:,} bytes")
 
 

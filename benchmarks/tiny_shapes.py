@@ -98,3 +98,23 @@ SHAPES: dict[str, dict[str, Any]] = {
         expert_shared_count=1,
     ),
 }
+
+# Models that bring layers of their own to predict further tokens (MTP): the last of the blocks.
+OWN_LAYERS: dict[str, dict[str, Any]] = {
+    "qwen35-mtp": SHAPES["qwen35"] | {"block_count": 5, "nextn_predict_layers": 1},
+    "qwen35moe-mtp": SHAPES["qwen35moe"] | {"block_count": 5, "nextn_predict_layers": 1},
+    "deepseek2-mtp": SHAPES["deepseek2"] | {"block_count": 4, "nextn_predict_layers": 1},
+    "glm4moe-mtp": _shape(
+        "glm4moe", 4, EXPERTS, nextn_predict_layers=1, leading_dense_block_count=1, expert_shared_count=1
+    ),
+    "step35-mtp": _shape(
+        "step35",
+        6,
+        EXPERTS | {"attention.sliding_window": WINDOW, "attention.sliding_window_pattern": [0, 1, 1, 1, 1, 1]},
+        nextn_predict_layers=2,
+        leading_dense_block_count=1,
+        expert_shared_count=1,
+        expert_shared_feed_forward_length=64,
+        expert_gating_func=2,
+    ),
+}

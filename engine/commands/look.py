@@ -97,6 +97,7 @@ def try_contexts(sizes: DrySizes) -> None:
     for n_ctx in (SMALL_CTX, min(MOST_CTX, sizes.n_ctx_train or MOST_CTX)):
         for kv_type in get_args(KVType):
             sizes.context(n_ctx, kv_type, N_BATCH)
+            sizes.own_layers(n_ctx, kv_type, N_BATCH)
 
 
 def try_vocabulary(vocabulary: CVocabulary) -> None:

@@ -47,7 +47,7 @@ SIGKILL = int(getattr(signal, "SIGKILL", 9))
 EXIT_REFUSED = 2  # exit code: a Refusal was printed
 
 LookKey = tuple[str, ...]  # what a look depends on: the library, its version, the identities of the file and its parts
-PASSED = Store("looked-at", 2, bool, most_entries=2000)  # raise the version when a look checks more
+PASSED = Store("looked-at", 3, bool, most_entries=2000)  # raise the version when a look checks more
 
 
 @dataclass(frozen=True, slots=True)

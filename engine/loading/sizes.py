@@ -51,7 +51,8 @@ class MemoryLayout:
     """One way to load the weights and to make contexts.
 
     `n_batch`: most tokens of a pass. `rollback`: tokens of a pass that recurrent layers can forget, so that drafts can
-    be verified. `checkpoints`: number of checkpoints that there is room for.
+    be verified. `checkpoints`: number of checkpoints that there is room for. `own_layers`: load the model's own layers
+    that predict further tokens.
     """
 
     kv_type: KVType
@@ -60,6 +61,7 @@ class MemoryLayout:
     mmap: bool
     rollback: int = 0
     checkpoints: int = FEWEST_CHECKPOINTS
+    own_layers: bool = False
 
 
 def engine_parts(
@@ -92,6 +94,7 @@ def model_parts(
     weights = sizes.weights
     if context is None:
         return None
+    own = sizes.own_layers(n_ctx, layout.kv_type, layout.n_batch) if layout.own_layers else None
     return {
         "weights_mapped": weights.file if layout.mmap else 0,
         "weights_read": 0 if layout.mmap else weights.plain,
@@ -103,7 +106,14 @@ def model_parts(
         "compute": context.compute,
         "output": context.output * rows,
         "vocabulary": sizes.n_vocab * VOCABULARY_BYTES_PER_TOKEN,
+        "own_layers": weight_bytes(own.weights, layout) if own else 0,
+        "own_layers_cache": own.cache if own else 0,
     }
+
+
+def weight_bytes(weights: WeightSizes, layout: MemoryLayout) -> int:
+    """Return the bytes of weights that are loaded as `layout` says."""
+    return (weights.file if layout.mmap else weights.plain) + (weights.repacked if layout.repack else 0)
 
 
 def rollbacks(sizes: Sizes) -> tuple[int, ...]:
@@ -113,6 +123,12 @@ def rollbacks(sizes: Sizes) -> tuple[int, ...]:
         return (0,)
     most = min(MOST_ROLLBACK, ROLLBACK_BYTES // context.checkpoint)
     return (most, 0) if most >= LEAST_ROLLBACK else (0,)
+
+
+def can_take_back(sizes: Sizes, rollback: int) -> bool:
+    """Return whether drafts can be taken back: recurrent layers need snapshots (`rollback`) for that."""
+    context = sizes.context(SMALLEST_CACHE, "f16", CACHE_STEP, 1, 1)
+    return rollback > 0 or context is None or not context.rollback
 
 
 def affordable_checkpoints(parts: Mapping[str, int], layout: MemoryLayout, room: int) -> int:
@@ -129,7 +145,7 @@ def draft_parts(draft: Sizes, layout: MemoryLayout, n_ctx: int) -> dict[str, int
 
     Its context is as large as the model's, or as large as it was trained for.
     """
-    layout = replace(layout, kv_type=draft_kv_type(draft, layout.kv_type), rollback=0, checkpoints=0)
+    layout = replace(layout, kv_type=draft_kv_type(draft, layout.kv_type), rollback=0, checkpoints=0, own_layers=False)
     found = model_parts(draft, layout, min(n_ctx, draft.n_ctx_train or n_ctx), DRAFT_LOGITS, DRAFT_LOGITS)
     assert found, "any model can have an f16 cache"
     return {DRAFT_PREFIX + name: size for name, size in found.items() if size}
@@ -186,7 +202,7 @@ class EstimatedSizes:
         self.model = model
         file = max(0, model.size - FILE_BYTES_PER_TOKEN * model.vocabulary)
         repacked = min(file, _repacked(model))
-        self.weights = WeightSizes(file, repacked, file - repacked)
+        self.weights = WeightSizes(file, repacked, file - repacked, mixture=model.experts > 0)
 
     @property
     def n_ctx_train(self) -> int:
@@ -204,24 +220,42 @@ class EstimatedSizes:
         kv_type: KVType,
         n_batch: int,
         max_logits: int = MAX_LOGITS,
-        rollback: int = 0,  # noqa: ARG002
+        rollback: int = 0,
     ) -> ContextSizes:
         """Return the bytes of a context's buffers.
 
-        Keys and values (layers × width × tokens), vectors and mask of a pass, and one row of logits.
+        Keys and values (layers × width × tokens), recurrent states with their snapshots, vectors and mask of a pass,
+        and one row of logits. A layer with a sliding window keeps the window and one pass more, in steps of CACHE_STEP
+        tokens (src/llama-kv-cache-iswa.cpp). A checkpoint holds the states and the windows.
         """
         model = self.model
-        kv = n_ctx * (model.kv_layers or model.layers) * model.kv_width * KV_ELEMENT_BYTES[kv_type]
+        cells = _padded(n_ctx)
+        window_cells = min(cells, _padded(model.window + n_batch))
+        rollback = rollback if model.snapshots else 0
+        kv = model.kv_numbers(cells, window_cells) * KV_ELEMENT_BYTES[kv_type] + model.state_bytes * (1 + rollback)
+        windows = model.kv_numbers(0, min(window_cells, model.window)) * KV_ELEMENT_BYTES[kv_type]
+        checkpoint = round(model.state_bytes + windows)
         inner = n_batch * (2 * model.feed_forward + INNER_VECTORS * model.embedding) * 4
         mask = n_ctx * n_batch * 2
-        return ContextSizes(round(kv), max(inner, model.vocabulary * max_logits * 4) + mask, model.vocabulary * 4)
+        compute = max(inner, model.vocabulary * max_logits * 4) + mask
+        return ContextSizes(
+            round(kv), compute, model.vocabulary * 4, checkpoint=checkpoint, rollback=rollback if checkpoint else 0
+        )
+
+    def own_layers(self, n_ctx: int, kv_type: KVType, n_batch: int) -> None:
+        """Return None: nobody knows before the download whether the file holds such layers."""
 
 
 def _repacked(model: Estimate) -> int:
-    """Return bytes of the matrices that llama.cpp copies into another order; embeddings are not among them."""
+    """Return bytes of the matrices that llama.cpp copies into another order; embeddings are not among them.
+
+    Of a mixture at least the experts that a token does not use: such a copy takes the place of the file's weights.
+    """
     kind = model.quantisation.upper()
     if kind not in UNIFORM_TYPES and not kind.startswith("Q4_K"):
         return 0
+    if model.experts:
+        return round(model.size * (1 - model.active_share))
     step = 32 if kind in UNIFORM_TYPES else K_ROW
     more = 0 if kind in UNIFORM_TYPES else sum(_has_more_bits(layer, model.layers) for layer in range(model.layers))
     queries = model.attention or model.embedding
@@ -234,6 +268,11 @@ def _repacked(model: Estimate) -> int:
     )
     weights = sum(row * rows * layers for row, rows, layers in matrices if row % step == 0)
     return weights * 18 // 32
+
+
+def _padded(tokens: int) -> int:
+    """Return the cells of a cache for so many tokens."""
+    return -(-tokens // CACHE_STEP) * CACHE_STEP
 
 
 def _has_more_bits(layer: int, layers: int) -> bool:

@@ -256,13 +256,14 @@ ENGINE = (
     Setting(
         "engine", "draft", "choice", SUGGESTED.draft, mark("Speculative decoding"),
         mark("Drafts several tokens ahead and lets the model check them at once, which can make answers faster. "
-             "Tokens are drafted from the chat's own text, from common phrases, by a draft model (chosen in the "
-             "options of a model) or by the model's own early layers (built-in engine only). If the chosen form is "
-             "not available, “When faster” is used."),
+             "Tokens are drafted from the chat's own text, from common phrases, by layers that some models bring "
+             "along for this, by a draft model (chosen in the options of a model) or by the model's own early layers "
+             "(built-in engine only). If the chosen form is not available, “When faster” is used."),
         choices=(
             (AUTO, mark("When faster")), ("off", mark("Off")), ("history", mark("Prompt lookup, when faster")),
             ("history-published", mark("Prompt lookup (published)")),
             ("phrases", mark("Common phrases, when faster")),
+            ("mtp", mark("The model's own drafter, when faster")),
             ("model", mark("Draft model, when faster")),
             ("model-published", mark("Draft model (published)")),
             ("midlayer", mark("Early layers, when faster")),
@@ -271,8 +272,8 @@ ENGINE = (
         advanced=True, scope="model", baselines=("history-published", "model-published", "midlayer-published"),
         fills="generate.draft",
         flag=Flag("--draft", "speculative decoding: drafts from the chat's own text (history), from common phrases "
-                             "(phrases), by a draft model (model), by the model's early layers (midlayer), or by "
-                             "whichever is faster (default: auto)"),
+                             "(phrases), by layers that a model brings along for it (mtp), by a draft model (model), "
+                             "by the model's early layers (midlayer), or by whichever is faster (default: auto)"),
     ),
     Setting(
         "engine", "exit_layers", "whole", AUTO, mark("Draft layers"),

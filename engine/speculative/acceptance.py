@@ -59,6 +59,10 @@ class Acceptance:
             rates.append(scale_odds(confidence, shifts[place_class] * self._token_odds_factor((draft.drafter, token))))
         return rates
 
+    def seen(self, draft: Draft) -> float:
+        """Return from how many drafts like this one was learned, the earlier ones faded."""
+        return self._buckets.get(f"{self._bucket_prefix(draft)}0", (0.0, 0.0, 0.0))[0]
+
     def _bucket_prefix(self, draft: Draft) -> str:
         return f"{draft.drafter} {','.join(map(str, draft.evidence))} "
 

@@ -11,18 +11,15 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
-
-import numpy as np
 
 from common.failures import Failure
 from engine.costs.cost_model import CostModel
 from engine.kv.session import Session
 from engine.runtime.interface import Runtime
-from engine.speculative.draft import Draft, sureness
 from engine.speculative.policy import MAX_DRAFTED, MIN_GAIN
+from engine.speculative.writing import WriterTimes, WritingDrafter, likeliest
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
 
@@ -30,28 +27,23 @@ log = logging.getLogger("engine.draft")
 
 TYPICAL_ACCEPTANCE = 0.9  # measured: draft model of a third of the size, code and edits, greedy; after right tokens
 STEP_TOKENS = 2  # tokens uncached after a draft: the draft's last one, which never ran, and the target's own
-RECENT_PASSES = 32  # their lower quartile is the time of a step, because other programs only slow passes down
-READING_SHARE = 0.3  # steps per token read in a batch, before one was timed; less where memory bandwidth is the limit
-FADE = 0.5  # factor on earlier reading times per new one
 WARM_UP = 3  # passes; the first one is slow, because it loads the weights into memory
 
 
-class DraftModel:
+class DraftModel(WritingDrafter):
     """A `Drafter` with a small model; `share` is the bytes of its weights divided by those of the target's.
 
-    It stops drafting at the limit it is given, or once the probability that all tokens so far are right falls below
-    `share`. A pass's time is proportional to the weights that it reads or multiplies with. So one more token costs
-    `share` plain steps even if verifying it is free, and brings no more than that probability.
+    A pass's time is proportional to the weights that it reads or multiplies with. So one more token costs `share` plain
+    steps, and drafting stops once the probability that all tokens so far are right falls below that.
     """
 
     name = "model"
 
     def __init__(self, follower: Follower, share: float) -> None:
         assert share > 0, share
+        super().__init__(follower)
         self.follower = follower
         self.share = share
-        self._last_length = 1  # tokens of the last draft
-        self._uncharged_seconds = 0.0  # seconds of attempts without a draft; charged to the next draft
 
     @property
     def target(self) -> Runtime:
@@ -62,14 +54,6 @@ class DraftModel:
     def n_ctx(self) -> int:
         """Tokens of the longest chat that the draft model follows."""
         return self.follower.session.limit
-
-    @property
-    def cost(self) -> float:
-        """Seconds per drafted token.
-
-        The time to read what is new is included, spread over a draft as long as the last one.
-        """
-        return self.follower.step_seconds + self.follower.catch_up_seconds / self._last_length
 
     def can_pay(self, costs: CostModel, depth: int) -> bool:
         """Return whether drafts could pay at these costs if they were as good as a small model's ever are."""
@@ -86,38 +70,6 @@ class DraftModel:
         """Read the chat in idle time, if drafts can pay at these `costs`. Raises Stopped."""
         if self.can_pay(costs, len(tokens)):
             self.follower.read_ahead(tokens)
-
-    def begin(self, tokens: Sequence[int]) -> None:
-        self.follower.begin(tokens)
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        self.follower.extend(tokens)
-
-    def propose(self, limit: int) -> list[Draft]:
-        """Return at most `limit` tokens that the small model writes next, with its probabilities. Raises Stopped."""
-        if limit < 1:
-            return []
-        started = time.perf_counter()
-        tokens, confidence = self._write(self._max_tokens(limit))
-        self._uncharged_seconds += time.perf_counter() - started
-        if not tokens:
-            return []
-        self._last_length = len(tokens)
-        cost, self._uncharged_seconds = self._uncharged_seconds, 0.0
-        return [Draft(tokens, self.name, sureness(confidence[0]), confidence, cost)]
-
-    def _max_tokens(self, limit: int) -> int:
-        return limit
-
-    def _write(self, count: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        tokens, confidence, reach = [], [], 1.0
-        for token, probability in islice(self.follower.write(), count):
-            tokens.append(token)
-            confidence.append(probability)
-            reach *= probability
-            if self._should_stop(reach):
-                break
-        return tuple(tokens), tuple(confidence)
 
     def _should_stop(self, reach: float) -> bool:
         return reach < self.share
@@ -136,8 +88,7 @@ class Follower:
         self.n_vocab = n_vocab
         self.chat: list[int] = []
         self._valid_tokens = 0  # length of the session's beginning that equals the chat; drafted tokens may follow it
-        self._steps: deque[float] = deque(maxlen=RECENT_PASSES)
-        self._read_tokens = self._read_seconds = 0.0  # faded sums over passes that read several tokens
+        self._times = WriterTimes(STEP_TOKENS)
 
     def begin(self, tokens: Sequence[int]) -> None:
         """Start an answer after a prompt, without running anything."""
@@ -156,18 +107,12 @@ class Follower:
     @property
     def step_seconds(self) -> float:
         """Seconds to write one token; infinite before anything ran, and for a chat that is too long."""
-        if not self._steps or len(self.chat) > self.session.limit:
-            return math.inf
-        return sorted(self._steps)[len(self._steps) // 4]
+        return math.inf if len(self.chat) > self.session.limit else self._times.step_seconds
 
     @property
     def catch_up_seconds(self) -> float:
         """Seconds to read what must be read before the first token can be written, beyond what a step includes."""
-        lacking = len(self.chat) - self._valid_tokens
-        if lacking <= STEP_TOKENS:
-            return 0.0
-        reading = self._read_seconds / self._read_tokens if self._read_tokens else READING_SHARE * self.step_seconds
-        return lacking * reading
+        return self._times.catch_up_seconds(len(self.chat) - self._valid_tokens)
 
     def warm_up(self) -> None:
         """Time steps in an empty cache. Raises Stopped."""
@@ -178,7 +123,7 @@ class Follower:
             self._likeliest()
             seconds = min(seconds, time.perf_counter() - started)
             self.session.keep_first((0,), 0)
-        self._steps.append(seconds)
+        self._times.record(1, seconds)
 
     def read_ahead(self, tokens: Sequence[int]) -> None:
         """Read a chat in idle time, so that the next draft starts at once.
@@ -200,7 +145,7 @@ class Follower:
         ran = self._catch_up()
         while ran:
             token, probability = self._likeliest()
-            self._record_time(ran, time.perf_counter() - started)
+            self._times.record(ran, time.perf_counter() - started)
             if self.session.runtime.vocabulary.is_end(token):
                 return
             yield token, probability
@@ -234,13 +179,4 @@ class Follower:
 
     def _likeliest(self) -> tuple[int, float]:
         assert self.session.logits, "nothing has run"
-        logits = self.session.logits.near_row()[: self.n_vocab]
-        token = int(logits.argmax())
-        return token, min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
-
-    def _record_time(self, ran: int, seconds: float) -> None:
-        if ran <= STEP_TOKENS:
-            self._steps.append(seconds)
-        else:
-            self._read_tokens = FADE * self._read_tokens + ran
-            self._read_seconds = FADE * self._read_seconds + seconds
+        return likeliest(self.session.logits.near_row()[: self.n_vocab])

@@ -13,6 +13,7 @@ from engine.speculative.draft_model import DraftModel
 from engine.speculative.drafting import Auto, Drafting, Fixed, Off
 from engine.speculative.mid_layer import EarlyExits
 from engine.speculative.ngram_counting import NgramCounter, can_pay
+from engine.speculative.own_layers import OwnLayers
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.published import PublishedDraftModel, PublishedLookup, PublishedMidLayer
@@ -27,7 +28,7 @@ class DraftSources:
     """All drafters of a loaded model, and the policy that learned about them.
 
     `cost_measurements`: costs of the model's passes. `draft_identity`: identity of the draft model's file, if there is
-    one; what is learned is stored for this pair of models.
+    one; what is learned is stored for this pair of models. `own_layers`: drafter with the model's own layers.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class DraftSources:
         exits: EarlyExits,
         draft_model: DraftModel | None = None,
         draft_identity: str = "",
+        own_layers: OwnLayers | None = None,
     ) -> None:
         self.cost_measurements = cost_measurements
         self.ngrams = ngrams
         self.exits = exits
         self.lookup = PromptLookup()
         self.draft_model = draft_model
+        self.own_layers = own_layers
         self.published_model = PublishedDraftModel(draft_model.follower, draft_model.share) if draft_model else None
         self._identity = f"{cost_measurements.key.model} {draft_identity}".rstrip()
         self.policy = DraftPolicy(LEARNED_STORE.get(self._identity))
@@ -68,16 +71,19 @@ def drafters_for(request: Generate, model: DraftSources) -> tuple[Drafter, ...]:
     """
     ngrams = (model.ngrams.drafter,) if model.ngrams.drafter else ()
     draft_model = (model.draft_model,) if model.draft_model else ()
+    own_layers = (model.own_layers,) if model.own_layers else ()
     match request.draft:
         case "auto":
             paying = ngrams if can_pay(model.cost_measurements.cost_model) else ()
-            return (model.lookup, *paying, *draft_model, *model.exits.paying_drafters())
+            return (model.lookup, *paying, *own_layers, *draft_model, *model.exits.paying_drafters())
         case "history":
             return (model.lookup,)
         case "history-published":
             return (PublishedLookup(request.lookup),)
         case "phrases":
             return ngrams
+        case "mtp":
+            return (model.lookup, *own_layers)
         case "model":
             return draft_model
         case "model-published":
@@ -91,11 +97,13 @@ def drafters_for(request: Generate, model: DraftSources) -> tuple[Drafter, ...]:
 
 
 def drafting_for(request: Generate, model: DraftSources, target: Runtime) -> Drafting:
-    """Return how an answer is drafted. Before passes are timed, only published forms draft.
+    """Return how an answer is drafted, before its prompt is read. Before passes are timed, only published forms draft.
 
     Raises Failure if the request names a layer that cannot draft.
     """
     drafters, costs = drafters_for(request, model), model.cost_measurements.cost_model
+    if model.own_layers:
+        model.own_layers.read_along(costs if model.own_layers in drafters else None, model.policy)
     if not drafters or not target.max_draft:
         return Off()
     if request.draft.endswith("-published"):

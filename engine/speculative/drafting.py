@@ -81,7 +81,7 @@ class _DraftingBase:
     def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> DraftChoice:
         started = time.perf_counter()
         self._extend(newest)
-        choice = self._decide(self._costs(base, depth), most)
+        choice = self._decide(StepCosts.by(self.cost_model, base, depth), most)
         self.seconds += time.perf_counter() - started
         return choice
 
@@ -97,17 +97,6 @@ class _DraftingBase:
     def _extend(self, tokens: Sequence[int]) -> None:
         for drafter in self.drafters:
             drafter.extend(tokens)
-
-    def _costs(self, base: int, depth: int) -> StepCosts:
-        """Return the costs of this step's passes; all zero if nothing was measured."""
-        model = self.cost_model
-        if model is None:
-            return StepCosts(batch=lambda _k: 0.0, plain=lambda: 0.0, base=base)
-        return StepCosts(
-            batch=lambda k: model.pass_seconds(k, depth, rows=k - base + 1),
-            plain=lambda: model.pass_seconds(base, depth, rows=1),
-            base=base,
-        )
 
     def _decide(self, costs: StepCosts, most: int) -> DraftChoice:
         raise NotImplementedError

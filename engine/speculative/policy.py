@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Self
 
+from engine.costs.cost_model import CostModel
 from engine.speculative.acceptance import ANY_TOKEN, GUESS_WEIGHT, Acceptance
 from engine.speculative.draft import Draft, Drafter
 from engine.tokenization.tokens import common_prefix
@@ -23,6 +25,8 @@ MAX_DRAFTED = 47  # together with the newest token, the largest timed pass
 LENGTHS = (*range(1, 8), 11, 15, 23, 31, 47)  # together with the newest token, sizes of timed passes
 HOPELESS = 0.02  # tokens that are less likely to be accepted are not considered
 PROBE_EVERY = 64  # tokens between two requests to a costly drafter that does not pay
+CHEAP = 0.3  # plain steps: a drafter whose tokens cost less is tried more often at first
+FIRST_PROBES, FIRST_PROBES_EVERY = 12, 6  # number of such requests, and tokens between two of them
 
 
 class DraftBudget:
@@ -75,6 +79,17 @@ class StepCosts:
     def __post_init__(self) -> None:
         if self.base < 1:
             raise ValueError("a step runs one token at least")
+
+    @classmethod
+    def by(cls, model: CostModel | None, base: int, depth: int) -> Self:
+        """Build the costs of a step after `depth` cached tokens; all are zero if nothing was measured."""
+        if model is None:
+            return cls(batch=lambda _k: 0.0, plain=lambda: 0.0, base=base)
+        return cls(
+            batch=lambda k: model.pass_seconds(k, depth, rows=k - base + 1),
+            plain=lambda: model.pass_seconds(base, depth, rows=1),
+            base=base,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +228,8 @@ class DraftPolicy:
         """Return how many tokens to ask a drafter for; 0 if it is not worth asking.
 
         A drafter without cost is asked for MAX_DRAFTED tokens, any other for as many as pay by what was learned. If
-        none pay, it is asked for one token once in PROBE_EVERY tokens, if the budget allows it.
+        none pay, it is asked for one token once in PROBE_EVERY tokens, if the budget allows it; the first times more
+        often, if its tokens are cheap.
         """
         if drafter.cost == 0:
             return MAX_DRAFTED
@@ -223,7 +239,19 @@ class DraftPolicy:
         if best.pays and best.gain > MIN_GAIN:
             return best.length
         lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
-        return int(self._tokens_since_request[drafter.name] >= PROBE_EVERY and lost <= self.budget.left)
+        every = FIRST_PROBES_EVERY if self._is_new(drafter) and drafter.cost < CHEAP * plain else PROBE_EVERY
+        return int(self._tokens_since_request[drafter.name] >= every and lost <= self.budget.left)
+
+    def _is_new(self, drafter: Drafter) -> bool:
+        return self.acceptance.seen(typical_draft(drafter.name)) < FIRST_PROBES
+
+    def may_pay(self, drafter: str, seconds: float, costs: StepCosts) -> bool:
+        """Return whether drafts pay whose tokens take `seconds` each; True before anything was learned about them."""
+        typical = typical_draft(drafter)
+        if not self.acceptance.seen(typical):
+            return True
+        rates = self.acceptance.rates(typical, GUESS_WEIGHT)
+        return best_length(rates, costs, self.budget, drafting=seconds / costs.plain()).gain > MIN_GAIN
 
     def choose(self, drafts: Sequence[Draft], costs: StepCosts) -> DraftChoice:
         """Return the best draft in its best length. The time to make the drafts counts either way."""

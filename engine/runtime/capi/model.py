@@ -11,8 +11,10 @@ from typing import Any, Self
 
 from common.failures import Failure
 from common.paths import display_name
+from engine.protocol.requests import KVType
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
+from engine.runtime.contexts import OwnLayersSizes
 from engine.runtime.interface import UNLIMITED
 from engine.stop import Stopped
 from models.facts import KIND_SENTENCES, OTHER_KINDS
@@ -171,6 +173,9 @@ class CDryModel:
     @property
     def n_vocab(self) -> int:
         return self.model.vocabulary.n_tokens
+
+    def own_layers(self, n_ctx: int, kv_type: KVType, n_batch: int) -> OwnLayersSizes | None:  # noqa: ARG002
+        return None
 
     def close(self) -> None:
         """Close the file."""

@@ -189,6 +189,9 @@ class DryGraph(DryModel):
         compressed = head_count(self.kv_mode.share, heads)
         return replace(sizes, kv=entry * (heads - compressed) * n_ctx, kv_compressed=entry * compressed * slots)
 
+    def own_layers(self, n_ctx: int, kv_type: KVType, n_batch: int) -> None:
+        """Return None: our graph computes the model's usual layers only."""
+
 
 def graph_build() -> str:
     """Return the version of our graph with llama.cpp's; saved chats and timings of another build are not used."""

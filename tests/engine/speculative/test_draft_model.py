@@ -190,7 +190,7 @@ def test_what_was_read_ahead_is_not_read_again():
 )
 def test_whether_drafts_can_pay_is_told_by_the_costs(c2, c8, step, pays):
     draft = drafter()
-    draft.follower._steps.append(step)
+    draft.follower._times.record(1, step)
     table = CostModel(Timings({0: {1: 1.0, 2: c2, 8: c8, 48: 4 * c8}}, 0.0, 512, 100.0))
     assert draft.can_pay(table, depth=10) == pays
 
