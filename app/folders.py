@@ -33,6 +33,11 @@ class Folders:
         return self.data / "settings.toml"
 
     @property
+    def collections(self) -> Path:
+        """Folder of the index of collections."""
+        return self.data / "collections"
+
+    @property
     def geometry(self) -> Path:
         return self.data / "window.ini"
 

@@ -297,7 +297,13 @@ def _merged_entry(chat: Chat, stored: Chat) -> Chat:
     if chat.updated_at <= stored.updated_at:
         return stored
     model_path = stored.model_path if chat.model == stored.model else ""
-    return replace(chat, folder_id=stored.folder_id, model_path=model_path, agreed=stored.agreed)
+    return replace(
+        chat,
+        folder_id=stored.folder_id,
+        model_path=model_path,
+        agreed=stored.agreed,
+        collections=stored.collections,
+    )
 
 
 def _is_new(store: ChatStore, chat_id: str) -> bool:

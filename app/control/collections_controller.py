@@ -1,0 +1,202 @@
+"""The collections' dialog, and the switch beside the message that chooses which of them the open chat uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QPoint
+from PySide6.QtWidgets import QFileDialog, QMenu
+
+from app.attachments.attachment import sentence
+from app.collections.messages import Surveyed
+from app.control.indexing_controller import IndexingController
+from app.control.retriever import Retriever
+from app.dialogs.collections_dialog import CollectionRow, CollectionsDialog
+from app.dialogs.dialog import OneDialog
+from app.state.collections import Collections
+from app.state.conversation import Conversation
+from app.state.open_chats import OpenChats
+from app.window import Window
+from app.words import tr, tr_n
+from common.failures import Failure
+
+MOST_NAMED = 20  # files that cannot be read, in the dialog's note
+
+
+class CollectionsController(QObject):
+    """Controller of the commands `collections` and `use_collections`."""
+
+    def __init__(
+        self,
+        window: Window,
+        open_chats: OpenChats,
+        collections: Collections,
+        indexing: IndexingController,
+        retriever: Retriever,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._open_chats, self._collections = window, open_chats, collections
+        self._indexing, self._retriever = indexing, retriever
+        self._dialog = OneDialog[CollectionsDialog](collections.forget_removed)
+        self._removed = ""  # id of the collection that was removed last
+        window.commands.bind("collections", self.open)
+        window.commands.bind("use_collections", self.choose)
+        open_chats.current_changed.connect(self._show_used)
+        open_chats.entry_changed.connect(self._show_used)
+        collections.changed.connect(self._changed)
+        collections.progress_changed.connect(self._show_rows)
+        self._show_used(open_chats.current)
+
+    def close(self) -> None:
+        self._indexing.close()
+        self._retriever.close()
+
+    @property
+    def dialog(self) -> CollectionsDialog | None:
+        """The open dialog."""
+        return self._dialog.open
+
+    # --- the switch beside the message --------------------------------------------------------------------------------
+
+    def choose(self) -> None:
+        """Open the menu of collections at the button; without any, the dialog that makes them."""
+        found = self._collections.all()
+        if not found:
+            self.open()
+            return
+        button = self._window.composer.collections_button
+        menu = self.menu()
+        menu.popup(button.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
+
+    def menu(self) -> QMenu:
+        """Return the menu: a switch for each collection, and the dialog."""
+        conversation = self._open_chats.current
+        used = self._collections.used_by(conversation)
+        menu = QMenu(self._window)
+        menu.aboutToHide.connect(menu.deleteLater)
+        for each in self._collections.all():
+            action = menu.addAction(each.name.replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(each in used)
+            action.toggled.connect(partial(self._switch, conversation, each.id))
+        menu.addSeparator()
+        menu.addAction(self._window.commands.actions["collections"])
+        return menu
+
+    def _switch(self, conversation: Conversation, collection_id: str, on: bool) -> None:
+        self._collections.switch(conversation, collection_id, on)
+        self._window.composer.setFocus()
+
+    def _show_used(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
+            names = [each.name for each in self._collections.used_by(conversation)]
+            self._window.composer.collections_button.show_used(names)
+
+    # --- the dialog ---------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        was_open = self._dialog.open is not None
+        dialog = self._dialog.show(lambda: CollectionsDialog(self._window))
+        if not was_open:
+            dialog.folder_requested.connect(lambda: self._ask_for_folder(""))
+            dialog.action_requested.connect(self._do)
+            dialog.undo_requested.connect(self._undo)
+            self._show_rows()
+
+    def add(self, folder: Path) -> None:
+        """Make a collection of a folder, index it, and use it in the open chat."""
+        self._guarded(lambda: self._add(folder))
+
+    def _add(self, folder: Path) -> None:
+        made = self._collections.add(folder)
+        self._collections.switch(self._open_chats.current, made.id, True)
+        if self._dialog.open:
+            self._dialog.open.show_note(
+                lambda: tr(
+                    "“{name}” is switched on in the open chat. Other chats switch it on beside the message.",
+                    name=made.name,
+                ),
+                undo=False,
+            )
+
+    def _ask_for_folder(self, collection_id: str) -> None:
+        dialog = QFileDialog(self._dialog.open or self._window, tr("Choose a folder with documents"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(lambda name: self._folder_chosen(collection_id, Path(name)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _folder_chosen(self, collection_id: str, folder: Path) -> None:
+        if collection_id:
+            self._guarded(lambda: self._collections.add_folder(collection_id, folder))
+        else:
+            self.add(folder)
+
+    def _do(self, collection_id: str, action: str, value: str) -> None:
+        collections = self._collections
+        found = next((each for each in collections.all() if each.id == collection_id), None)
+        if found is None:
+            return
+        if action == "add_folder":
+            self._ask_for_folder(collection_id)
+        elif action == "unreadable":
+            self._retriever.search.survey(found.folders, self._show_unreadable)
+        elif action == "again":
+            self._indexing.index_again(found.folders)
+        elif action == "remove":
+            self._guarded(lambda: self._remove(collection_id))
+        else:
+            work = {
+                "remove_folder": partial(collections.remove_folder, collection_id, value),
+                "rename": partial(collections.rename, collection_id, value),
+                "pause": partial(collections.pause, collection_id, True),
+                "resume": partial(collections.pause, collection_id, False),
+            }
+            self._guarded(work[action])
+
+    def _remove(self, collection_id: str) -> None:
+        removed = self._collections.remove(collection_id)
+        self._removed = collection_id
+        if self._dialog.open:
+            self._dialog.open.show_note(
+                lambda: tr("“{name}” was removed; its files are untouched.", name=removed.name), undo=True
+            )
+            self._dialog.open.undo_button.setFocus()
+
+    def _undo(self) -> None:
+        self._guarded(lambda: self._collections.restore(self._removed))
+        if self._dialog.open:
+            self._dialog.open.show_note("", undo=False)
+
+    def _show_unreadable(self, surveyed: Surveyed | None) -> None:
+        if surveyed is None or self._dialog.open is None:
+            return
+        found = surveyed.unreadable
+
+        def words() -> str:
+            lines = [sentence(each.reason, Path(each.path).name, each.details) for each in found[:MOST_NAMED]]
+            more = len(found) - len(lines)
+            return "\n".join([*lines, tr_n("{n} more file", "{n} more files", more)] if more else lines)
+
+        self._dialog.open.show_note(words, undo=False)
+
+    def _changed(self) -> None:
+        self._show_used(self._open_chats.current)
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        if self._dialog.open:
+            state_of = self._collections.state_of
+            self._dialog.open.show_rows([CollectionRow(each, state_of(each)) for each in self._collections.all()])
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Failure as failure:
+            if self._dialog.open:
+                self._dialog.open.show_note(failure.sentence, undo=False)
+            else:
+                self._window.notice.post_failure(failure)

@@ -1,0 +1,127 @@
+"""Indexes the collections in idle time: at the start, after a change of a folder, and every few minutes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QFileSystemWatcher, QObject
+
+from app.collections.clients import IndexProcess
+from app.collections.messages import Begin, FolderProgress
+from app.services.timers import Debounce
+from app.state.collections import Collections
+from app.state.engine_queue import EngineQueue
+from common.failures import Failure
+from models.default import default_model
+
+log = logging.getLogger(__name__)
+CHANGED_MS = 5_000  # after the last change in a folder: programs write a file several times
+AGAIN_MS = 600_000  # between two looks at all folders, for changes that no system tells
+MOST_WATCHED = 500  # folders; a system has a limit for all programs together
+MOST_ENDS = 3  # times in a row that the process may end early, as it does over a hostile file
+
+
+class IndexingController(QObject):
+    """Controller of the indexing process, which rests while a model answers or reads."""
+
+    def __init__(
+        self, collections: Collections, engine: EngineQueue, folder: Path, pause_ms: int, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._collections, self._engine = collections, engine
+        self._process = IndexProcess(folder, self)
+        self._process.progressed.connect(self._progressed)
+        self._process.ended.connect(self._ended)
+        self._watcher = QFileSystemWatcher(self)
+        self._start_soon = Debounce(self.start, pause_ms, self)
+        self._changed = Debounce(self.start, CHANGED_MS, self)
+        self._next = Debounce(self.start, AGAIN_MS, self)
+        self._watcher.directoryChanged.connect(lambda _path: self._changed.request())
+        self._wanted = self._resting = False
+        self._again: set[str] = set()
+        self._ends = 0
+        self._begun: Begin | None = None
+        collections.changed.connect(self._folders_changed)
+        engine.active_changed.connect(self._rest_or_go_on)
+        engine.guests.changed.connect(self._rest_or_go_on)
+        if collections.all():
+            self._start_soon.request()
+
+    def close(self) -> None:
+        for timer in (self._start_soon, self._changed, self._next):
+            timer.cancel()
+        self._process.close()
+
+    def index_again(self, folders: Iterable[str]) -> None:
+        """Read all files of the folders again."""
+        self._again |= set(folders)
+        self._restart()
+
+    def start(self) -> None:
+        """Bring the index up to date now; a process that runs looks at the folders again when it has ended."""
+        if self._process.running:
+            self._wanted = True
+            return
+        self._wanted = False
+        self._next.cancel()
+        begin = Begin(
+            self._collections.folders_to_index(),
+            self._collections.folders_to_keep(),
+            tuple(folder for folder in self._collections.folders_to_index() if folder in self._again),
+            _model(),
+        )
+        self._again.clear()
+        self._begun = begin
+        try:
+            self._process.start(begin, rest=self._resting)
+        except OSError as error:
+            log.warning("the index's folder cannot be made: %s", type(error).__name__)
+
+    def _folders_changed(self) -> None:
+        begun = self._begun
+        wanted = (self._collections.folders_to_index(), self._collections.folders_to_keep())
+        if begun is None or (begun.folders, begun.kept) != wanted:
+            self._restart()
+
+    def _restart(self) -> None:
+        """Start anew with other folders: what a process may read is fixed when it starts."""
+        self._process.close()
+        self._start_soon.request()
+
+    def _progressed(self, progress: FolderProgress) -> None:
+        self._collections.update_progress(progress)
+        if progress.watched:
+            self._watch()
+
+    def _watch(self) -> None:
+        wanted = self._collections.watched_folders()[:MOST_WATCHED]
+        present = self._watcher.directories()
+        if new := [folder for folder in wanted if folder not in present]:
+            self._watcher.addPaths(new)
+        if old := [folder for folder in present if folder not in wanted]:
+            self._watcher.removePaths(old)
+
+    def _ended(self, ok: bool) -> None:
+        self._ends = 0 if ok else self._ends + 1
+        if not ok and self._ends <= MOST_ENDS:  # it ended over a file, which it will refuse
+            self._start_soon.request()
+        elif self._wanted:
+            self.start()
+        elif self._collections.all():
+            self._next.request()
+
+    def _rest_or_go_on(self, *_: object) -> None:
+        resting = self._engine.active is not None or self._engine.guests.busy
+        if resting != self._resting:
+            self._resting = resting
+            if self._process.running:
+                self._process.rest(resting)
+
+
+def _model() -> str:
+    try:
+        return str(default_model())
+    except Failure:  # an installation without it finds by words alone
+        return ""

@@ -1,0 +1,221 @@
+"""The dialog of collections: folders whose documents can be searched for answers, and how far they are indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.collections.collection import Collection
+from app.dialogs.dialog import Page, Sheet, button, inset, label
+from app.look.live import Live
+from app.look.theme import SIZES
+from app.state.collections import IndexState
+from app.words import UiText, current_text, mark, tr, tr_n
+
+Action = Literal["add_folder", "remove_folder", "again", "pause", "resume", "remove", "unreadable", "rename"]
+ACTIONS: dict[Action, str] = {
+    "add_folder": mark("Add folder…"),
+    "again": mark("Index again"),
+    "pause": mark("Pause"),
+    "resume": mark("Resume"),
+    "unreadable": mark("Files that cannot be read"),
+    "remove": mark("Remove"),
+}
+EMPTY = mark(
+    "Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and "
+    "name their files. PDF, Word, web pages, text and code are read. Nothing leaves this computer."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRow:
+    """A collection with how far it is indexed."""
+
+    collection: Collection
+    state: IndexState
+
+
+class CollectionView(Live, QFrame):
+    """Row of one collection: its name, which can be changed, its folders, how far it is indexed, and its buttons."""
+
+    def __init__(self, row: CollectionRow, dialog: CollectionsDialog) -> None:
+        super().__init__(dialog.page.rows)
+        self.setObjectName("settingRow")
+        self._row, self._dialog = row, dialog
+        self.name = QLineEdit(row.collection.name, self)
+        self.name.setObjectName("collectionName")
+        self.name.editingFinished.connect(self._rename)
+        self.folders = QVBoxLayout()
+        self.folder_buttons: dict[str, QPushButton] = {}
+        self._folder_rows: list[QWidget] = []
+        self.status = label("settingHelp", self)
+        self.problem = label("problem", self)
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.buttons = {action: self._button(action) for action in ACTIONS}
+        self._layout()
+        self.show_row(row)
+        self.apply_look()
+
+    def show_row(self, row: CollectionRow) -> None:
+        before, self._row = self._row, row
+        if not self.name.hasFocus():
+            self.name.setText(row.collection.name)
+        if before.collection.folders != row.collection.folders or not self._folder_rows:
+            self._show_folders()
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        collection, state = self._row.collection, self._row.state
+        self.name.setAccessibleName(tr("Name of the collection"))
+        self.status.setText(state_words(collection, state))
+        missing = ", ".join(state.missing)
+        self.problem.setText(tr("Not there at the moment: {folders}", folders=missing) if missing else "")
+        self.problem.setVisible(bool(missing))
+        self.bar.setVisible(state.working and not collection.paused)
+        self.bar.setRange(0, max(1, state.files))
+        self.bar.setValue(state.done)
+        self.bar.setAccessibleName(tr("Progress of {name}", name=collection.name))
+        shown = {"pause": not collection.paused, "resume": collection.paused, "unreadable": state.refused > 0}
+        for action, made in self.buttons.items():
+            made.setText(tr(ACTIONS[action]))
+            made.setAccessibleName(tr("{action}: {name}", action=tr(ACTIONS[action]), name=collection.name))
+            made.setVisible(shown.get(action, True))
+        for folder, made in self.folder_buttons.items():
+            made.setText(tr("Leave out"))
+            made.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
+            made.setVisible(len(self.folder_buttons) > 1)
+
+    def _show_folders(self) -> None:
+        for widget in self._folder_rows:
+            self.folders.removeWidget(widget)
+            widget.deleteLater()
+        self._folder_rows, self.folder_buttons = [], {}
+        for folder in self._row.collection.folders:
+            line = QWidget(self)
+            path = label("settingHelp", line)
+            path.setText(folder)
+            path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            made = self.folder_buttons[folder] = button(line, partial(self._ask, "remove_folder", folder))
+            row = QHBoxLayout(line)
+            row.setContentsMargins(0, 0, 0, 0)
+            row.addWidget(path, 1)
+            row.addWidget(made)
+            self.folders.addWidget(line)
+            self._folder_rows.append(line)
+
+    def _rename(self) -> None:
+        if self.name.text().strip() != self._row.collection.name:
+            self._ask("rename", self.name.text())
+
+    def _ask(self, action: Action, value: str = "") -> None:
+        self._dialog.action_requested.emit(self._row.collection.id, action, value)
+
+    def _button(self, action: Action) -> QPushButton:
+        return button(self, lambda: self._ask(action))
+
+    def _layout(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
+        layout.setSpacing(SIZES.gap_s)
+        layout.addWidget(self.name)
+        layout.addLayout(self.folders)
+        layout.addWidget(self.status)
+        layout.addWidget(self.bar)
+        layout.addWidget(self.problem)
+        row = QHBoxLayout()
+        row.setSpacing(SIZES.gap)
+        for action, made in self.buttons.items():
+            if action == "remove":
+                row.addStretch(1)
+            row.addWidget(made)
+        layout.addLayout(row)
+
+
+def state_words(collection: Collection, state: IndexState) -> str:
+    """Return how far a collection is indexed, in words."""
+    if not collection.folders:
+        return tr("No folder")
+    if not state.known:
+        return tr("Paused") if collection.paused else tr("Waiting until the computer is idle")
+    files = tr_n("{n} file", "{n} files", state.files)
+    if collection.paused:
+        return tr("Paused · {files}", files=files)
+    if state.working:
+        return tr("{done:,} of {files} read", done=state.done, files=files) if state.files else tr("Looking for files…")
+    words = tr("Up to date · {files}", files=files)
+    if state.refused:
+        words += " · " + tr_n("{n} cannot be read", "{n} cannot be read", state.refused)
+    return words + " · " + tr("more files than can be indexed") if state.full else words
+
+
+class CollectionsDialog(Sheet):
+    """Dialog of all collections.
+
+    Signals: `folder_requested` asks for a folder for a new collection; `action_requested` carries a collection's id, an
+    Action and its value; `undo_requested` asks to bring back what was removed last.
+    """
+
+    folder_requested = Signal()
+    action_requested = Signal(str, str, str)
+    undo_requested = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.hint = label("settingHelp", self)
+        self.page = Page(self)
+        self.page.column.addStretch(1)
+        self.views: dict[str, CollectionView] = {}
+        self.note = label("settingHelp", self)
+        self._note: UiText = ""
+        self.add_button = button(self, self.folder_requested.emit)
+        self.add_button.setProperty("kind", "begin")
+        self.undo_button = button(self, self.undo_requested.emit)
+        self.close_button = button(self, self.reject)
+        self._layout()
+        self.show_note("", undo=False)
+        self.apply_look()
+
+    def show_rows(self, rows: Sequence[CollectionRow]) -> None:
+        """Show these collections; the view of one that is still there stays, with its focus."""
+        wanted = [row.collection.id for row in rows]
+        for gone in [each for each in self.views if each not in wanted]:
+            self.views.pop(gone).deleteLater()
+        for at, row in enumerate(rows):
+            view = self.views.get(row.collection.id)
+            if view is None:
+                view = self.views[row.collection.id] = CollectionView(row, self)
+            else:
+                view.show_row(row)
+            if self.page.column.indexOf(view) != at:
+                self.page.column.insertWidget(at, view)
+        self.hint.setVisible(not rows)
+
+    def show_note(self, sentence: UiText, undo: bool) -> None:
+        """Show a sentence below the rows, with an Undo button if `undo`."""
+        self._note = sentence
+        self.note.setText(current_text(sentence))
+        self.note.setVisible(bool(sentence))
+        self.undo_button.setVisible(undo)
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(tr("Collections"))
+        self.hint.setText(tr(EMPTY))
+        self.note.setText(current_text(self._note))
+        self.add_button.setText(tr("New collection from a folder…"))
+        self.undo_button.setText(tr("Undo"))
+        self.close_button.setText(tr("Close"))
+
+    def _layout(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_xl, 0, SIZES.gap_l)
+        layout.setSpacing(SIZES.gap_m)
+        layout.addLayout(inset(self.hint))
+        layout.addWidget(self.page, 1)
+        layout.addLayout(inset(self.note, self.undo_button, wide=self.note))
+        layout.addLayout(inset(self.add_button, None, self.close_button))

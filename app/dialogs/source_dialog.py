@@ -1,0 +1,110 @@
+"""A window with the file that an answer is from, at the passage that the model has read."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+
+from app.attachments.attachment import Attachment
+from app.dialogs.dialog import Sheet, button, inset, label
+from app.look.theme import SIZES, code_font, theme
+from app.state.answer_facts import place_words
+from app.words import UiText, current_text, tr
+
+AROUND = 30_000  # characters before and after the passage that are shown; a book at once would take too long
+LEAD = 200  # characters before the passage that stay in view
+
+
+class SourceDialog(Sheet):
+    """Window of one passage, or of a whole file without `index`; `open_requested` asks to open the file itself."""
+
+    open_requested = Signal()
+
+    def __init__(self, source: Attachment, index: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._source, self._index = source, index
+        self._passage = source.part(index) if source.places else source.text
+        self._marked = (0, len(self._passage)) if source.places else (0, 0)
+        self._note: UiText = lambda: tr("Reading the file…")
+        self.title, self.about, self.note = (
+            label(name, self) for name in ("settingTitle", "settingHelp", "settingHelp")
+        )
+        self.text = QPlainTextEdit(self)
+        self.text.setReadOnly(True)
+        self.text.setUndoRedoEnabled(False)
+        self.open_button = button(self, self.open_requested.emit)
+        self.close_button = button(self, self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_xl, 0, SIZES.gap_l)
+        layout.setSpacing(SIZES.gap_m)
+        for widget in (self.title, self.about, self.text):
+            layout.addLayout(inset(widget, wide=widget), int(widget is self.text))
+        layout.addLayout(inset(self.note))
+        layout.addLayout(inset(self.open_button, None, self.close_button))
+        self._show_text(self._passage[: 2 * AROUND])
+        self.apply_look()
+        self.text.setFocus()
+
+    def show_file(self, text: str) -> None:
+        """Show the file around the passage, if the passage is still in it."""
+        begin = self._find(text)
+        if begin is None:
+            self.show_note(lambda: tr("The file has changed. This is what the model read."))
+            return
+        self.show_note("")
+        first = max(0, begin - AROUND)
+        end = begin + len(self._passage)
+        self._marked = (begin - first, end - first) if self._source.places else (0, 0)
+        self._show_text(text[first : end + AROUND] if self._source.places else text[: 2 * AROUND])
+
+    def show_note(self, sentence: UiText) -> None:
+        """Show why there is only the passage."""
+        self._note = sentence
+        self.note.setText(current_text(sentence))
+        self.note.setVisible(bool(sentence))
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(self._source.name)
+        self.title.setText(self._source.name)
+        place = place_words(self._source.places[self._index]) if self._source.places else tr("all of it")
+        self.about.setText("\n".join(filter(None, (place, self._source.path))))
+        self.text.setAccessibleName(tr("Text of {name}", name=self._source.name))
+        self.open_button.setText(tr("Open the file"))
+        self.close_button.setText(tr("Close"))
+        self.show_note(self._note)
+
+    def restyle(self) -> None:
+        super().restyle()
+        self.text.setFont(code_font())
+        self._mark()
+
+    def _find(self, text: str) -> int | None:
+        """Return where the passage is: at its old place, else where else it stands; None if it is gone."""
+        if not self._source.places:
+            return 0 if text == self._source.text else None
+        begin = self._source.places[self._index].begin
+        if text.startswith(self._passage, begin):
+            return begin
+        found = text.find(self._passage)
+        return found if found >= 0 else None
+
+    def _show_text(self, text: str) -> None:
+        self.text.setPlainText(text)
+        self._mark()
+        cursor = QTextCursor(self.text.document())
+        cursor.setPosition(min(self._marked[1] + LEAD, len(self.text.toPlainText())))
+        self.text.setTextCursor(cursor)
+        cursor.setPosition(self._marked[0])
+        self.text.setTextCursor(cursor)
+        self.text.ensureCursorVisible()
+
+    def _mark(self) -> None:
+        selection = QTextEdit.ExtraSelection()
+        selection.cursor = QTextCursor(self.text.document())
+        selection.cursor.setPosition(self._marked[0])
+        selection.cursor.setPosition(self._marked[1], QTextCursor.MoveMode.KeepAnchor)
+        colours = QTextCharFormat()
+        colours.setBackground(QColor(theme().selection))
+        selection.format = colours
+        self.text.setExtraSelections([selection] if self._marked[1] else [])

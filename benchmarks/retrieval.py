@@ -1,0 +1,127 @@
+"""How often a question's passage is among the first five: by words, by vectors, and by both fused, as collections do.
+
+    python -m benchmarks.retrieval [--json] [--missed]
+
+The documents are Aesop's fables (V. S. Vernon Jones, 1912, public domain) and the histories of all countries (The World
+Factbook, public domain), some 800 passages. The questions are ours: each says in other words what one section is about.
+A question is answered by any passage of its section.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sqlite3
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.collections.embedding import make_vectors
+from app.collections.index import open_index, read_text
+from app.collections.indexing import Indexer
+from app.collections.messages import Begin
+from app.collections.ranking import DEPTH, PassageTable, Ranked, Ranking, fused
+from models.default import default_model
+
+DOCUMENTS = Path(__file__).with_name("documents")
+FIRST = 5
+Rank = Callable[[str], list[Ranked]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and the heading of the section that answers it."""
+
+    heading: str
+    question: str
+
+
+def questions() -> list[Asked]:
+    lines = (DOCUMENTS / "questions.tsv").read_text(encoding="utf-8").splitlines()
+    return [Asked(*line.split("\t")) for line in lines]
+
+
+class Documents:
+    """The documents' index in `folder`, and the three rankings of it."""
+
+    def __init__(self, folder: Path) -> None:
+        texts = folder / "texts"
+        texts.mkdir()
+        for source in DOCUMENTS.glob("*.txt"):
+            (texts / source.name).write_bytes(source.read_bytes())
+        self._folders = (str(texts),)
+        vectors = make_vectors(default_model())
+        self._writing = open_index(folder, writes=True)
+        Indexer(self._writing, vectors, lambda _: None).run(Begin(self._folders))
+        self._db = open_index(folder)
+        self._table = PassageTable(self._db)
+        self._ranking = Ranking(self._db, self._table, vectors)
+        self._table.update()
+        self._inside = self._table.inside(self._folders)
+        self._headings = _headings(self._db)
+
+    def close(self) -> None:
+        self._db.close()
+        self._writing.close()
+
+    @property
+    def passages(self) -> int:
+        return len(self._table.numbers)
+
+    def rankings(self) -> dict[str, Rank]:
+        ranking, inside = self._ranking, self._inside
+        return {
+            "bm25": lambda text: ranking.described(ranking.by_words(text, inside)),
+            "embedding": lambda text: ranking.described(ranking.by_vectors(text, inside)),
+            "fused": lambda text: ranking.described(
+                fused(ranking.by_words(text, inside), ranking.by_vectors(text, inside), DEPTH)
+            ),
+        }
+
+    def heading(self, ranked: Ranked) -> str:
+        return self._headings[ranked.file_id][ranked.index]
+
+
+def _headings(db: sqlite3.Connection) -> dict[int, list[str]]:
+    found = {}
+    for (file_id,) in db.execute("SELECT file_id FROM texts"):
+        stored = read_text(db, file_id)
+        found[file_id] = [passage.heading for passage in stored.passages()] if stored else []
+    return found
+
+
+def measure(documents: Documents, asked: Sequence[Asked]) -> dict[str, list[Asked]]:
+    """Return for each ranking the questions whose section is not among the first passages."""
+    return {
+        name: [
+            each
+            for each in asked
+            if not any(documents.heading(found) == each.heading for found in rank(each.question)[:FIRST])
+        ]
+        for name, rank in documents.rankings().items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--missed", action="store_true", help="list the questions that the fused ranking misses")
+    options = parser.parse_args()
+    asked = questions()
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Documents(Path(folder))) as documents:
+        passages, missed = documents.passages, measure(documents, asked)
+    recall = {name: {f"recall@{FIRST}": round(1 - len(each) / len(asked), 4)} for name, each in missed.items()}
+    if options.json:
+        print(json.dumps(recall))
+        return
+    print(f"{len(asked)} questions, {passages} passages")
+    for name, found in recall.items():
+        print(f"{name:12}{found[f'recall@{FIRST}']:8.3f}")
+    for each in missed["fused"] if options.missed else ():
+        print(f"{each.heading}: {each.question}")
+
+
+if __name__ == "__main__":
+    main()

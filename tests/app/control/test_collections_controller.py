@@ -1,0 +1,200 @@
+"""Collections through the window: made, indexed, switched on, searched, shown, removed and brought back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from app.collections import VECTORS_NAME
+from app.collections.embedding import make_vectors
+from app.dialogs.source_dialog import SourceDialog
+from app.transcript.source_links import SourceLink
+from app.wiring import Chickadee
+from engine.protocol.requests import Generate
+from models.default import default_model
+from tests.app.conftest import Opener, Requests
+
+Ask = Callable[[Chickadee, str], None]
+BIRDS = "# Feeding\n\nChickadees store sunflower seeds in bark during autumn.\n\n" + "Filler about weather. " * 600
+TREES = "# Oaks\n\nOaks carry acorns that jays bury.\n\n" + "Filler about soil. " * 600
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "documents"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "birds.md").write_text(BIRDS, encoding="utf-8")
+    (folder / "deep" / "trees.md").write_text(TREES, encoding="utf-8")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    return folder
+
+
+def indexed(chickadee: Chickadee) -> bool:
+    collections = chickadee.chats.collections._collections
+    return all(
+        collections.state_of(each).known and not collections.state_of(each).working for each in collections.all()
+    )
+
+
+@pytest.fixture(scope="session")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a table of word vectors, made once."""
+    path = tmp_path_factory.mktemp("vectors") / VECTORS_NAME
+    make_vectors(default_model()).save(path)
+    return path
+
+
+@pytest.fixture
+def with_documents(chickadee: Chickadee, qtbot: QtBot, documents: Path, vectors: Path) -> Chickadee:
+    """Return a window whose open chat uses a collection of the documents, which are indexed."""
+    chickadee.folders.collections.mkdir()
+    shutil.copy(vectors, chickadee.folders.collections)
+    chickadee.chats.collections.add(documents)
+    qtbot.waitUntil(lambda: indexed(chickadee))
+    return chickadee
+
+
+def answered(chickadee: Chickadee, count: int = 2) -> bool:
+    conversation = chickadee.open_chats.current
+    return len(conversation.messages) >= count and not conversation.busy
+
+
+def links(chickadee: Chickadee) -> list[SourceLink]:
+    found = chickadee.window.transcript.views[-1].source_links
+    return [each for each in found.widgets if isinstance(each, SourceLink)] if found else []
+
+
+def test_an_answer_gets_what_helps_and_names_it(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests, documents: Path
+) -> None:
+    chickadee = with_documents
+    assert chickadee.window.composer.collections_button.text() == "documents"
+    ask(chickadee, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(chickadee))
+    sent = next(each for each in requests() if isinstance(each, Generate)).messages[-1].content
+    assert "Chickadees store sunflower seeds in bark" in sent
+    assert sent.startswith('Passages found in the file "birds.md":\n```\n[passage 1, under the heading: Feeding]')
+    assert sent.endswith("Which seeds do chickadees store?")
+    assert chickadee.window.transcript.views[0].files is None  # they are named below the answer
+    (link,) = [each for each in links(chickadee) if "Feeding" in each.text()][:1]
+    assert link.text() == "birds.md · Feeding"
+    link.setFocus()
+    qtbot.keyClick(link, Qt.Key.Key_Return)
+    dialog = chickadee.window.findChild(SourceDialog)
+    assert dialog is not None
+    qtbot.waitUntil(lambda: "Filler" in dialog.text.toPlainText() and dialog.note.isHidden())
+    (mark,) = dialog.text.extraSelections()
+    assert "sunflower seeds" in mark.cursor.selectedText()
+    assert str(documents / "birds.md") in dialog.about.text()
+    dialog.close()
+
+
+def test_the_same_question_sends_the_same_text(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
+) -> None:
+    for count in (2, 4):
+        ask(with_documents, "Which seeds do chickadees store?")
+        qtbot.waitUntil(partial(answered, with_documents, count))
+    first, second = [each.messages[-1].content for each in requests() if isinstance(each, Generate)]
+    assert first == second
+
+
+def test_nothing_found_is_said(with_documents: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests) -> None:
+    ask(with_documents, "xyzzy plugh")
+    qtbot.waitUntil(lambda: answered(with_documents))
+    assert [each.messages[-1].content for each in requests() if isinstance(each, Generate)] == ["xyzzy plugh"]
+    view = with_documents.window.transcript.views[-1]
+    assert view.label_text("sources") == "Nothing about this was found in documents."
+
+
+def test_switches_and_sources_are_stored_with_the_chat(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
+) -> None:
+    ask(with_documents, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(with_documents))
+    chat_id = with_documents.open_chats.current.chat.id
+    with_documents.window.close()
+    again = open_window()
+    again.open_chats.open(chat_id)
+    assert again.window.composer.collections_button.text() == "documents"
+    assert any("Feeding" in each.text() for each in links(again))
+
+
+def test_a_menu_switches_a_collection_off_and_on(with_documents: Chickadee) -> None:
+    button = with_documents.window.composer.collections_button
+    for expected in ("", "documents"):
+        action = with_documents.chats.collections.menu().actions()[0]
+        assert action.text() == "documents"
+        action.toggle()
+        assert button.text() == expected
+        assert button.isChecked() == bool(expected)
+
+
+def test_changes_are_indexed_and_deletions_forgotten(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, documents: Path
+) -> None:
+    chickadee = with_documents
+    (documents / "birds.md").unlink()
+    (documents / "new.md").write_text("Nuthatches walk down trunks head first.\n", encoding="utf-8")
+    indexing = chickadee.chats.collections._indexing
+    indexing.start()
+    (state,) = [chickadee.chats.collections._collections.state_of(each) for each in all_of(chickadee)]
+    qtbot.waitUntil(lambda: not indexing._process.running)
+    assert state.refused == 1
+    ask(chickadee, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(chickadee))
+    assert not any("birds.md" in each.text() for each in links(chickadee))
+    ask(chickadee, "How do nuthatches walk down trunks?")
+    qtbot.waitUntil(lambda: answered(chickadee, 4))
+    assert any(each.text() == "new.md · all of it" for each in links(chickadee))
+
+
+def all_of(chickadee: Chickadee):
+    return chickadee.chats.collections._collections.all()
+
+
+def test_the_dialog_makes_pauses_removes_and_brings_back(
+    chickadee: Chickadee, qtbot: QtBot, documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qtbot.mouseClick(chickadee.window.composer.collections_button, Qt.MouseButton.LeftButton)
+    dialog = chickadee.chats.collections.dialog
+    assert dialog is not None
+    assert not dialog.hint.isHidden()
+    dialog.add_button.click()
+    chooser = dialog.findChild(QFileDialog)
+    assert chooser is not None
+    chooser.fileSelected.emit(str(documents))
+    chooser.close()
+    qtbot.waitUntil(lambda: bool(dialog.views) and indexed(chickadee))
+    ((collection_id, view),) = dialog.views.items()
+    assert view.status.text() == "Up to date · 3 files · 1 cannot be read"
+    view.buttons["unreadable"].click()
+    qtbot.waitUntil(lambda: "broken.pdf" in dialog.note.text())
+    view.name.setText("Nature")
+    view.name.editingFinished.emit()
+    assert chickadee.window.composer.collections_button.text() == "Nature"
+    view.buttons["pause"].click()
+    assert view.status.text() == "Paused · 3 files"
+    view.buttons["resume"].click()
+    view.buttons["remove"].click()
+    assert dialog.views == {}
+    assert chickadee.window.composer.collections_button.text() == ""
+    dialog.undo_button.click()
+    assert list(dialog.views) == [collection_id]
+    assert chickadee.window.composer.collections_button.text() == "Nature"
+
+
+def test_without_the_process_the_message_is_sent_and_said(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    ask(with_documents, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(with_documents))
+    assert with_documents.window.notice.text.text().startswith("Your collections could not be searched.")
