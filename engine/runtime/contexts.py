@@ -99,6 +99,7 @@ class ContextOptions:
     - `flash_attention`: "off" needs f16.
     - `rollback`: tokens of a pass that recurrent layers can forget; each takes the memory of a whole state. Libraries
       that cannot do this for a model ignore it.
+    - `own_layers`: let the model's own layers predict further tokens (`PredictingRuntime`); it must be loaded with them.
     """
 
     n_ctx: int
@@ -112,6 +113,7 @@ class ContextOptions:
     flash_attention: FlashAttention = "auto"
     rollback: int = 0
     prompt_threads: int | None = None
+    own_layers: bool = False
 
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx
@@ -136,12 +138,16 @@ class WeightSizes:
     - `repacked`: the copy of those tensors that the processor computes faster in another order.
     - `plain`: the tensors that are needed beside that copy; a mapped file holds all of them.
     - `in_place`: the library reorders the weights where it has read them, without a copy, and needs `file` bytes only.
+    - `mixture`: most of the weights are experts, of which a token uses a few.
+    - `mappable`: the file's tensors lie where a mapping needs them; otherwise the library reads them.
     """
 
     file: int
     repacked: int
     plain: int
     in_place: bool = False
+    mixture: bool = False
+    mappable: bool = True
 
     def __post_init__(self) -> None:
         assert 0 <= self.plain <= self.file, self
@@ -149,10 +155,17 @@ class WeightSizes:
 
     @property
     def ways(self) -> tuple[tuple[bool, bool], ...]:
-        """Ways to load the weights as (repacked, mapped), the fastest first."""
+        """Ways to load the weights as (repacked, mapped), the fastest first.
+
+        A mixture's copy beside the mapped file would double the memory: nearly all of its weights are repacked, and
+        there are many times more of them than a token uses.
+        """
         if self.in_place:
             return ((True, False),)
-        return ((True, True), (True, False), (False, True)) if self.repacked else ((False, True),)
+        if not self.repacked:
+            return ((False, True),)
+        once = ((True, False), (False, True))
+        return once if self.mixture else ((True, True), *once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +188,14 @@ class ContextSizes:
     def snapshots(self) -> int:
         """Bytes of `kv` that are snapshots of recurrent states, so that tokens of a pass can be forgotten."""
         return self.checkpoint * self.rollback
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLayersSizes:
+    """Bytes of a model's own layers that predict further tokens: their weights, and their cache with its buffers."""
+
+    weights: WeightSizes
+    cache: int
 
 
 class Sizes(Protocol):
@@ -200,6 +221,12 @@ class Sizes(Protocol):
         `rollback`: tokens of a pass that recurrent layers are to be able to forget (`ContextOptions.rollback`).
         Return None if the model cannot have a KV cache of this type, because its heads do not divide into the type's
         blocks or because flash attention is off.
+        """
+
+    def own_layers(self, n_ctx: int, kv_type: KVType, n_batch: int) -> OwnLayersSizes | None:
+        """Return the sizes of the model's own layers that predict further tokens; None if they cannot be used.
+
+        They are not part of `weights`.
         """
 
 
