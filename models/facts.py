@@ -11,6 +11,7 @@ from typing import Literal
 from common.failures import Failure
 from common.sentences import Sentence
 from models.header import Header
+from models.own_drafter import only_drafts, own_layers, refusal
 from models.token_list import PADDING, read_token_list
 
 ModelKind = Literal[
@@ -47,8 +48,10 @@ class Facts:
         parameters: number of weights, counted from the tensors.
         quantisation: name like 'Q4_K_M'.
         n_ctx_train: context length in tokens that the model was trained for; 0 if the file does not say.
-        vocabulary: digest, equal for two models whose tokens mean the same, whatever padding follows them.
+        vocabulary: digest, equal for two models whose tokens mean the same, whatever added ones follow them.
         special: token ids of beginning, end and end of turn; -1 if the file does not name one.
+        own_drafter: that the model includes layers that draft its next tokens, or why they cannot be used; None if it
+            was made without.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Facts:
     vocabulary: str = ""
     tokens: int = 0
     special: tuple[int, ...] = (-1, -1, -1)
+    own_drafter: Sentence | None = None
 
     @property
     def has_template(self) -> bool:
@@ -97,8 +101,13 @@ def facts_of(headers: Sequence[Header]) -> Facts:
         kind=_kind(first),
         vocabulary=vocabulary,
         tokens=tokens,
+        own_drafter=_own_drafter(headers),
         special=tuple(_number(first, f"tokenizer.ggml.{name}_token_id") for name in SPECIAL),
     )
+
+
+def _own_drafter(headers: Sequence[Header]) -> Sentence | None:
+    return refusal(headers) or (Sentence.of("own_drafter.included") if own_layers(headers) else None)
 
 
 def _kind(header: Header) -> ModelKind:
@@ -109,6 +118,8 @@ def _kind(header: Header) -> ModelKind:
         return "image"
     if architecture in OTHER_KINDS:
         return OTHER_KINDS[architecture]
+    if only_drafts(header):
+        return "drafter"
     causal, pooling = metadata.get(f"{architecture}.attention.causal"), metadata.get(f"{architecture}.pooling_type", 0)
     if causal is False or pooling != 0:
         return "embedding"
@@ -142,7 +153,7 @@ def _elements(shape: tuple[int, ...]) -> int:
 
 
 def _vocabulary(header: Header) -> tuple[str, int]:
-    """Return digest and number of the tokens, without the padding at their end; '' and 0 if the file has none."""
+    """Return the digest of the tokens before added ones, and the number without padding; '' and 0 if there are none."""
     if not header.array_lengths.get("tokenizer.ggml.tokens"):
         return "", 0
     listed = read_token_list(header)
@@ -150,8 +161,8 @@ def _vocabulary(header: Header) -> tuple[str, int]:
     while count and listed.kinds[count - 1 : count] == (PADDING,):
         count -= 1
     digest = hashlib.sha256(str(header.metadata.get(TOKENIZER, "")).encode())
-    digest.update(b"\0".join(listed.texts[:count]))
-    digest.update(repr(listed.kinds[:count]).encode())
+    digest.update(b"\0".join(listed.texts[: listed.trained]))
+    digest.update(repr(listed.kinds[: listed.trained]).encode())
     return digest.hexdigest()[:32], count
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from common.failures import Failure
 from common.sentences import Sentence
-from models.header import Header
+from models.header import Header, read_header
 from models.tensors import TensorInfo, tensor_bytes
 
 LAYERS_KEY = "nextn_predict_layers"
@@ -25,6 +28,14 @@ USABLE = {
     "step35": True,
 }
 NEEDED = ("eh_proj", "enorm", "hnorm")  # tensors without which llama.cpp aborts
+# Architectures of drafters in files of their own, and the key that says how wide their target's hidden states are.
+TARGET_WIDTH = {
+    "eagle3": "target_hidden_size",
+    "dflash": "target_hidden_size",
+    "gemma4-assistant": "embedding_length_out",
+}
+DRAFTER_NAME = re.compile(r"eagle|assistant|draft|dflash|mtp", re.IGNORECASE)
+MOST_CANDIDATES = 20  # files in one folder that are read
 BLOCK = re.compile(r"blk\.(\d{1,4})\.")
 MOST_LAYERS = 512
 
@@ -78,6 +89,43 @@ def refusal(headers: Sequence[Header]) -> Sentence | None:
 def usable_layers(headers: Sequence[Header]) -> OwnLayers | None:
     """Return the model's own layers if they can draft with llama.cpp, else None."""
     return own_layers(headers) if refusal(headers) is None else None
+
+
+def only_drafts(header: Header) -> bool:
+    """Return whether the file holds nothing but a model's own layers, as files for other programs' `-md` do."""
+    found = own_layers((header,))
+    return found is not None and found.complete and len(found.tensors) == sum("blk." in t.name for t in header.tensors)
+
+
+def drafter_beside(model: Path, header: Header | None = None) -> Path | None:
+    """Return a file in the model's folder that is named as a drafter and was made for models of this shape, or None.
+
+    `header`: the model's, if it was read already. A file that cannot be read counts as missing: it may be another
+    model's.
+    """
+    files: list[Path] = []
+    with suppress(OSError):
+        files = sorted(path for path in model.absolute().parent.iterdir() if path.suffix.lower() == ".gguf")
+    for path in [path for path in files if DRAFTER_NAME.search(path.name) and path.name != model.name][
+        :MOST_CANDIDATES
+    ]:
+        with suppress(Failure):
+            if was_made_for(read_header(path), header or read_header(model)):
+                return path
+    return None
+
+
+def was_made_for(drafter: Header, model: Header) -> bool:
+    """Return whether a drafter's shape fits the model's."""
+    width, layers = _number(model, "embedding_length"), _number(model, "block_count")
+    architecture = drafter.architecture
+    if architecture not in TARGET_WIDTH:
+        same = architecture == model.architecture and _number(drafter, "embedding_length") == width
+        return same and only_drafts(drafter)
+    if architecture == "gemma4-assistant" and model.architecture != "gemma4":
+        return False
+    read = drafter.arrays.get(f"{architecture}.target_layers", ())
+    return 0 < width == _number(drafter, TARGET_WIDTH[architecture]) and all(0 <= layer <= layers for layer in read)
 
 
 def _number(header: Header, key: str) -> int:

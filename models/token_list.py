@@ -16,6 +16,8 @@ from models.header import Header
 
 TEXTS, KINDS = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 PADDING = 5  # kind of the tokens that pad the vocabulary to a round number
+# Kinds of tokens that are added to a trained vocabulary: control tokens, those of makers and users, and padding.
+ADDED = (3, 4, PADDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,14 @@ class TokenList:
 
     texts: tuple[bytes, ...]
     kinds: tuple[int, ...]
+
+    @property
+    def trained(self) -> int:
+        """Number of tokens before the added ones at the vocabulary's end."""
+        count = len(self.texts)
+        while count and self.kinds[count - 1 : count] and self.kinds[count - 1] in ADDED:
+            count -= 1
+        return count
 
 
 def read_token_list(header: Header) -> TokenList:

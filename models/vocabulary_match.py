@@ -1,5 +1,7 @@
 """Compares two models' vocabularies: one can draft for the other only if each token id means the same to both.
 
+Tokens that were added behind the trained vocabulary may differ, such as markers of tool calls: drafts do without them.
+
 Drafts are token ids. With different vocabularies the answer would still be right, because the target verifies every
 draft, but the drafter would read another text than was written, and few drafts would be accepted. Only the files are
 read; no model is loaded.
@@ -7,31 +9,31 @@ read; no model is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
-
 from common.failures import Failure
 from common.sentences import Sentence
 from models.header import Header
-from models.token_list import PADDING, TokenList, read_token_list
+from models.token_list import TokenList, read_token_list
 
 TOKENIZER = "tokenizer.ggml.model"
 SPECIAL = {"bos": "vocabulary.beginning", "eos": "vocabulary.end", "eot": "vocabulary.turn_end"}
 
 
 def check_same_vocabulary(target: Header, drafter: Header) -> int:
-    """Return how many token ids both models know; one vocabulary may be longer by padding.
+    """Return how many token ids mean the same to both models; all behind them are added tokens.
 
-    Raises Failure with the first difference if the ids mean different tokens.
+    Raises Failure with the first difference if other ids mean different tokens.
     """
     if target.path.samefile(drafter.path):
         raise Failure("same_model.drafts", name=drafter.path.name)
     own, other = read_token_list(target), read_token_list(drafter)
-    difference = header_difference(target, drafter) or token_difference(own, other)
+    difference = header_difference(target, drafter)
+    shared = shared_tokens(own, other)
+    if difference is None and shared < max(own.trained, other.trained):
+        difference = token_difference(own, other, shared)
     if difference:
         names = {"drafter": drafter.path.name, "target": target.path.name}
         raise Failure("other_vocabulary.of_pair", **names, difference=difference)
-    return min(len(own.texts), len(other.texts))
+    return shared
 
 
 def header_difference(target: Header, drafter: Header) -> Sentence | None:
@@ -49,23 +51,25 @@ def header_difference(target: Header, drafter: Header) -> Sentence | None:
     return None
 
 
-def token_difference(target: TokenList, drafter: TokenList) -> Sentence | None:
-    common = min(len(target.texts), len(drafter.texts))
-    for i in first_difference(target.texts[:common], drafter.texts[:common]):
-        return Sentence.of("vocabulary.token", token=i, other=shown(drafter.texts[i]), own=shown(target.texts[i]))
-    for i in first_difference(target.kinds[:common], drafter.kinds[:common]):
-        return Sentence.of("vocabulary.token_kind", token=i, text=shown(drafter.texts[i]))
-    longer, what = (target, "vocabulary.missing") if len(target.texts) > common else (drafter, "vocabulary.added")
-    for i, text in enumerate(longer.texts[common:], common):
-        if longer.kinds[i : i + 1] != (PADDING,):
-            return Sentence.of(what, token=i, text=shown(text))
-    return None
+def shared_tokens(a: TokenList, b: TokenList) -> int:
+    """Return the number of tokens from the first one on that are equal in texts and kinds."""
+    shared = min(len(a.texts), len(b.texts))
+    for x, y in ((a.texts, b.texts), (a.kinds, b.kinds)):
+        if x[:shared] != y[:shared]:
+            differing = (i for i, pair in enumerate(zip(x, y, strict=False)) if pair[0] != pair[1])
+            shared = next(differing, min(len(x), len(y)))
+    return shared
 
 
-def first_difference(a: Sequence[object], b: Sequence[object]) -> Iterator[int]:
-    """Yield the first index at which the sequences differ, if they do."""
-    if a != b:
-        yield next(i for i, (x, y) in enumerate(zip_longest(a, b, fillvalue=None)) if x != y)
+def token_difference(target: TokenList, drafter: TokenList, token: int) -> Sentence:
+    """Return the difference between two vocabularies at this token id."""
+    if token >= min(len(target.texts), len(drafter.texts)):
+        longer, what = (target, "missing") if len(target.texts) > token else (drafter, "added")
+        return Sentence.of(f"vocabulary.{what}", token=token, text=shown(longer.texts[token]))
+    other, own = shown(drafter.texts[token]), shown(target.texts[token])
+    if other != own:
+        return Sentence.of("vocabulary.token", token=token, other=other, own=own)
+    return Sentence.of("vocabulary.token_kind", token=token, text=other)
 
 
 def shown(text: bytes) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from app.settings.recommended import recommended_by
 from app.settings.schema import SETTINGS
-from app.words import mark, tr
+from app.words import mark, tr, worded
 from common.paths import printable
 from common.planning import Verdict
+from common.sentences import Sentence
 from models.catalogue import CatalogueEntry
 from models.choices import Choice
+from models.collection import LocalModel
 from models.facts import Facts
 from models.features import can_be_drafted, has_own_kernels
+from models.own_drafter import drafter_beside
 
 Details = tuple[tuple[str, str], ...]  # lines of a card: what, and the text
 HUB = "huggingface.co"
@@ -47,6 +50,7 @@ def details_of(choice: Choice, verdict: Verdict | None) -> Details:
         (tr("Chat template"), _template(facts) if facts else ""),
         (tr("Answers with"), _sampling(entry) if entry else ""),
         (tr("Speculative decoding"), _drafting(entry, facts)),
+        (tr("Own drafter"), _own_drafter(model)),
         (tr("Saved chats"), tr("yes") if facts or entry else ""),
         (tr("Own kernels"), _kernels(facts, verdict)),
     ]
@@ -119,6 +123,16 @@ def _drafting(entry: CatalogueEntry | None, facts: Facts | None) -> str:
     if not architecture:
         return ""
     return tr("yes") if can_be_drafted(architecture) else tr("no: its recurrent layers cannot take back wrong drafts")
+
+
+def _own_drafter(model: LocalModel | None) -> str:
+    """Return whether the model drafts its own next tokens, or why not; empty if no drafter was made for it."""
+    if model is None or model.facts is None:
+        return ""
+    if model.facts.own_drafter:
+        return worded(model.facts.own_drafter)
+    beside = drafter_beside(model.path)
+    return worded(Sentence.of("own_drafter.beside", name=beside.name)) if beside else ""
 
 
 def _kernels(facts: Facts | None, verdict: Verdict | None) -> str:

@@ -23,6 +23,7 @@ IMPORT_MS = 20
 DRAFTERS = {
     "history": mark("Prompt lookup"),
     "phrases": mark("Common phrases"),
+    "mtp": mark("The model's own drafter"),
     "model": mark("Draft model"),
     "midlayer": mark("Early layers"),
 }

@@ -14,8 +14,8 @@ from engine.protocol.events import ModelInfo, Pulse, Statistics
 KEPT_SECONDS = 180.0
 MAX_SAMPLES = 1000  # four a second for KEPT_SECONDS, and some more
 # Parts of the engine's memory plan that the panel adds up under one name.
-WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "vocabulary")
-KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
+WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "vocabulary", "own_layers")
+KV = ("kv", "kv_compressed", "snapshots", "checkpoints", "own_layers_cache")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
+    <source>Larger than the memory: needs {size}, read from the disk again and again</source>
+    <translation>大于内存：需要 {size}，会反复从磁盘读取</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
     <source>Memory: {choices}</source>
     <translation>内存：{choices}</translation>
   </message>
@@ -55,8 +60,8 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
-    <source>about {n} words a second</source>
-    <translation>每秒约 {n} 个英文单词</translation>
+    <source>about {pace}</source>
+    <translation>大约{pace}</translation>
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
@@ -71,7 +76,7 @@
   <message>
     <location filename="../../app/memory_plan.py"/>
     <source>its own drafter</source>
-    <translation type="unfinished"></translation>
+    <translation>自带起草器</translation>
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
@@ -90,8 +95,8 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
-    <source>{n} words a second, measured here</source>
-    <translation>每秒 {n} 个英文单词（本机实测）</translation>
+    <source>{pace}, measured here</source>
+    <translation>{pace}（本机实测）</translation>
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
@@ -102,6 +107,26 @@
     <location filename="../../app/notice.py"/>
     <source>Dismiss</source>
     <translation>关闭提示</translation>
+  </message>
+  <message>
+    <location filename="../../app/quick_window.py"/>
+    <source>Ask Chickadee</source>
+    <translation>询问 Chickadee</translation>
+  </message>
+  <message>
+    <location filename="../../app/quick_window.py"/>
+    <source>Ask something. / finds prompt snippets, Esc closes this window.</source>
+    <translation>问点什么吧。输入 / 查找提示词片段，按 Esc 关闭此窗口。</translation>
+  </message>
+  <message>
+    <location filename="../../app/quick_window.py"/>
+    <source>Open in the main window</source>
+    <translation>在主窗口中打开</translation>
+  </message>
+  <message>
+    <location filename="../../app/quick_window.py"/>
+    <source>Open it in the main window to let {host} read this chat.</source>
+    <translation>请在主窗口中打开，以允许 {host} 读取此对话。</translation>
   </message>
   <message>
     <location filename="../../app/window.py"/>
@@ -159,7 +184,7 @@
   <message>
     <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has page images but no text. Run text recognition (OCR) on it first.</source>
-    <translation>“{name}”只有页面图像而没有文字。请先进行文字识别（OCR）。</translation>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -168,18 +193,33 @@
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
+    <source>“{name}” has {size} pixels, more than can be read. Attach a smaller copy, or a part of it.</source>
+    <translation>“{name}”有 {size} 像素，超出可读取的范围。请附上较小的副本或其中一部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/attachment.py"/>
+    <source>“{name}” is a HEIC picture, which cannot be read here. Save it as JPEG and attach that.</source>
+    <translation>“{name}”是 HEIC 图片，这里无法读取。请另存为 JPEG 后再附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is a folder. Attach the files in it instead.</source>
     <translation>“{name}”是文件夹。请附上其中的文件。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text.</source>
-    <translation>“{name}”是压缩包或不支持的文档。请以 PDF、.docx 或文本格式附上。</translation>
+    <source>“{name}” is a picture in a format that cannot be read. Save it as PNG or JPEG and attach that.</source>
+    <translation>“{name}”是图片，但其格式无法读取。请另存为 PNG 或 JPEG 后再附上。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” is an image, and this model reads text only.</source>
-    <translation>“{name}”是图片，而此模型只能读取文本。</translation>
+    <source>“{name}” is a picture, and this model cannot see.</source>
+    <translation>“{name}”是图片，而此模型看不到图片。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/attachment.py"/>
+    <source>“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text.</source>
+    <translation>“{name}”是压缩包或不支持的文档。请以 PDF、.docx 或文本格式附上。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -210,6 +250,11 @@
     <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is password-protected. Save a copy without the password and attach that.</source>
     <translation>“{name}”受密码保护。请另存一份不带密码的副本后再附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/attachment.py"/>
+    <source>“{name}” is too small to show anything.</source>
+    <translation>“{name}”太小，看不出内容。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -248,6 +293,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Chats</source>
     <translation>对话列表(&amp;C)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Collections…</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -336,8 +386,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Quit</source>
-    <translation>退出(&amp;Q)</translation>
+    <source>&amp;Quick question…</source>
+    <translation>快速提问(&amp;Q)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -368,6 +418,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Think before answering</source>
     <translation>回答前先思考(&amp;T)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Use collections…</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -709,8 +764,24 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
+    <source>Opens the picture.</source>
+    <translation>打开图片。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>Opens the picture. Press Delete to remove it.</source>
+    <translation>打开图片。按 Delete 键移除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
     <source>Opens the text. Press Delete to remove the file.</source>
     <translation>打开文本。按 Delete 键移除文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/composer/picture_view.py"/>
+    <source>Picture {name}</source>
+    <translation>图片 {name}</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -719,13 +790,19 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
-    <source>Show the text</source>
-    <translation>显示文本</translation>
+    <source>Show the picture</source>
+    <translation>显示图片</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
-    <source>Text of {name}</source>
-    <translation>{name} 的文本</translation>
+    <source>Show the text</source>
+    <translation>显示文本</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/chips.py"/>
+    <source>about {n} tokens</source>
+    <extracomment>n = 1: about {n} token</extracomment>
+    <translation><numerusform>约 {n} 个词元</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -748,6 +825,22 @@
     <location filename="../../app/composer/chips.py"/>
     <source>{sent} of {total} parts sent</source>
     <translation>已发送 {total} 个部分中的 {sent} 个</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/collections_button.py"/>
+    <source>Answer from your documents</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/collections_button.py"/>
+    <source>Answers use your documents in {names}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/collections_button.py"/>
+    <source>{n} collections</source>
+    <extracomment>n = 1: {n} collection</extracomment>
+    <translation type="unfinished"><numerusform></numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -773,6 +866,11 @@
     <location filename="../../app/composer/composer.py"/>
     <source>Loading {model}, then answering your message</source>
     <translation>正在加载 {model}，随后回答你的消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Looking at the picture… {n} %</source>
+    <translation>正在看图片… {n} %</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -1061,6 +1159,27 @@
     <translation>在你更改此值之前，{host} 使用自己的值。</translation>
   </message>
   <message>
+    <location filename="../../app/control/collections_controller.py"/>
+    <source>Choose a folder with documents</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/collections_controller.py"/>
+    <source>{n} more files</source>
+    <extracomment>n = 1: {n} more file</extracomment>
+    <translation type="unfinished"><numerusform></numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/collections_controller.py"/>
+    <source>“{name}” is switched on in the open chat. Other chats switch it on beside the message.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/collections_controller.py"/>
+    <source>“{name}” was removed; its files are untouched.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../app/control/context_menu.py"/>
     <source>Include all turns again</source>
     <translation>重新包含全部对话</translation>
@@ -1077,8 +1196,18 @@
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
+    <source>A model sees with a projector: a second file, named mmproj, beside its own. The smallest such model in the catalogue is {name}.</source>
+    <translation>模型借助投影器看图片：即模型文件旁名为 mmproj 的第二个文件。目录中最小的此类模型是 {name}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
     <source>Insert into message</source>
     <translation>插入到消息中</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>Pasted picture</source>
+    <translation>粘贴的图片</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
@@ -1097,8 +1226,13 @@
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
-    <source>This model reads text only, so images cannot be attached.</source>
-    <translation>此模型只能读取文本，无法添加图片。</translation>
+    <source>The smallest model on this computer that can see is {name}.</source>
+    <translation>本机上能看图片的最小模型是 {name}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>This model cannot see pictures.</source>
+    <translation>此模型看不到图片。</translation>
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
@@ -1107,6 +1241,7 @@
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/smaller_model_controller.py"/>
     <location filename="../../app/control/status_controller.py"/>
     <source>Choose another model</source>
     <translation>选择其他模型</translation>
@@ -1404,6 +1539,26 @@
     <translation>llama.cpp 已就绪。</translation>
   </message>
   <message>
+    <location filename="../../app/control/quick_controller.py"/>
+    <source>Ask…</source>
+    <translation>提问…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/quick_controller.py"/>
+    <source>Show the main window</source>
+    <translation>显示主窗口</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/retriever.py"/>
+    <source>Your collections are not indexed yet. The message was sent without them.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/retriever.py"/>
+    <source>Your collections could not be searched. The message was sent without them.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../app/control/server_controller.py"/>
     <source>The server answers, but it has no models. Load one there first.</source>
     <translation>服务器有响应，但没有模型。请先在那里加载一个。</translation>
@@ -1422,6 +1577,16 @@
     <location filename="../../app/control/settings_controller.py"/>
     <source>Open settings</source>
     <translation>打开设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/smaller_model_controller.py"/>
+    <source>Download {model} ({size})</source>
+    <translation>下载 {model}（{size}）</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/smaller_model_controller.py"/>
+    <source>Use {model}</source>
+    <translation>改用 {model}</translation>
   </message>
   <message>
     <location filename="../../app/control/snippet_controller.py"/>
@@ -1479,6 +1644,16 @@
     <location filename="../../app/control/snippet_controller.py"/>
     <source>“{name}” was deleted.</source>
     <translation>已删除“{name}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/source_controller.py"/>
+    <source>No program could open {name}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/source_controller.py"/>
+    <source>This source is no longer stored with the question.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -1644,6 +1819,115 @@
     <location filename="../../app/dialogs/chat_panel.py"/>
     <source>This chat</source>
     <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and name their files. PDF, Word, web pages, text and code are read. Nothing leaves this computer.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Collections</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Files that cannot be read</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Index again</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Leave out</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Leave out the folder {folder}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Looking for files…</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Name of the collection</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>New collection from a folder…</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>No folder</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Not there at the moment: {folders}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Paused</source>
+    <translation>已暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Paused · {files}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Progress of {name}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Up to date · {files}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Waiting until the computer is idle</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>more files than can be indexed</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>{action}: {name}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>{done:,} of {files} read</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>{n} cannot be read</source>
+    <extracomment>n = 1: {n} cannot be read</extracomment>
+    <translation type="unfinished"><numerusform></numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>{n} files</source>
+    <extracomment>n = 1: {n} file</extracomment>
+    <translation><numerusform>{n} 个文件</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/dialogs/import_dialog.py"/>
@@ -1856,6 +2140,11 @@
     <location filename="../../app/dialogs/model_details.py"/>
     <source>Origin</source>
     <translation>来源</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>Own drafter</source>
+    <translation>自带起草器</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -2077,11 +2366,6 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Options…</source>
     <translation>选项…</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>Paused</source>
-    <translation>已暂停</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -2504,6 +2788,21 @@
     <translation>时间</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/source_dialog.py"/>
+    <source>Open the file</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/source_dialog.py"/>
+    <source>Reading the file…</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/source_dialog.py"/>
+    <source>The file has changed. This is what the model read.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/storage_page.py"/>
     <source>Delete {kind}</source>
     <translation>删除{kind}</translation>
@@ -2537,12 +2836,6 @@
     <location filename="../../app/dialogs/storage_page.py"/>
     <source>{files}, {size}</source>
     <translation>{files}，{size}</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/dialogs/storage_page.py"/>
-    <source>{n} files</source>
-    <extracomment>n = 1: {n} file</extracomment>
-    <translation><numerusform>{n} 个文件</numerusform></translation>
   </message>
 </context>
 <context>
@@ -2645,13 +2938,13 @@
     <location filename="../../common/messages.py"/>
     <source>1 word in {n} minutes</source>
     <extracomment>n = 1: 1 word in {n} minute, pace.minutes</extracomment>
-    <translation type="unfinished"><numerusform></numerusform></translation>
+    <translation><numerusform>每 {n} 分钟一个词</numerusform></translation>
   </message>
   <message numerus="yes">
     <location filename="../../common/messages.py"/>
     <source>1 word in {n} seconds</source>
     <extracomment>n = 1: 1 word in {n} second, pace.seconds</extracomment>
-    <translation type="unfinished"><numerusform></numerusform></translation>
+    <translation><numerusform>每 {n} 秒一个词</numerusform></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2687,13 +2980,13 @@
     <location filename="../../common/messages.py"/>
     <source>A picture's file is damaged. Remove the picture, and add it again.</source>
     <extracomment>bad_picture.damaged</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>图片文件已损坏。请移除该图片并重新添加。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>A picture's file is missing. Remove the picture, and add it again.</source>
     <extracomment>bad_picture.missing</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>图片文件缺失。请移除该图片并重新添加。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2829,18 +3122,6 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>It is part of a model that speaks, and cannot write answers.</source>
-    <extracomment>kind.speech</extracomment>
-    <translation>它是语音模型的一部分，不能写出回答。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>It only drafts for another model, and cannot answer. Choose that model.</source>
-    <extracomment>kind.drafter</extracomment>
-    <translation>它只为另一个模型起草，不能回答。请选择那个模型。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>It is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
     <extracomment>kind.adapter</extracomment>
     <translation>它是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
@@ -2871,9 +3152,21 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>It is part of a model that speaks, and cannot write answers.</source>
+    <extracomment>kind.speech</extracomment>
+    <translation>它是语音模型的一部分，不能写出回答。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>It is the image part of a model. Choose the model itself.</source>
     <extracomment>kind.image</extracomment>
     <translation>它是模型的图像部分。请选择模型本身。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>It only drafts for another model, and cannot answer. Choose that model.</source>
+    <extracomment>kind.drafter</extracomment>
+    <translation>它只为另一个模型起草，不能回答。请选择那个模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2945,7 +3238,7 @@
     <location filename="../../common/messages.py"/>
     <source>Of this, {size:bytes} are for pictures; they are taken when the first one is read.</source>
     <extracomment>plan.projector</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>其中 {size:bytes} 用于图片，在读取第一张图片时才占用。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2963,7 +3256,7 @@
     <location filename="../../common/messages.py"/>
     <source>Pictures need {size:bytes} of memory for {name}, which are not free. Close other programs, or ask without pictures.</source>
     <extracomment>out_of_memory.projector</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>图片需要 {size:bytes} 内存来加载 {name}，目前没有这么多空闲内存。请关闭其他程序，或不带图片提问。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3299,7 +3592,7 @@
     <location filename="../../common/messages.py"/>
     <source>The layers that the model brings to draft its next tokens could not be loaded: tokens are drafted from the chat.</source>
     <extracomment>own_drafter.not_loaded</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>无法加载模型自带的起草层：将根据对话内容起草词元。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3311,25 +3604,25 @@
     <location filename="../../common/messages.py"/>
     <source>The model brings layers that draft its next tokens, but only llama.cpp can use them, not {library}: tokens are drafted from the chat.</source>
     <extracomment>own_drafter.library</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>该模型自带起草层，但只有 llama.cpp 能使用它们，{library} 不能：将根据对话内容起草词元。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>The model brings layers that draft its next tokens, but this version of llama.cpp cannot use those of {architecture}: tokens are drafted from the chat.</source>
     <extracomment>own_drafter.unknown</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>该模型自带起草层，但此版本的 llama.cpp 不能使用 {architecture} 的起草层：将根据对话内容起草词元。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>The model brings layers that draft its next tokens; they are loaded with it.</source>
     <extracomment>plan.own_layers</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>该模型自带用于起草后续词元的层，会随模型一起加载。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>The model can see, but pictures need {size:bytes} more memory than is available.</source>
     <extracomment>plan.projector_no_room</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>此模型能看图片，但图片所需的内存比可用内存多 {size:bytes}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3363,6 +3656,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The model includes its own drafter: layers that draft its next tokens.</source>
+    <extracomment>own_drafter.included</extracomment>
+    <translation>该模型自带起草器：用于起草后续词元的层。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The model is on {host}. Other programs can ask models of this computer only.</source>
     <extracomment>api.on_server</extracomment>
     <translation>该模型位于 {host}。其他程序只能向这台电脑上的模型提问。</translation>
@@ -3371,7 +3670,7 @@
     <location filename="../../common/messages.py"/>
     <source>The model was made with layers that draft its next tokens, but this file leaves them out: tokens are drafted from the chat.</source>
     <extracomment>own_drafter.left_out</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>该模型在制作时带有起草层，但此文件未包含它们：将根据对话内容起草词元。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3395,7 +3694,7 @@
     <location filename="../../common/messages.py"/>
     <source>The model's chat template loses pictures. Remove them, or choose another model.</source>
     <extracomment>template.pictures</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>此模型的对话模板会丢失图片。请移除图片，或选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3413,13 +3712,13 @@
     <location filename="../../common/messages.py"/>
     <source>The model's projector cannot use this picture. Remove it, or try a smaller one.</source>
     <extracomment>bad_picture.refused</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>模型的投影器无法使用此图片。请移除它，或换一张较小的图片。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>The model's projector failed on this picture. Remove it, or try a smaller one.</source>
     <extracomment>bad_picture.encoder</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>模型的投影器处理此图片时失败。请移除它，或换一张较小的图片。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3449,7 +3748,7 @@
     <location filename="../../common/messages.py"/>
     <source>The picture is too large for the little memory that the model was loaded with. Try a smaller one, or load the model with more memory.</source>
     <extracomment>bad_picture.batch</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>加载模型时的内存较少，此图片太大。请换一张较小的图片，或用更多内存加载模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3701,19 +4000,19 @@
     <location filename="../../common/messages.py"/>
     <source>This llama.cpp was built without support for pictures. Run `make setup` again.</source>
     <extracomment>no_vision.library</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>此 llama.cpp 编译时未包含图片支持。请重新运行 `make setup`。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>This model brings no layers that draft its next tokens: tokens are drafted from the chat.</source>
     <extracomment>own_drafter.none</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>该模型没有自带起草层：将根据对话内容起草词元。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>This model cannot see. Remove the pictures, or choose a model that can.</source>
     <extracomment>no_vision.model</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>此模型看不到图片。请移除图片，或选择能看图片的模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3761,7 +4060,7 @@
     <location filename="../../common/messages.py"/>
     <source>To save memory, the layers that the model brings to draft its next tokens are left out.</source>
     <extracomment>plan.no_own_layers</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>为节省内存，未加载模型自带的起草层。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3917,7 +4216,7 @@
     <location filename="../../common/messages.py"/>
     <source>llama.cpp computes it, because ik_llama.cpp cannot show pictures to a model.</source>
     <extracomment>choice.sees</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>由 llama.cpp 计算，因为 ik_llama.cpp 无法让模型看图片。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3935,7 +4234,7 @@
     <location filename="../../common/messages.py"/>
     <source>llama.cpp does not accept the projector {name}. Download it again, or a newer one.</source>
     <extracomment>bad_projector.not_accepted</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>llama.cpp 不接受投影器 {name}。请重新下载，或下载较新的版本。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4277,7 +4576,13 @@
     <location filename="../../common/messages.py"/>
     <source>{name} belongs to another model than {model}. Download the projector of this model.</source>
     <extracomment>bad_projector.width</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>{name} 不属于 {model}，而属于另一个模型。请下载此模型的投影器。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} beside the model was made to draft for it, but such files cannot be used yet.</source>
+    <extracomment>own_drafter.beside</extracomment>
+    <translation>模型旁的 {name} 是为它起草而制作的，但目前还不能使用这类文件。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4499,19 +4804,19 @@
     <location filename="../../common/messages.py"/>
     <source>{name} is larger than the free memory, so its weights are read from the disk again for every word: expect about {pace}. A smaller model is better here.</source>
     <extracomment>from_disk.slow</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>{name} 大于可用内存，因此每写一个词都要重新从磁盘读取权重：预计大约{pace}。在这台电脑上，更小的模型更合适。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>{name} is larger than the free memory, so weights are read from the disk all the time: expect about {pace}.</source>
     <extracomment>from_disk.expected</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>{name} 大于可用内存，因此会不断从磁盘读取权重：预计大约{pace}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>{name} is no projector for pictures. Its file name begins with mmproj.</source>
     <extracomment>not_a_projector.other_file</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>{name} 不是图片投影器。投影器的文件名以 mmproj 开头。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4577,7 +4882,7 @@
     <location filename="../../common/messages.py"/>
     <source>{name} needs {size:bytes} with a context of {n_ctx:,} tokens; {room}. So its weights stay on the disk and are read from there again and again.</source>
     <extracomment>plan.from_disk</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>{name} 在 {n_ctx:,} 个词元的上下文下需要 {size:bytes}；{room}。因此权重留在磁盘上，并会反复从那里读取。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4637,7 +4942,7 @@
     <location filename="../../common/messages.py"/>
     <source>{n} words a second</source>
     <extracomment>n = 1: {n} word a second, pace.words</extracomment>
-    <translation type="unfinished"><numerusform></numerusform></translation>
+    <translation><numerusform>每秒 {n} 个词</numerusform></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4855,7 +5160,7 @@
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>The model's own drafter</source>
-    <translation type="unfinished"></translation>
+    <translation>模型自带的起草器</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -4942,6 +5247,11 @@
   <name>settings</name>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>A click on it opens a small window for a quick question. Some desktops, such as GNOME, have no tray.</source>
+    <translation>点击图标会打开一个小窗口，用于快速提问。有些桌面（如 GNOME）没有托盘。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Advanced</source>
     <translation>高级</translation>
   </message>
@@ -4979,6 +5289,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Global setting</source>
     <translation>全局设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Icon in the tray</source>
+    <translation>托盘图标</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5280,7 +5595,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by layers that some models bring along for this, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>提前起草若干词元并让模型一次性检查，可以加快回答。词元可以根据对话本身的文字、常用短语、部分模型自带的起草层、草稿模型（在模型的选项中选择）或模型自身的早期层（仅限内置引擎）起草。如果所选方式不可用，则使用“更快时”。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -5535,7 +5850,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>The model's own drafter, when faster</source>
-    <translation type="unfinished"></translation>
+    <translation>模型自带的起草器（更快时）</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -5612,6 +5927,12 @@
   <name>shared</name>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/control/quick_controller.py"/>
+    <source>&amp;Quit</source>
+    <translation>退出(&amp;Q)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <location filename="../../app/composer/composer.py"/>
     <source>Attach files</source>
     <translation>添加文件</translation>
@@ -5663,10 +5984,12 @@
   <message>
     <location filename="../../app/commands/help.py"/>
     <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_options.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <location filename="../../app/dialogs/source_dialog.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
     <location filename="../../app/transcript/find_bar.py"/>
     <source>Close</source>
@@ -5689,9 +6012,16 @@
   <message>
     <location filename="../../app/composer/chips.py"/>
     <location filename="../../app/composer/tray.py"/>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Remove</source>
     <translation>移除</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/dialogs/source_dialog.py"/>
+    <source>Text of {name}</source>
+    <translation>{name} 的文本</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/chips.py"/>
@@ -5705,12 +6035,14 @@
   <message>
     <location filename="../../app/composer/composer.py"/>
     <location filename="../../app/composer/consent_line.py"/>
+    <location filename="../../app/quick_window.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Send</source>
     <translation>发送</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/quick_window.py"/>
     <location filename="../../app/sidebar/sidebar.py"/>
     <source>Stop</source>
     <translation>停止</translation>
@@ -5732,6 +6064,7 @@
   <message>
     <location filename="../../app/composer/composer.py"/>
     <location filename="../../app/look/live.py"/>
+    <location filename="../../app/quick_window.py"/>
     <location filename="../../app/transcript/find_bar.py"/>
     <source>{words} ({keys})</source>
     <translation>{words} ({keys})</translation>
@@ -5774,6 +6107,7 @@
     <location filename="../../app/control/import_export_controller.py"/>
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/control/model_controller.py"/>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
@@ -5798,6 +6132,7 @@
   </message>
   <message>
     <location filename="../../app/control/model_files.py"/>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add folder…</source>
     <translation>添加文件夹…</translation>
@@ -5816,12 +6151,14 @@
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Pause</source>
     <translation>暂停</translation>
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Resume</source>
     <translation>继续</translation>
@@ -5980,6 +6317,12 @@
     <translation>导出…</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/source_dialog.py"/>
+    <location filename="../../app/transcript/source_links.py"/>
+    <source>all of it</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/storage_page.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Delete permanently</source>
@@ -5993,6 +6336,7 @@
   </message>
   <message>
     <location filename="../../app/markdown/prose_view.py"/>
+    <location filename="../../app/quick_window.py"/>
     <location filename="../../app/transcript/message_actions.py"/>
     <location filename="../../app/transcript/message_view.py"/>
     <source>Answer</source>
@@ -6224,8 +6568,23 @@
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
+    <source>Nothing about this was found in {name}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
     <source>Nothing from {name} was sent.</source>
     <translation>没有发送 {name} 的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source>page {n}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source>pictures: {tokens} seen in {seconds} s</source>
+    <translation>图片：{tokens}，用时 {seconds} 秒</translation>
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
@@ -6480,6 +6839,11 @@
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
+    <source>Delete the index? It is made again while the computer is idle.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
     <source>Delete the logs?</source>
     <translation>删除日志？</translation>
   </message>
@@ -6492,6 +6856,11 @@
     <location filename="../../app/store/kept_files.py"/>
     <source>Downloaded model files. Delete them in the Models window.</source>
     <translation>已下载的模型文件。请在“模型”窗口中删除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Index of collections</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -6512,6 +6881,11 @@
     <location filename="../../app/store/kept_files.py"/>
     <source>Reports from the program. They contain nothing from your chats.</source>
     <translation>程序运行记录，不含任何对话内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Texts and words of the documents in your collections, for searching. The documents stay where they are.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -6867,6 +7241,16 @@
     <location filename="../../app/transcript/scrolling_column.py"/>
     <source>Go to end</source>
     <translation>到末尾</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/source_links.py"/>
+    <source>Show it in the file</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/source_links.py"/>
+    <source>Source: {name}</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>

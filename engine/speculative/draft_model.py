@@ -79,26 +79,28 @@ class Follower:
     """A small model that follows the chat; its KV cache catches up with the newest token only when it has to write.
 
     It owns a session on a runtime of its own, which runs in the caller's thread. Only tokens below `n_vocab` are
-    written and can be read; `limit` is the length of the longest chat that it follows.
+    written; others, which mean something else to this model or nothing, are read as a line break. `limit` is the length
+    of the longest chat that it follows.
     """
 
     def __init__(self, runtime: Runtime, n_vocab: int, limit: int | None = None) -> None:
         assert runtime.can_truncate, "a follower takes back what did not come true"
         self.session = Session(runtime, limit)
         self.n_vocab = n_vocab
+        self._unknown = runtime.vocabulary.tokenize("\n", special=False)[-1]
         self.chat: list[int] = []
         self._valid_tokens = 0  # length of the session's beginning that equals the chat; drafted tokens may follow it
         self._times = WriterTimes(STEP_TOKENS)
 
     def begin(self, tokens: Sequence[int]) -> None:
         """Start an answer after a prompt, without running anything."""
-        self.chat = list(tokens)
+        self.chat = [self._as_read(token) for token in tokens]
         self._valid_tokens = common_prefix(self.session.tokens, self.chat)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append tokens that the target has chosen, without running anything."""
         cached = self.session.tokens
-        for token in tokens:
+        for token in map(self._as_read, tokens):
             self._valid_tokens += (
                 self._valid_tokens == len(self.chat) < len(cached) and cached[self._valid_tokens] == token
             )
@@ -155,7 +157,7 @@ class Follower:
     def _catch_up(self) -> int:
         """Run the chat's uncached tokens; return how many ran, or 0 if the chat cannot be followed."""
         uncached = max(1, len(self.chat) - self._valid_tokens)
-        if not 0 < len(self.chat) <= self.session.limit or max(self.chat[-uncached:]) >= self.n_vocab:
+        if not 0 < len(self.chat) <= self.session.limit:
             return 0
         try:
             for _ in self.session.prefill(self.chat):
@@ -176,6 +178,9 @@ class Follower:
         self.session.run((token,))
         self.session.keep_first((token,), 1)
         return 1
+
+    def _as_read(self, token: int) -> int:
+        return token if token < self.n_vocab else self._unknown
 
     def _likeliest(self) -> tuple[int, float]:
         assert self.session.logits, "nothing has run"

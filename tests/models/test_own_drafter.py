@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import gguf
+import numpy as np
 import pytest
 
 from benchmarks.tiny_models import write_tiny_model
 from benchmarks.tiny_shapes import OWN_LAYERS, SHAPES
 from common.sentences import Sentence
 from models.header import Header, Scalar, read_header
-from models.own_drafter import USABLE, own_layers, refusal, usable_layers
+from models.facts import facts_of
+from models.own_drafter import USABLE, drafter_beside, only_drafts, own_layers, refusal, usable_layers
 from models.tensors import tensor_bytes
 
 
@@ -70,3 +73,61 @@ def test_most_models_bring_none(tmp_path):
 
 def test_usable_architectures_are_those_that_are_tried():
     assert {shape["architecture"] for shape in OWN_LAYERS.values()} == set(USABLE)
+
+
+def test_facts_say_whether_a_model_includes_its_own_drafter(header, tmp_path):
+    assert facts_of((header,)).own_drafter == Sentence.of("own_drafter.included")
+    trunk = replace(header, tensors=tuple(t for t in header.tensors if not t.name.startswith("blk.4.")))
+    assert facts_of((trunk,)).own_drafter == Sentence.of("own_drafter.left_out")
+    plain = read_header(write_tiny_model(tmp_path / "m.gguf", SHAPES["qwen3"]))
+    assert facts_of((plain,)).own_drafter is None
+
+
+def test_a_file_of_layers_alone_only_drafts(header):
+    blocks = tuple(f"blk.{i}." for i in range(4))
+    alone = replace(header, tensors=tuple(t for t in header.tensors if not t.name.startswith(blocks)))
+    assert only_drafts(alone)
+    assert not only_drafts(header)
+    assert facts_of((alone,)).kind == "drafter"
+
+
+def write_drafter(path: Path, architecture: str, arrays: dict[str, list[int]] | None = None, **values: int) -> Path:
+    writer = gguf.GGUFWriter(path, architecture)
+    for key, value in values.items():
+        writer.add_uint32(f"{architecture}.{key}", value)
+    for key, numbers in (arrays or {}).items():
+        writer.add_array(f"{architecture}.{key}", numbers)
+    writer.add_tensor("fc.weight", np.zeros((8, 32), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("model", "architecture", "values", "layers", "fits"),
+    [
+        ("qwen3", "eagle3", {"target_hidden_size": 128}, [0, 1, 2], True),
+        ("qwen3", "eagle3", {"target_hidden_size": 128}, [0, 1, 3], False),
+        ("qwen3", "eagle3", {"target_hidden_size": 256}, [0, 1, 2], False),
+        ("qwen3", "eagle3", {}, [0, 1, 2], False),
+        ("gemma4", "gemma4-assistant", {"embedding_length_out": 128}, [], True),
+        ("qwen3", "gemma4-assistant", {"embedding_length_out": 128}, [], False),
+        ("qwen3", "llama", {"embedding_length": 128}, [], False),
+    ],
+)
+def test_a_drafter_beside_the_model_is_known_by_name_and_shape(tmp_path, model, architecture, values, layers, fits):
+    path = write_tiny_model(tmp_path / "model.gguf", SHAPES[model])
+    arrays = {"target_layers": layers} if layers else None
+    other = write_drafter(tmp_path / "other.gguf", architecture, arrays, **values)
+    assert drafter_beside(path) is None
+    named = other.rename(tmp_path / "model-EAGLE3-draft.gguf")
+    assert drafter_beside(path) == (named if fits else None)
+
+
+def test_files_that_cannot_be_read_are_no_drafters(tmp_path):
+    path = write_tiny_model(tmp_path / "model.gguf", SHAPES["qwen3"])
+    (tmp_path / "draft.gguf").write_bytes(b"GGUF")
+    assert drafter_beside(path) is None
+    assert drafter_beside(tmp_path / "gone" / "model.gguf") is None

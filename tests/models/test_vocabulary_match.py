@@ -17,7 +17,7 @@ from models.token_list import KINDS, PADDING, TEXTS, read_token_list
 from models.vocabulary_match import check_same_vocabulary
 
 WORDS = [f"word{i}" for i in range(300)]
-NORMAL, CONTROL = 1, 3
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 
 
 def write(path: Path, words=WORDS, kinds=None, tokenizer: str = "gpt2", **special: int) -> Path:
@@ -54,6 +54,21 @@ def test_padding_at_the_end_makes_no_difference(target, tmp_path, drafter_is_lon
     words, kinds = [*WORDS, "[PAD300]", "[PAD301]"], [NORMAL] * 300 + [PADDING] * 2
     padded = write(tmp_path / "padded.gguf", words, kinds)
     assert check(*((target, padded) if drafter_is_longer else (padded, target))) == 300
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds", "shared"),
+    [
+        ([*WORDS, "<tool>"], [CONTROL], 300),
+        ([*WORDS, "<think>", "</think>", "[PAD]"], [USER_DEFINED, USER_DEFINED, PADDING], 300),
+        ([*WORDS, "<end>", "<tool>"], [CONTROL, CONTROL], 301),
+        ([*WORDS, "<end>", "<other>", "<third>"], [CONTROL, CONTROL, CONTROL], 301),
+    ],
+)
+def test_added_tokens_may_differ(tmp_path, words, kinds, shared):
+    target = write(tmp_path / "t.gguf", [*WORDS, "<end>", "<mark>"], [NORMAL] * 300 + [CONTROL] * 2)
+    drafter = write(tmp_path / "d.gguf", words, [NORMAL] * 300 + kinds)
+    assert check(target, drafter) == check(drafter, target) == shared
 
 
 OTHER_WORD = [*WORDS[:123], "wörd", *WORDS[124:]]

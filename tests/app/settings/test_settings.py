@@ -181,8 +181,8 @@ def test_all_ways_to_write_a_section_are_read_and_changed(path: Path, text: str)
         ('kv_type = "f32"', "engine.kv_type is “f32”; it must be auto, f16, q8_0 or q4_0"),
         (
             'draft = "on"',
-            "engine.draft is “on”; it must be auto, off, history, history-published, phrases, model, model-published, "
-            "midlayer or midlayer-published",
+            "engine.draft is “on”; it must be auto, off, history, history-published, phrases, mtp, model, "
+            "model-published, midlayer or midlayer-published",
         ),
         ('memory = "4 sheep"', "engine.memory is “4 sheep”; it must be auto or a size like 4GB, from 128MB to 1TB"),
         ("memory = 1", "engine.memory is 1; it must be auto or a size like 4GB, from 128MB to 1TB"),

@@ -235,7 +235,7 @@ def test_evidence_is_how_sure_the_first_token_is():
     assert [sureness(p)[0] for p in (0.1, 0.5, 0.7, 0.9, 0.99, 1.0)] == [0, 1, 2, 3, 4, 4]
 
 
-def test_tokens_beyond_the_shared_vocabulary_are_neither_written_nor_read():
+def test_tokens_beyond_the_shared_vocabulary_are_not_written_and_read_as_line_breaks():
     draft = DraftModel(Follower(Small(), 110), 0.01)
     draft.begin([97])
     for _ in range(30):
@@ -243,8 +243,10 @@ def test_tokens_beyond_the_shared_vocabulary_are_neither_written_nor_read():
             assert max(found.tokens) < 110
             draft.extend(found.tokens)
         draft.extend([98])
+    length = len(draft.follower.chat)
     draft.extend([111])
-    assert draft.propose(3) == []
+    assert draft.propose(3)
+    assert target_of(draft).cache[length] == ord("\n")
 
 
 def test_a_chat_that_is_too_long_is_not_followed():
