@@ -9,7 +9,7 @@ import logging
 import math
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from common.files import make_private_folder
 from common.folders import cache_folder
 from common.sentences import Sentence
 from engine.costs.cost_model import Timings
-from engine.costs.cost_prior import prior_timings
+from engine.costs.cost_prior import ModelTraits, prior_timings
 from engine.costs.measurements import timings_of_package
 from engine.loading.crash_mark import CrashMark
 from engine.loading.libraries import PACKAGES, installed, llama_missing
@@ -45,6 +45,7 @@ CRASHED, LLAMA_CRASHED = Sentence.of("choice.crashed"), Sentence.of("choice.llam
 NOT_TIMED = Sentence.of("choice.not_timed")
 SLOWER = Sentence.of("choice.slower")
 NOT_READY = Sentence.of("choice.not_ready")
+SEES = Sentence.of("choice.sees")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def choose(
         return replace(ik, note=LLAMA_CRASHED)
     known = faster_as_timed(identity_of(header), threads, kv_type, flash_attention)
     # A timing of this machine must not be compared with a prior: both come from timings, or both from priors.
-    name = known or faster(*(prior_timings(header, name, kv_type) for name in ("llama", "ik")))
+    name = known or _faster_by_prior(header, kv_type)
     if name == "ik":
         return replace(ik, trial="llama")
     return replace(llama, note=SLOWER if known else NOT_TIMED, trial="ik")
@@ -120,6 +121,28 @@ def choose_small_caches(
     if choice.name != "ik" or more <= usable * MORE_SHARE or has_crashed(llama) or not installed("llama"):
         return choice
     return llama
+
+
+def choose_mapping(choice: LibraryChoice, headers: Sequence[Header], usable: int) -> LibraryChoice:
+    """Return llama.cpp instead of ik_llama.cpp for a model whose files are larger than the `usable` bytes of memory.
+
+    llama.cpp can leave the weights in the mapped files, ik_llama.cpp as it is used here reads all of them. A choice
+    that the user requested by name is not to be given to this function.
+    """
+    llama = LibraryChoice("llama", mark=crash_mark(headers[0], "llama"))
+    larger = sum(header.file_bytes for header in headers) > usable
+    return llama if choice.name == "ik" and larger and not has_crashed(llama) and installed("llama") else choice
+
+
+def choose_seeing(choice: LibraryChoice, header: Header) -> LibraryChoice:
+    """Return llama.cpp, which alone can show pictures to a model, in place of another library.
+
+    Not to be called for a choice that the user requested by name, nor for a model without a projector.
+    """
+    llama = LibraryChoice("llama", SEES, mark=crash_mark(header, "llama"))
+    if choice.name == "llama":
+        return replace(choice, trial=None)
+    return choice if has_crashed(llama) or not installed("llama") else llama
 
 
 def choose_after_crash(
@@ -170,6 +193,14 @@ def faster(llama: Timings | None, ik: Timings | None) -> BackendName | None:
     if llama is None or ik is None:
         return None
     return "ik" if is_faster(ik, llama) else "llama"
+
+
+def _faster_by_prior(header: Header, kv_type: KVType) -> BackendName | None:
+    """Return the library that is faster by the prior timings; None of a mixture, with which neither was timed."""
+    model = ModelTraits.of(header)
+    if model is None or not model.is_dense:
+        return None
+    return faster(*(prior_timings(header, name, kv_type) for name in ("llama", "ik")))
 
 
 def _without_llama(requested: BackendWish | None, header: Header, kv_type: KVType) -> LibraryChoice:

@@ -12,7 +12,9 @@ from typing import Literal
 from common.failures import Failure
 from common.folders import cache_folder
 from common.paths import path_text
+from common.sentences import Sentence
 from engine.costs.cost_prior import prior_timings
+from engine.costs.disk_reads import DiskReads
 from engine.costs.measurements import CalibrationKey, CostMeasurements
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import ChatCache, Session
@@ -22,23 +24,30 @@ from engine.loading.library_choice import BackendTrial, faster_as_timed, identit
 from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT_LOGITS, DRAFT_PREFIX, freed_by_unloading
 from engine.machine import fingerprint, return_freed_memory
-from engine.protocol.events import ModelInfo, Remedy
+from engine.protocol.events import ModelInfo, Remedy, Vision
 from engine.protocol.requests import BackendName, KVType
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, flash_attention_suffix, size_class
-from engine.runtime.interface import Runtime, ThreadedRuntime
+from engine.runtime.interface import PredictingRuntime, Runtime, ThreadedRuntime
 from engine.speculative import exits
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources
 from engine.speculative.mid_layer import EarlyExits
 from engine.speculative.ngram_counting import NgramCounter
+from engine.speculative.own_layers import LayersWriter, OwnLayers
 from engine.stop import StopFlag
+from engine.tokenization.pictures import has_pictures
 from engine.tokenization.template import ChatTemplate
 from models.header import Header
+from models.own_drafter import usable_layers
+from models.projector import Projector
 from models.shapes import Shapes, shapes_of
+from models.split import whole_header
 from models.titles import title_of
+from models.vocabulary_match import check_same_vocabulary
 
 log = logging.getLogger("engine.load")
+FROM_DISK = " from disk"  # ends the `way` of timings of a model that is larger than the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,8 @@ class LoadedModel:
 
     def _pieces_of_work(self) -> Iterator[Iterator[None]]:
         yield self._save_chat()
+        if self.plan.memory.verdict == "disk":  # each pass would keep the disk busy for seconds
+            return
         yield self.cost_measurements.measure(self.target)
         yield self._read_ahead()
         yield self.sources.ngrams.count(self.cost_measurements.cost_model)
@@ -95,7 +106,7 @@ class LoadedModel:
 
     def _read_ahead(self) -> Iterator[None]:
         self.sources.store_learned()
-        if self.draft and self.cost_measurements.cost_model:
+        if self.draft and self.cost_measurements.cost_model and not has_pictures(self.session.tokens):
             self.draft.read_ahead(self.session.tokens, self.cost_measurements.cost_model)
         yield
 
@@ -135,13 +146,20 @@ class LoadedModel:
         self.model.close()
 
 
-def load(plan: LoadPlan, saved: SavedChats, stop: StopFlag, progress: Callable[[float], None]) -> LoadedModel:
+def load(
+    plan: LoadPlan,
+    saved: SavedChats,
+    stop: StopFlag,
+    progress: Callable[[float], None],
+    disk_reads: DiskReads | None = None,
+) -> LoadedModel:
     """Load the model as `plan` says.
 
     `saved` holds the saved chats; `stop` will stop any work of the loaded model; `progress` is called with the loaded
-    fraction. Raises Failure, and Stopped if `stop` is set meanwhile.
+    fraction; `disk_reads`: what passes read from the disk; None if the model fits into memory. Raises Failure, and
+    Stopped if `stop` is set meanwhile.
     """
-    return _Loader(plan, saved, stop).load(progress)
+    return _Loader(plan, saved, stop, disk_reads).load(progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +167,7 @@ class _Loader:
     plan: LoadPlan
     saved: SavedChats
     stop: StopFlag
+    disk_reads: DiskReads | None
 
     def load(self, progress: Callable[[float], None]) -> LoadedModel:
         def on_progress(fraction: float) -> bool:
@@ -157,20 +176,30 @@ class _Loader:
 
         plan = self.plan
         with ExitStack() as opened:  # closes what was loaded where something fails
-            model = opened.enter_context(closing(self._weights(plan.headers, on_progress)))
+            model, own_layers = self._main_weights(on_progress)
+            opened.callback(model.close)
             draft = weights = None
             if plan.draft and plan.memory.draft_kv_type:
                 weights = self._weights(plan.draft, lambda _fraction: not self.stop.is_set())
                 opened.callback(weights.close)
                 draft = self._draft(weights, model, opened)
-            loaded = self._assemble(model, draft, weights, opened)
+            loaded = self._assemble(model, draft, weights, own_layers, opened)
             return_freed_memory()  # of headers and stored files: 11 MiB with 152 k tokens in the vocabulary
             opened.pop_all()
             return loaded
 
-    def _weights(self, headers: Headers, progress: Callable[[float], bool]) -> CModel:
+    def _main_weights(self, progress: Callable[[float], bool]) -> tuple[CModel, bool]:
+        """Load the model; return it and whether its own layers are loaded too. Raises Failure, Stopped."""
+        if self.plan.memory.own_layers:
+            try:
+                return self._weights(self.plan.headers, progress, own_layers=True), True
+            except Failure as failure:
+                log.warning("the model's own layers are left out: %s", failure.log_text)
+        return self._weights(self.plan.headers, progress), False
+
+    def _weights(self, headers: Headers, progress: Callable[[float], bool], **options: bool) -> CModel:
         memory = self.plan.memory
-        return self.plan.library.load(headers, progress, repack=memory.repack, mmap=memory.mmap)
+        return self.plan.library.load(headers, progress, repack=memory.repack, mmap=memory.mmap, **options)
 
     def _draft(self, weights: CModel, model: CModel, opened: ExitStack) -> DraftModel:
         memory = self.plan.memory
@@ -179,8 +208,7 @@ class _Loader:
         options = replace(context, max_logits=DRAFT_LOGITS, rollback=0)
         target = self.plan.library.target(weights, options, self.stop, cache_folder())
         opened.callback(target.close)
-        n_vocab = min(weights.vocabulary.n_tokens, model.vocabulary.n_tokens)
-        follower = Follower(target, n_vocab, n_ctx)
+        follower = Follower(target, check_same_vocabulary(model.header, weights.header), n_ctx)
         follower.warm_up()
         return DraftModel(follower, share=weights.size_bytes / model.size_bytes)
 
@@ -198,7 +226,7 @@ class _Loader:
         )
 
     def _assemble(
-        self, model: CModel, draft: DraftModel | None, weights: CModel | None, opened: ExitStack
+        self, model: CModel, draft: DraftModel | None, weights: CModel | None, own_layers: bool, opened: ExitStack
     ) -> LoadedModel:
         library, memory, options = self.plan.library, self.plan.memory, self.plan.options
         template = opened.enter_context(closing(ChatTemplate(model.template, model.vocabulary, self.stop.is_set)))
@@ -206,12 +234,17 @@ class _Loader:
         suffix = options.kv_mode.suffix + flash_attention_suffix(options.flash_attention)
         guard = Guard(identity, settings=memory.kv_type + suffix, build=library.build)
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, memory.n_ctx)
-        context = self._context(n_ctx, memory.kv_type, options.kv_mode)
+        context = replace(self._context(n_ctx, memory.kv_type, options.kv_mode), own_layers=own_layers)
         target = opened.enter_context(closing(library.target(model, context, self.stop, cache_folder())))
+        if self.plan.projector:
+            library.open_eyes(target, self.plan.projector, memory.threads, self.stop)
         session = Session(target, memory.n_ctx, memory.checkpoints)
-        key = CalibrationKey(identity, options.key_threads, memory.kv_type, library.build, fingerprint(), suffix)
-        guessed = prior_timings(model.header, library.name, memory.kv_type)
-        cost_measurements = CostMeasurements(key, memory.threads, known_shapes(model.header), guessed)
+        way = suffix + FROM_DISK * (self.disk_reads is not None)
+        key = CalibrationKey(identity, options.key_threads, memory.kv_type, library.build, fingerprint(), way)
+        guessed = prior_timings(whole_header(model.parts), library.name, memory.kv_type)
+        if guessed and self.disk_reads:
+            guessed = self.disk_reads.slowed(guessed)
+        cost_measurements = CostMeasurements(key, memory.threads, known_shapes(whole_header(model.parts)), guessed)
         if cost_measurements.thread_counts and isinstance(target, ThreadedRuntime):
             target.use_threads(cost_measurements.thread_counts)
         sources = DraftSources(
@@ -220,6 +253,7 @@ class _Loader:
             self._exits(target, cost_measurements, model.header),
             draft,
             identity_of(weights.header) if weights else "",
+            own_layers_drafter(target, cost_measurements),
         )
         other = self.plan.choice.trial
         return LoadedModel(
@@ -231,7 +265,7 @@ class _Loader:
             chat_cache=ChatCache(session, self.saved, guard),
             cost_measurements=cost_measurements,
             sources=sources,
-            info=self._info(model, template),
+            info=self._info(model, template, sources.own_layers is not None),
             draft=draft,
             draft_weights=weights,
             trial=self._trial(model.path, other) if other else None,
@@ -248,7 +282,14 @@ class _Loader:
         pays = bool(found and found.pays)
         return EarlyExits(target, cost_measurements.shapes, lambda: cost_measurements.cost_model, best, pays, why_not)
 
-    def _info(self, model: CModel, template: ChatTemplate) -> ModelInfo:
+    def _own_drafter_refusal(self) -> Sentence | None:
+        if self.plan.memory.own_layers:
+            return Sentence.of("own_drafter.not_loaded")
+        if usable_layers(self.plan.headers) and self.plan.library.name == "llama":
+            return Sentence.of("plan.no_own_layers")
+        return self.plan.own_drafter
+
+    def _info(self, model: CModel, template: ChatTemplate, drafts_itself: bool) -> ModelInfo:
         library, memory = self.plan.library, self.plan.memory
         lossy = library.lossy_note(model, self.plan.options.kv_mode)
         notes = tuple(note for note in (lossy, self.plan.choice.note) if note)
@@ -268,7 +309,26 @@ class _Loader:
             kernels=library.kernels,
             thinking=template.thinking,
             tight=memory.verdict == "tight",
+            drafts_itself=drafts_itself,
+            own_drafter=None if drafts_itself else self._own_drafter_refusal(),
+            vision=vision_of(self.plan.projector) if self.plan.projector else None,
         )
+
+
+def vision_of(projector: Projector) -> Vision:
+    """Return what the window must know of a projector."""
+    if projector.is_dynamic:
+        return Vision(token_side=projector.patch_size * projector.merge)
+    return Vision(tokens=projector.tokens_of(projector.image_size, projector.image_size), side=projector.image_size)
+
+
+def own_layers_drafter(target: Runtime, cost_measurements: CostMeasurements) -> OwnLayers | None:
+    """Return the drafter with the model's own layers; None if they are not loaded. Raises Stopped."""
+    if not isinstance(target, PredictingRuntime) or not target.own_layers:
+        return None
+    writer = LayersWriter(target)
+    writer.warm_up()
+    return OwnLayers(writer, lambda: cost_measurements.cost_model)
 
 
 def known_shapes(header: Header) -> Shapes | None:

@@ -13,11 +13,13 @@ further down the list. In order of what is given up:
    1.5B model either way) and 0.6 GB smaller, but loaded slower, and the system cannot take the memory back under need;
 3. repacking, where that is smaller still: 1.2 times slower;
 4. large batches: a long prompt is read a little slower;
-5. drafts, where recurrent layers need snapshots of their states for them;
+5. drafts that need memory: the model's own layers, and snapshots of recurrent states to take drafts back;
 6. f16 keys and values: q8_0 halves the cache; answers may differ in rare words. q4_0 only on request: it hurts keys;
 7. context, if no size was requested: first down to COMFORTABLE;
 8. the draft model, if one is requested;
-9. context below COMFORTABLE.
+9. context below COMFORTABLE;
+10. the weights' place in memory: the mapped file is larger than the memory, and passes read it from the disk again and
+    again (`engine.costs.disk_reads`). Everything else must fit, and the user must not have set a limit.
 
 A part of the memory that is left pays for more checkpoints (`engine.kv.checkpoints`).
 """
@@ -36,14 +38,16 @@ from engine.loading.sizes import (
     MemoryBudget,
     MemoryLayout,
     affordable_checkpoints,
+    can_take_back,
     draft_kv_type,
     engine_parts,
     rollbacks,
 )
 from engine.protocol.requests import KVType
 from engine.runtime.contexts import CACHE_STEP, SMALLEST_CACHE, Sizes
+from models.projector import Projector
 
-Verdict = Literal["fits", "tight", "no"]
+Verdict = Literal["fits", "tight", "disk", "no"]
 
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
@@ -63,10 +67,11 @@ class MemoryPlan:
     """The way to load a model, with sizes in bytes and contexts in tokens.
 
     `parts` are bytes by name and sum up to `total_bytes`; `notes` are those of the `reasons` that a user should see
-    without opening the details. `rollback` and `checkpoints` are those of the `MemoryLayout`.
+    without opening the details. `rollback`, `checkpoints` and `own_layers` are those of the `MemoryLayout`.
     `draft_kv_type` is the draft model's KV cache type, None without a draft model; in all else the draft model is
     loaded as the model is.
 
+    When the verdict is "disk", the file is larger than the memory and stays mapped: only the other parts fit.
     When the verdict is "no", the plan is the smallest way to load the model, and `max_n_ctx` the largest context that
     would fit, 0 if none does.
     """
@@ -87,6 +92,12 @@ class MemoryPlan:
     draft_kv_type: KVType | None = None
     rollback: int = 0
     checkpoints: int = 0
+    own_layers: bool = False
+
+    @property
+    def page_cache_bytes(self) -> int:
+        """Bytes of available memory that are left for pages of the mapped file."""
+        return max(0, self.available_bytes - self.total_bytes + self.parts.get("weights_mapped", 0))
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `plan --json` prints; its fields are an interface."""
@@ -123,8 +134,23 @@ def make_plan(
 
 
 def with_note(plan: MemoryPlan, note: Sentence) -> MemoryPlan:
-    """Return the plan with `note` about its draft model; unchanged if the model alone does not fit either."""
+    """Return the plan with a `note` about what else there is no room for; unchanged if the model does not fit."""
     return plan if plan.verdict == "no" else replace(plan, reasons=(*plan.reasons, note), notes=(*plan.notes, note))
+
+
+def with_projector(plan: MemoryPlan, projector: Projector) -> MemoryPlan:
+    """Return the plan with the projector's weights and buffers if there is room for them, else with a note.
+
+    The projector is loaded only when the first picture needs it, so nothing else is given up for it.
+    """
+    parts = {"projector": projector.file_bytes, "projector_compute": projector.compute_bytes}
+    total = plan.total_bytes + projector.memory_bytes
+    if plan.verdict == "no":
+        return plan
+    if total > plan.available_bytes:
+        return with_note(plan, Sentence.of("plan.projector_no_room", size=total - plan.available_bytes))
+    sees = Sentence.of("plan.projector", size=projector.memory_bytes)
+    return replace(plan, total_bytes=total, parts={**plan.parts, **parts}, reasons=(*plan.reasons, sees))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +180,9 @@ class _Search:
         self.trained = sizes.n_ctx_train or COMFORTABLE
 
     def plan(self) -> MemoryPlan:
-        return self._finished_plan(self.found) if self.found else self._refusal()
+        if self.found:
+            return self._finished_plan(self.found)
+        return self._plan_from_disk() or self._refusal()
 
     @cached_property
     def found(self) -> _Candidate | None:
@@ -170,12 +198,14 @@ class _Search:
     @cached_property
     def layouts(self) -> tuple[MemoryLayout, ...]:
         most, *less = rollbacks(self.sizes)
-        ways = [*((n_batch, most) for n_batch in BATCHES), *((BATCHES[-1], rollback) for rollback in less)]
+        own = self.sizes.own_layers(SMALLEST_CACHE, "f16", BATCHES[-1]) is not None and can_take_back(self.sizes, most)
+        ways = [(n_batch, most, own) for n_batch in BATCHES]
+        ways += [(BATCHES[-1], rollback, False) for rollback in ((most, *less) if own else less)]
         kv_types: tuple[KVType, ...] = (self.options.kv_type,) if self.options.kv_type else ("f16", "q8_0")
         return tuple(
-            MemoryLayout(kv_type, n_batch, repack, mmap, rollback)
+            MemoryLayout(kv_type, n_batch, repack, mmap, rollback, own_layers=own_layers)
             for kv_type in kv_types
-            for n_batch, rollback in ways
+            for n_batch, rollback, own_layers in ways
             for repack, mmap in self.sizes.weights.ways
         )
 
@@ -273,9 +303,37 @@ class _Search:
     def _explanations(self, layout: MemoryLayout, n_ctx: int) -> Iterator[Sentence]:
         if layout.repack and layout.mmap:
             yield say_held_twice(self.sizes.weights.repacked)
+        if layout.own_layers:
+            yield Sentence.of("plan.own_layers")
         if not self.options.n_ctx and n_ctx < self.trained:
             yield say_more_context(self.trained, self.max_n_ctx if self.max_n_ctx > n_ctx else 0)
         yield Sentence.of("plan.grows")
+
+    def _plan_from_disk(self) -> MemoryPlan | None:
+        """Return a plan that maps a file larger than the memory; None if the rest does not fit either.
+
+        Memory that other parts leave is a cache of the file's pages. So the context is no larger than is comfortable or
+        requested, and passes are as large as possible: each of them may read the whole file.
+        """
+        if self.draft or not self.sizes.weights.mappable or self.budget.limit is not None:
+            return None
+        if self.max_n_ctx >= SMALLEST_CACHE:  # it fits with a shorter context than was requested
+            return None
+        n_ctx = self.largest_n_ctx if self.options.n_ctx else self.comfortable_n_ctx
+        for layout in self.layouts:
+            parts = self.parts(layout, n_ctx) if layout.mmap and not layout.repack else None
+            if parts and sum(parts.values()) - parts["weights_mapped"] <= self.budget.usable:
+                needs = Sentence.of(
+                    "plan.from_disk",
+                    name=self.name,
+                    size=sum(parts.values()),
+                    n_ctx=n_ctx,
+                    room=say_usable(self.budget),
+                )
+                reasons = (needs, *self._trained_limit())
+                plan = self._plan("disk", _Candidate(layout, n_ctx, parts), reasons, reasons)
+                return replace(plan, max_n_ctx=0)
+        return None
 
     def _refusal(self) -> MemoryPlan:
         n_ctx = self.largest_n_ctx if self.options.n_ctx else min(SMALLEST_CACHE, self.largest_n_ctx)
@@ -319,6 +377,7 @@ class _Search:
             notes=notes,
             rollback=layout.rollback,
             checkpoints=layout.checkpoints if found.parts.get("checkpoints") else 0,
+            own_layers=layout.own_layers,
             draft_kv_type=draft_kv_type(self.draft.sizes, layout.kv_type) if self.draft else None,
         )
 
@@ -350,6 +409,8 @@ def say_given_up(first: MemoryLayout, layout: MemoryLayout, short_n_ctx: int | N
         reasons.append(Sentence.of("plan.not_repacked"))
     if layout.n_batch != first.n_batch:
         reasons.append(Sentence.of("plan.small_batch", tokens=layout.n_batch))
+    if layout.own_layers != first.own_layers:
+        reasons.append(Sentence.of("plan.no_own_layers"))
     if layout.rollback != first.rollback:
         reasons.append(Sentence.of("plan.no_rollback"))
     if layout.kv_type != first.kv_type:

@@ -10,23 +10,37 @@ from dataclasses import dataclass, replace
 from common.failures import Failure
 from common.paths import display_name
 from common.planning import Computer, Estimate
+from common.sentences import Sentence
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import TO_LOAD, Headers, LibraryCrashed, Patience, take_first_looks
-from engine.loading.libraries import Backend, OtherLibrary, backend, llama_missing, needs_new_process
+from engine.loading.libraries import (
+    BACKEND_TITLES,
+    Backend,
+    OtherLibrary,
+    backend,
+    can_see,
+    llama_missing,
+    needs_new_process,
+)
 from engine.loading.library_choice import (
     NOT_READY,
     LibraryChoice,
     choose,
     choose_after_crash,
     choose_after_refusal,
+    choose_mapping,
+    choose_seeing,
     choose_small_caches,
 )
-from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, MemoryPlan, make_plan
+from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, MemoryPlan, make_plan, with_projector
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory
+from engine.protocol.requests import BackendName
 from engine.runtime.contexts import EXACT, DrySizes
 from models.header import Header
+from models.own_drafter import drafter_beside, refusal, usable_layers
+from models.projector import Projector, find_projector
 from models.split import model_headers
 from models.validation import checked_headers
 from models.vocabulary_match import check_same_vocabulary
@@ -39,7 +53,8 @@ class LoadPlan:
     """The way to load a model: with which library, and how in the available memory.
 
     `headers` are those of the model's files, `draft` those of its draft model's files; `choice` says why `library`
-    computes them.
+    computes them. `projector`: what turns pictures into embeddings for the model; None: it cannot see. `own_drafter`:
+    why layers or a file that were made to draft for the model do not; None if they do, or there are none.
     """
 
     options: LoadOptions
@@ -48,6 +63,8 @@ class LoadPlan:
     choice: LibraryChoice
     library: Backend
     memory: MemoryPlan
+    projector: Projector | None = None
+    own_drafter: Sentence | None = None
 
     @property
     def header(self) -> Header:
@@ -92,14 +109,31 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     """
     headers = checked_headers(options.path)
     draft = model_headers(options.draft) if options.draft else None
-    choice = _choose_library(options, headers, draft, environment)
+    projector = find_projector(headers[0]) if can_see() else None
+    choice = _choose_library(options, headers, draft, environment, sees=projector is not None)
     library = _import_library(choice, environment.crashes)
     memory = _memory_plan(options, headers, draft, library, environment.freed_bytes)
-    return LoadPlan(options, headers, draft, choice, library, memory)
+    reason = own_drafter_refusal(headers, library.name, draft is not None)
+    if reason:
+        memory = replace(memory, reasons=(*memory.reasons, reason))
+    if projector and library.name == "llama":
+        return LoadPlan(options, headers, draft, choice, library, with_projector(memory, projector), projector, reason)
+    return LoadPlan(options, headers, draft, choice, library, memory, own_drafter=reason)
+
+
+def own_drafter_refusal(headers: Headers, library: BackendName, has_draft_model: bool) -> Sentence | None:
+    """Return why layers or a file that were made to draft for a model do not; None if they do, or there are none."""
+    if library != "llama" and usable_layers(headers):
+        return Sentence.of("own_drafter.library", library=BACKEND_TITLES[library])
+    reason = refusal(headers)
+    if reason or usable_layers(headers) or has_draft_model:
+        return reason
+    beside = drafter_beside(headers[0].path, headers[0])
+    return Sentence.of("own_drafter.beside", name=display_name(beside)) if beside else None
 
 
 def _choose_library(
-    options: LoadOptions, headers: Headers, draft: Headers | None, environment: LoadEnvironment
+    options: LoadOptions, headers: Headers, draft: Headers | None, environment: LoadEnvironment, sees: bool = False
 ) -> LibraryChoice:
     """Choose the library and take the first looks with it; continue with the other one if it crashes or refuses.
 
@@ -112,6 +146,8 @@ def _choose_library(
         n_ctx = min(options.n_ctx or MOST_BY_DEFAULT, headers[0].n_ctx_train or COMFORTABLE)
         usable = _budget_for(options, environment.freed_bytes).usable
         choice = choose_small_caches(choice, headers[0], kv_type, n_ctx, usable)
+        choice = choose_mapping(choice, headers, usable)
+        choice = choose_seeing(choice, headers[0]) if sees else choice
     if choice.name != requested and (options.no_other or options.kv_mode != EXACT):
         if choice.note == NOT_READY:
             raise llama_missing()

@@ -8,24 +8,43 @@ decimals: exact to 5 KiB per line.
 from __future__ import annotations
 
 import ctypes
+import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.failures import Failure
-from engine.protocol.requests import FlashAttention, KVType
+from engine.protocol.requests import FlashAttention, KVType, Picture
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.embedding import OWN_POOLING
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import MIB, NO_POOLING, CDryModel, CModel, ModelFile, logged_bytes
 from engine.runtime.capi.runtime import CLogits, CRuntime
 from engine.runtime.capi.sequence_state import copy_partial, restore_partial
-from engine.runtime.contexts import MAX_LOGITS, ContextOptions, ContextSizes, WeightSizes, supports_kv_type
+from engine.runtime.contexts import (
+    MAX_LOGITS,
+    ContextOptions,
+    ContextSizes,
+    OwnLayersSizes,
+    ThreadCounts,
+    WeightSizes,
+    supports_kv_type,
+)
 from engine.runtime.interface import UNLIMITED, Checkpoint
 from engine.runtime.llama.library import lib, log, open_library, stop_check
+from engine.runtime.llama.mtp import NextTokenLayers, layers_options, mtp_params, open_layers, states_bytes
 from engine.runtime.llama.repack import HEAD, repacked_sizes
+from engine.runtime.llama.vision import Vision
 from engine.stop import StopFlag
+from engine.tokenization.pictures import blocks
+from models.header import Header
+from models.own_drafter import usable_layers
+from models.split import model_headers, whole_header
+from models.tensors import is_expert
+
+log_layers = logging.getLogger("engine.mtp")
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
 ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process if a mapping's first tensor is off it
@@ -49,6 +68,7 @@ class Model(CModel):
     - `mmap`: map the file instead of reading it; mapped weights stay resident beside their repacked copy, weights that
       were read do not.
     - `dry`: load header and vocabulary only; such a model cannot run.
+    - `own_layers`: load the model's own layers that predict further tokens too; the file must hold them.
     """
 
     def __init__(
@@ -59,9 +79,11 @@ class Model(CModel):
         repack: bool = True,
         mmap: bool = True,
         dry: bool = False,
+        own_layers: bool = False,
     ) -> None:
         params = lib.llama_model_default_params()
         params.n_gpu_layers = 0
+        params.load_mtp = own_layers
         params.use_extra_bufts = repack
         params.load_mode = LOAD_MMAP if mmap and not dry else LOAD_READ
         params.no_alloc = dry
@@ -74,9 +96,13 @@ class Model(CModel):
 
     def adjust_params(self, params: Any) -> None:
         """Read the file instead of mapping it if its tensors are not aligned as ggml needs them in a mapping."""
-        for part in self.parts:
-            if any((part.data_offset + tensor.offset) % ALIGNMENT for tensor in part.tensors):
-                params.load_mode = LOAD_READ
+        if not is_mappable(self.parts):
+            params.load_mode = LOAD_READ
+
+
+def is_mappable(parts: Sequence[Header]) -> bool:
+    """Return whether all tensors of a model's files are aligned as ggml needs them in a mapping."""
+    return not any((part.data_offset + tensor.offset) % ALIGNMENT for part in parts for tensor in part.tensors)
 
 
 class EmbeddingModel(Model):
@@ -139,6 +165,11 @@ class Context(CContext):
         # Architectures that cannot roll back have the number set to 0 silently.
         self.rollback = int(lib.llama_n_rs_seq(self.pointer))
 
+    def begin_block(self) -> None:
+        if self._interrupt:
+            lib.llama_set_abort_callback(self.pointer, self._interrupt.function, self._interrupt.address)
+        super().begin_block()
+
     def decode(self, batch: Batch) -> None:
         if self._finishes_steps and self._interrupt:
             callback = NEVER if batch.raw.n_tokens <= 1 + self.rollback else self._interrupt.function
@@ -169,7 +200,7 @@ def context_params(options: ContextOptions) -> Any:
 
 
 class LlamaRuntime(CRuntime):
-    """`CRuntime` on llama.cpp's contexts; implements `CheckpointRuntime` too.
+    """`CRuntime` on llama.cpp's contexts; implements `CheckpointRuntime` and `PredictingRuntime` too.
 
     Recurrent layers keep snapshots of their states after the last few tokens of a pass (`rollback`). The library can be
     wrong about them (ggml-org/llama.cpp#26695, #29117): it also goes back over whole passes and over passes of a single
@@ -180,8 +211,12 @@ class LlamaRuntime(CRuntime):
     def __init__(self, model: Model, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
         self._window = model.window
         self._newest_undoable = 0  # tokens of the last pass that recurrent layers can forget
+        self.vision: Vision | None = None  # of a model with a projector
         self._lost = 0  # tokens whose ordinary keys and values are left after a pass that destroyed recurrent states
+        self._layers: NextTokenLayers | None = None
         super().__init__(model, options, stop, folder)
+        if options.own_layers:
+            self._layers = open_layers(model, self.context, stop, context_params, folder)
 
     def open_context(self, options: ContextOptions) -> Context:
         return Context(self.model, options, self.stop)
@@ -204,7 +239,7 @@ class LlamaRuntime(CRuntime):
         if self.window == UNLIMITED:
             return True
         # The next token sees the tokens before it that lie in the window; the library keeps them without a gap.
-        return self.context.first_cached <= max(0, size - self.window + 1)
+        return self.context.first_cached <= max(0, self._positions.of(size) - self.window + 1)
 
     def _ensure_open(self) -> None:
         super()._ensure_open()
@@ -215,6 +250,8 @@ class LlamaRuntime(CRuntime):
         self._newest_undoable = 0
         logits = super()._run_batch(n_tokens, n_logits)
         self._newest_undoable = 0 if self.can_truncate else min(n_tokens - 1, self.context.rollback)
+        if self._layers:
+            self._layers.record(self._positions.of(self._size - n_tokens), self.batch.raw.token[:n_tokens])
         return logits
 
     def _undo_failed_pass(self) -> None:
@@ -223,17 +260,59 @@ class LlamaRuntime(CRuntime):
         else:  # the recurrent states are destroyed, the keys and values of attention layers are not
             self._lost, self._size = self._size, 0
 
+    def keep_path(self, count: int, path: Sequence[int] = ()) -> None:
+        super().keep_path(count, path)
+        self._truncate_layers(self._inputs_at)  # the states behind it are those of branches
+
     def _truncate_cache(self, size: int) -> None:
         super()._truncate_cache(size)
         self._newest_undoable = 0
+        self._truncate_layers(self._size)
 
     def _clear(self) -> None:
         self._lost = self._newest_undoable = 0
         super()._clear()
+        self._truncate_layers(0)
+
+    def _truncate_layers(self, size: int) -> None:
+        if self._layers:
+            self._layers.truncate(self._positions.of(size))
 
     def _adopt_context(self, context: CContext) -> None:
         self._lost = self._newest_undoable = 0
         super()._adopt_context(context)
+
+    # --- pictures ---
+
+    @property
+    def sees(self) -> bool:
+        return self.vision is not None
+
+    @property
+    def encoder_work(self) -> tuple[float, int]:
+        return (self.vision.seconds, self.vision.encoded) if self.vision else (0.0, 0)
+
+    def picture_tokens(self, picture: Picture, exact: bool = True) -> list[int]:
+        assert self.vision
+        return self.vision.tokens(picture) if exact else self.vision.guessed_tokens(picture)
+
+    def encode_block(self, tokens: Sequence[int]) -> Iterator[float]:
+        assert self.vision
+        return self.vision.encode(tokens)
+
+    def forward_block(self, tokens: Sequence[int]) -> None:
+        assert self.vision
+        (block,) = blocks(tokens)
+        self._ensure_open()
+        self._newest_undoable = 0
+        try:
+            self.context.begin_block()
+            self.vision.decode(self.context, tokens, self._positions.of(self._size))
+        except BaseException:
+            self._undo_failed_pass()
+            raise
+        self._positions.add(replace(block, start=self._size, end=self._size + len(tokens)))
+        self._size += len(tokens)
 
     # --- checkpoints ---
 
@@ -244,29 +323,108 @@ class LlamaRuntime(CRuntime):
     def restore(self, checkpoint: Checkpoint) -> bool:
         if not self.context.is_open or checkpoint.size > (self._lost or self._size):
             return False
-        if not restore_partial(self.context, checkpoint.data) or not self.sequences.truncate(checkpoint.size):
+        position = self._positions.of(checkpoint.size)
+        if not restore_partial(self.context, checkpoint.data) or not self.sequences.truncate(position):
             self._clear()
             return False
         self._size, self._lost, self._newest_undoable = checkpoint.size, 0, 0
+        self._positions.cut(checkpoint.size)
+        self._truncate_layers(self._size)
         return True
+
+    # --- the model's own layers that predict further tokens ---
+
+    @property
+    def own_layers(self) -> bool:
+        return self._layers is not None
+
+    @property
+    def can_predict(self) -> bool:
+        return self._layers is not None and self._layers.end == self._positions.of(self._size)
+
+    @property
+    def unread(self) -> int:
+        return self._layers.unread if self._layers else 0
+
+    def read_along(self, on: bool) -> None:
+        if self._layers:
+            self._layers.reads_along = on
+
+    def predict(self, tokens: Sequence[int]) -> CLogits:
+        assert self._layers, "the model's own layers are not loaded"
+        assert self.can_predict, (self._layers.end, self._size)
+        return self._layers.predict(tokens)
+
+    def use_threads(self, threads: ThreadCounts) -> None:
+        super().use_threads(threads)
+        if self._layers:
+            self._layers.use_options(self.context.options)
+
+    def _move_to_context(self, options: ContextOptions) -> None:
+        size, layers = self._size, self._layers
+        self._layers = None  # the chat only moves: what the layers have read of it stays
+        try:
+            super()._move_to_context(options)
+        finally:
+            self._layers = layers
+            if layers and self.context.is_open:
+                self._follow(layers, size)
+
+    def _follow(self, layers: NextTokenLayers, size: int) -> None:
+        """Let the layers follow the chat to the new context; go on without them if there is no memory for that."""
+        if self._size < size:
+            layers.truncate(0)
+        try:
+            layers.follow(self.context)
+        except (Failure, OSError, MemoryError) as error:
+            log_layers.warning("the model's own layers draft no more: %s", error)
+            layers.close()
+            self._layers = None
+
+    def close(self) -> None:
+        if self.vision:
+            self.vision.close()
+        if self._layers:
+            self._layers.close()
+        super().close()
 
 
 class DryModel(CDryModel):
     """`DrySizes` by llama.cpp. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
-        super().__init__(Model(file, dry=True))
+        headers = model_headers(file)
+        layers = usable_layers(headers)
+        try:
+            model = Model(headers, dry=True, own_layers=layers is not None)
+        except Failure:
+            if layers is None:
+                raise
+            layers, model = None, Model(headers, dry=True)
+        super().__init__(model)
         self.flash_attention = flash_attention
-        self.weights = self._weights()
+        header = whole_header(self.model.parts)
+        self._own_weights: WeightSizes | None = None
+        size = 0
+        if layers:
+            size, own = layers.bytes, {tensor.name for tensor in layers.tensors}
+            self._own_weights = self._weights(replace(header, tensors=layers.tensors), size)
+            header = replace(header, tensors=tuple(tensor for tensor in header.tensors if tensor.name not in own))
+        self.weights = self._weights(header, self.model.size_bytes - size)
         self._contexts: dict[ContextOptions, ContextSizes | None] = {}
 
-    def _weights(self) -> WeightSizes:
-        copies = repacked_sizes(self.model.header)
-        tied = HEAD in copies and HEAD not in {tensor.name for tensor in self.model.header.tensors}
+    def _weights(self, header: Header, file: int) -> WeightSizes:
+        copies = repacked_sizes(header)
+        tied = HEAD in copies and HEAD not in {tensor.name for tensor in header.tensors}
         # A tied head's copy replaces nothing: rows of its file tensor, the embedding, are still looked up.
         replaced = sum(copies.values()) - (copies[HEAD] if tied else 0)
-        file = self.model.size_bytes
-        return WeightSizes(file=file, repacked=sum(copies.values()), plain=max(0, file - replaced))
+        return WeightSizes(
+            file=file,
+            repacked=sum(copies.values()),
+            plain=max(0, file - replaced),
+            mixture=any(map(is_expert, header.tensors)),
+            mappable=is_mappable(self.model.parts),
+        )
 
     def context(
         self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS, rollback: int = 0
@@ -276,13 +434,28 @@ class DryModel(CDryModel):
         options = ContextOptions(
             n_ctx, 1, n_batch, max_logits, kv_type, flash_attention=self.flash_attention, rollback=rollback
         )
+        return self._measured(options)
+
+    def own_layers(self, n_ctx: int, kv_type: KVType, n_batch: int) -> OwnLayersSizes | None:
+        if self._own_weights is None or not supports_kv_type(self.flash_attention, kv_type):
+            return None
+        sizes = self._measured(layers_options(ContextOptions(n_ctx, 1, n_batch, kv_type=kv_type)))
+        if sizes is None:
+            return None
+        cache = sizes.kv + sizes.compute + sizes.output + states_bytes(self.model, n_batch)
+        return OwnLayersSizes(self._own_weights, cache)
+
+    def _measured(self, options: ContextOptions) -> ContextSizes | None:
         if options not in self._contexts:
             self._contexts[options] = self._measure(options)
         return self._contexts[options]
 
     def _measure(self, options: ContextOptions) -> ContextSizes | None:
+        params = context_params(options)
+        if options.own_layers:
+            params = mtp_params(params, None)
         with log.lines() as lines:
-            context = lib.llama_init_from_model(self.model.pointer, context_params(options))
+            context = lib.llama_init_from_model(self.model.pointer, params)
         if not context:
             return None
         rollback = int(lib.llama_n_rs_seq(context))

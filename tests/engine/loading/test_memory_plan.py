@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
 from engine.protocol.requests import KVType, Load
 from engine.runtime.capi import sequence_state
-from engine.runtime.contexts import ContextOptions, ContextSizes, WeightSizes
+from engine.runtime.contexts import ContextOptions, ContextSizes, OwnLayersSizes, WeightSizes
 from engine.runtime.interface import prefill
 from engine.runtime.llama.library import log
 from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, parse_sizes
@@ -38,6 +39,7 @@ class FakeSizes:
     n_vocab: int = 151_936
     cell: int = 14_336
     quantises: bool = True
+    own: OwnLayersSizes | None = None
 
     def context(
         self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = 64, rollback: int = 0
@@ -46,6 +48,9 @@ class FakeSizes:
             return None
         compute = 30 * MIB + n_batch * (60_000 + n_ctx * 2)
         return ContextSizes(int(n_ctx * self.cell * KV_BYTES[kv_type]), compute, self.n_vocab * 4)
+
+    def own_layers(self, n_ctx: int, kv_type: KVType, n_batch: int) -> OwnLayersSizes | None:
+        return self.own
 
 
 SIZES = FakeSizes()
@@ -85,13 +90,16 @@ def test_a_plan_is_consistent_and_within_its_budget(sizes, options, memory, draf
     plan = make_plan("m.gguf", sizes, usable(memory), options, draft)
     trained = sizes.n_ctx_train or 4096
     assert plan.total_bytes == sum(plan.parts.values())
-    assert (plan.total_bytes <= plan.available_bytes == memory) == (plan.verdict != "no")
+    assert (plan.total_bytes <= plan.available_bytes == memory) == (plan.verdict in ("fits", "tight"))
     assert 0 < plan.n_ctx <= trained
     assert 0 <= plan.max_n_ctx <= trained
     assert options.kv_type in (None, plan.kv_type)
     assert options.n_ctx is None or plan.n_ctx == min(options.n_ctx, trained)
     assert ("draft_kv" in plan.parts) == bool(plan.draft_kv_type) <= bool(draft)
     assert plan.mmap or plan.repack
+    if plan.verdict == "disk":
+        assert (plan.mmap, plan.repack, plan.draft_kv_type) == (True, False, None)
+        assert plan.page_cache_bytes == memory - (plan.total_bytes - plan.parts["weights_mapped"]) >= 0
     assert all(str(reason).endswith(".") for reason in plan.reasons)
     assert all(note in plan.reasons for note in plan.notes)
     if plan.verdict == "fits":
@@ -103,7 +111,7 @@ def test_a_plan_is_consistent_and_within_its_budget(sizes, options, memory, draf
 def test_more_memory_never_gives_a_worse_plan(sizes, options, memory, more, draft):
     first = make_plan("m.gguf", sizes, usable(memory), options, draft)
     second = make_plan("m.gguf", sizes, usable(memory + more), options, draft)
-    order = ["fits", "tight", "no"]
+    order = ["fits", "tight", "disk", "no"]
     assert bool(second.draft_kv_type) >= bool(first.draft_kv_type)
     if bool(first.draft_kv_type) != bool(second.draft_kv_type):
         return  # what the draft model takes is not there for the other
@@ -123,8 +131,8 @@ def test_the_largest_context_fits_when_it_is_asked_for(sizes, memory):
 
 
 def test_memory_is_given_up_in_the_order_of_what_it_costs():
-    """The order is: mapped and repacked, read once, small batches, q8_0, less context, refusal."""
-    plans = [make_plan("m.gguf", SIZES, usable(size), OPTIONS) for size in range(4 * GIB, GIB // 2, -4 * MIB)]
+    """The order: mapped and repacked, read once, small batches, q8_0, less context, weights on the disk, refusal."""
+    plans = [make_plan("m.gguf", SIZES, usable(size), OPTIONS) for size in range(4 * GIB, GIB // 8, -4 * MIB)]
     seen = []
     for plan in plans:
         way = (plan.verdict, plan.mmap, plan.n_batch, plan.kv_type, plan.n_ctx < 4096)
@@ -137,10 +145,43 @@ def test_memory_is_given_up_in_the_order_of_what_it_costs():
         ("tight", False, 512, "q8_0", False),
         ("tight", False, 128, "q8_0", False),
         *[way for way in seen if way[0] == "tight" and way[4]],
+        ("disk", True, 512, "f16", False),
+        ("disk", True, 128, "f16", False),
+        ("disk", True, 512, "q8_0", False),
+        ("disk", True, 128, "q8_0", False),
         ("no", False, 128, "q8_0", True),
     ]
     assert plans[0].n_ctx == MOST_BY_DEFAULT
     assert {plan.n_ctx for plan in plans} >= {32768, 16384, 8192, 4096, 2048, 1024, 512}
+
+
+def test_weights_stay_on_the_disk_only_if_nothing_else_is_possible():
+    def verdict(size: int, options: PlanOptions = OPTIONS, **changes: Any) -> str:
+        return make_plan("m.gguf", replace(SIZES, weights=replace(WEIGHTS, **changes)), usable(size), options).verdict
+
+    plan = make_plan("m.gguf", SIZES, usable(600 * MIB), OPTIONS)
+    assert plan.verdict == "disk"
+    assert (plan.n_ctx, plan.max_n_ctx) == (COMFORTABLE, 0)
+    assert "read from there again and again" in str(plan.notes[0])
+    assert make_plan("m.gguf", SIZES, MemoryBudget(600 * MIB, 0, GIB), OPTIONS).verdict == "no"  # the user's limit
+    assert verdict(600 * MIB, in_place=True) == "no"  # a library that cannot leave weights in the file
+    assert verdict(600 * MIB, mappable=False) == "no"
+    assert verdict(1400 * MIB, PlanOptions(2, n_ctx=32768)) == "no"  # a shorter context fits
+    with_draft = make_plan("m.gguf", SIZES, usable(600 * MIB), OPTIONS, DraftFile("d.gguf", SMALL))
+    assert (with_draft.verdict, with_draft.draft_kv_type) == ("disk", None)
+
+
+def test_a_mixture_is_never_in_memory_twice():
+    mixture = replace(SIZES, weights=replace(WEIGHTS, repacked=1000 * MIB, plain=60 * MIB, mixture=True))
+    ways = []
+    for size in range(4 * GIB, GIB, -4 * MIB):
+        plan = make_plan("m.gguf", mixture, usable(size), OPTIONS)
+        weights = sum(
+            plan.parts[part] for part in ("weights_mapped", "weights_read", "weights_repacked") if part in plan.parts
+        )
+        assert weights <= WEIGHTS.file
+        ways.append((plan.repack, plan.mmap))
+    assert ways[0] == (True, False)
 
 
 def test_a_refusal_says_what_is_missing_and_what_would_fit():
@@ -151,7 +192,7 @@ def test_a_refusal_says_what_is_missing_and_what_would_fit():
     assert show_bytes(plan.total_bytes - plan.available_bytes) + " too much" in text
     assert f"up to {plan.max_n_ctx:,} tokens would fit (KV cache q8_0)" in text
     assert 0 < plan.max_n_ctx < 32768
-    nothing = make_plan("m.gguf", SIZES, usable(100 * MIB), OPTIONS)
+    nothing = make_plan("m.gguf", SIZES, usable(50 * MIB), OPTIONS)
     assert nothing.max_n_ctx == 0
     assert "Choose a smaller model" in str(nothing.reasons[-1])
 
@@ -179,6 +220,25 @@ def test_context_beyond_the_trained_one_is_cut_and_said():
 SMALL = FakeSizes(WeightSizes(463 * MIB, 28 * MIB, 435 * MIB), cell=6144)
 
 
+def test_the_models_own_layers_are_listed_and_given_up_before_exact_keys_and_values():
+    own = OwnLayersSizes(WeightSizes(60 * MIB, 30 * MIB, 30 * MIB), 40 * MIB)
+    sizes = FakeSizes(own=own)
+    plan = make_plan("m.gguf", sizes, usable(8 * GIB), OPTIONS)
+    assert plan.own_layers
+    assert (plan.parts["own_layers"], plan.parts["own_layers_cache"]) == (90 * MIB, 40 * MIB)
+    assert "The model brings layers that draft its next tokens; they are loaded with it." in map(str, plan.reasons)
+    without = make_plan("m.gguf", SIZES, usable(8 * GIB), OPTIONS)
+    assert plan.total_bytes == without.total_bytes + 130 * MIB
+    options = PlanOptions(2, 4096, "f16")
+    smallest = make_plan("m.gguf", sizes, usable(0), options).total_bytes
+    tight = make_plan("m.gguf", sizes, usable(smallest + 50 * MIB), options)
+    assert (tight.own_layers, tight.kv_type, tight.verdict) == (False, "f16", "tight")
+    assert "To save memory, the layers that the model brings to draft its next tokens are left out." in map(
+        str, tight.notes
+    )
+    assert "own_layers" not in tight.parts
+
+
 def test_the_draft_model_is_listed_and_its_cache_grows_with_the_context():
     alone = make_plan("m.gguf", SIZES, usable(8 * GIB), OPTIONS)
     for n_ctx in (4096, 8192):
@@ -193,7 +253,7 @@ def test_the_draft_model_is_listed_and_its_cache_grows_with_the_context():
 
 def test_a_draft_model_that_does_not_fit_beside_the_model_is_left_out_with_a_sentence():
     draft = DraftFile("d.gguf", SMALL)
-    for size in range(4 * GIB, GIB // 2, -16 * MIB):
+    for size in range(4 * GIB, GIB, -16 * MIB):
         plan, alone = (make_plan("m.gguf", SIZES, usable(size), OPTIONS, d) for d in (draft, None))
         if plan.draft_kv_type:
             assert plan.n_ctx >= COMFORTABLE
