@@ -20,6 +20,7 @@ import msgspec
 
 from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
+from common.sentences import Sentence
 from engine.commands.options import add_options, destination, request_fields, settings_with_flag
 from engine.commands.terminal import Answering, Conversation, Output, ctrl_c_stops, print_error, report
 from engine.protocol.events import ModelInfo
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from engine.remote.engine import RemoteEngine
 
 KEY_VARIABLE = "CHICKADEE_SERVER_KEY"
-NEED_COSTS = ("auto", "history", "phrases", "model", "midlayer")  # drafters that verify only what pays
+NEED_COSTS = ("auto", "history", "phrases", "mtp", "model", "midlayer")  # drafters that verify only what pays
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -81,6 +82,8 @@ def chat(options: argparse.Namespace) -> int:
             info = engine.load(request).model
             if options.draft in NEED_COSTS and not engine.calibrated:
                 calibrate(engine)
+            if options.draft == "mtp" and not info.drafts_itself:
+                print(f"chickadee: {info.own_drafter or Sentence.of('own_drafter.none')}", file=sys.stderr)
             if options.draft == "phrases" and not engine.has_ngram_table:
                 count_ngrams(engine)
             with open_trace(options.trace) as trace:
@@ -206,9 +209,14 @@ def check_server_options(options: argparse.Namespace) -> None:
 
 
 def backend_of(options: argparse.Namespace) -> BackendWish | None:
-    """Return the requested library, or our own graph if a layer should draft: no other library can stop at a layer."""
+    """Return the requested library; if there is none, the only one that has the requested drafter.
+
+    Only our own graph can stop at an early layer, and only llama.cpp runs the layers that models bring to draft.
+    """
     wish: BackendWish | None = options.backend
-    return "graph" if drafts_by_layer(options) and wish in (None, "auto") else wish
+    if wish not in (None, "auto"):
+        return wish
+    return "graph" if drafts_by_layer(options) else "llama" if options.draft == "mtp" else wish
 
 
 def drafts_by_layer(options: argparse.Namespace) -> bool:

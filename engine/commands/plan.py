@@ -57,6 +57,8 @@ PART_TITLES = {
     "kv_compressed": "KV cache, compressed heads",
     "snapshots": "snapshots for drafts",
     "checkpoints": "checkpoints",
+    "own_layers": "own draft layers",
+    "own_layers_cache": "cache of own draft layers",
     "compute": "compute buffers",
     "output": "logits",
     "vocabulary": "vocabulary",
