@@ -64,8 +64,8 @@ def shared_tokens(a: TokenList, b: TokenList) -> int:
 def token_difference(target: TokenList, drafter: TokenList, token: int) -> Sentence:
     """Return the difference between two vocabularies at this token id."""
     if token >= min(len(target.texts), len(drafter.texts)):
-        longer, what = (target, "missing") if len(target.texts) > token else (drafter, "added")
-        return Sentence.of(f"vocabulary.{what}", token=token, text=shown(longer.texts[token]))
+        longer, what = (target, "vocabulary.missing") if len(target.texts) > token else (drafter, "vocabulary.added")
+        return Sentence.of(what, token=token, text=shown(longer.texts[token]))
     other, own = shown(drafter.texts[token]), shown(target.texts[token])
     if other != own:
         return Sentence.of("vocabulary.token", token=token, other=other, own=own)
