@@ -1,4 +1,4 @@
-"""Starts the window: `python -m app [--data-dir PATH] [--self-test] [MODEL]`."""
+"""Starts the window: `python -m app [--data-dir PATH] [--ask [TEXT]] [--self-test] [MODEL]`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from app.application import Application
 
 from app.attachments import READ_FILE
+from app.collections import INDEX_FILES, SEARCH_INDEX
 from app.fatal import DISPLAYLESS, announce
 from common.failures import Failure
 from common.paths import path_of, path_text
@@ -30,15 +31,21 @@ def main(arguments: list[str] | None = None) -> int:
     named.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == [READ_FILE] and len(arguments) == 2:  # a packaged app is its own child process
+    if arguments[:1] == [READ_FILE] and len(arguments) in (2, 3):  # a packaged app is its own child process
         from app.attachments import child
 
-        return child.read_confined(arguments[1])
+        return child.read_confined(arguments[1], *map(int, arguments[2:]))
+    if arguments[:1] in ([INDEX_FILES], [SEARCH_INDEX]) and len(arguments) == 2:
+        from app.collections import process
+
+        return process.main(*arguments)
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
         from app.services import math_worker
 
         math_worker.main()
+        return 0
+    if options.ask is not None and _asked_running(options.data_dir, " ".join(options.ask)):
         return 0
     if not _has_display():
         return _fail(Sentence.of("start.no_display", command=TERMINAL))
@@ -57,10 +64,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", type=path_of, nargs="?", metavar="MODEL", help="the same as --model, for file managers")
     parser.add_argument("--model", type=path_of, metavar="PATH", help="a GGUF model file (default: the one used last)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
+    parser.add_argument("--ask", nargs="*", metavar="TEXT", help="open the quick window, and ask TEXT there")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
     # A packaged app starts the worker of app.services.math_service by this option.
     parser.add_argument("--draw-formulas", action="store_true", help=argparse.SUPPRESS)
     return parser
+
+
+def _asked_running(data: Path | None, text: str) -> bool:
+    """Ask the running program to show its quick window; return False if none is running.
+
+    Qt is not loaded for that, so that the window is there at once.
+    """
+    from app.folders import open_folders
+    from app.services.running_program import ask_running
+
+    try:
+        return ask_running(open_folders(data).data, text)
+    except Failure:  # the start that follows says it
+        return False
 
 
 def _has_display() -> bool:
@@ -95,10 +117,10 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
 
         _say(self_test.run(application, model, options.data_dir))
         return 0
-    return _open(application, options.data_dir, model)
+    return _open(application, options.data_dir, model, None if options.ask is None else " ".join(options.ask))
 
 
-def _open(application: Application, data: Path | None, model: Path | None) -> int:
+def _open(application: Application, data: Path | None, model: Path | None, question: str | None) -> int:
     from app.folders import be_private, open_folders
     from app.services.logs import start_logging, stop_logging
     from app.services.single_instance import SingleInstance
@@ -107,8 +129,9 @@ def _open(application: Application, data: Path | None, model: Path | None) -> in
     be_private()
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
-    if not instance.claim(path_text(model or "")):
-        _say(in_system_language(Sentence.of("start.already_open")))
+    if not instance.claim(path_text(model or ""), question):
+        if question is None:
+            _say(in_system_language(Sentence.of("start.already_open")))
         return 0
     start_logging(folders.logs)
     from PySide6.QtCore import QTimer
@@ -122,6 +145,7 @@ def _open(application: Application, data: Path | None, model: Path | None) -> in
         chickadee = Chickadee(folders, model, preparation=remaining_command())
         log_bugs(lambda: chickadee.window.notice.post(BUG, kind="problem"))
         instance.raised.connect(chickadee.raise_window)
+        instance.asked.connect(chickadee.ask)
         application.file_opened.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)
         chickadee.window.show()
@@ -138,6 +162,8 @@ def _open(application: Application, data: Path | None, model: Path | None) -> in
             signal.signal(number, end_session)
         # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
+        if question is not None:
+            QTimer.singleShot(0, lambda: chickadee.ask(question))
         code = application.exec()
         for number in SIGNALS:  # no handler of ours would run while a dialog is open
             signal.signal(number, signal.SIG_DFL)

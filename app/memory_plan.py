@@ -16,7 +16,7 @@ from app.settings.schema import choice_words
 from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
 from common.planning import Ask, Verdict
-from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN
+from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN, pace
 
 Tone = Literal["", "fits", "tight", "no"]
 PARTS = {
@@ -43,6 +43,8 @@ def verdict_words(verdict: Verdict | None) -> str:
     size = show_bytes(verdict.total_bytes)
     if not verdict.exact:
         size = tr("about {size}", size=size)
+    if verdict.verdict == "disk":
+        return tr("Larger than the memory: needs {size}, read from the disk again and again", size=size)
     if verdict.verdict == "no":
         if verdict.max_n_ctx:
             return tr(
@@ -56,7 +58,9 @@ def verdict_words(verdict: Verdict | None) -> str:
 
 
 def tone_of(verdict: Verdict | None) -> Tone:
-    return verdict.verdict if verdict and verdict.verdict != "unknown" else ""
+    if verdict is None or verdict.verdict == "unknown":
+        return ""
+    return "tight" if verdict.verdict == "disk" else verdict.verdict
 
 
 def parts_words(verdict: Verdict) -> str:
@@ -73,7 +77,8 @@ def parts_words(verdict: Verdict) -> str:
     }
     texts = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]
     texts.append(tr("{size} available", size=show_bytes(verdict.available_bytes)))
-    return "\n".join((" · ".join(texts), *(worded(note) for note in verdict.notes)))
+    speed = [words_per_second(verdict)] if verdict.verdict == "disk" else []
+    return "\n".join((" · ".join([*texts, *speed]), *(worded(note) for note in verdict.notes)))
 
 
 def speed_words(verdict: Verdict) -> str:
@@ -85,11 +90,8 @@ def words_per_second(verdict: Verdict | None) -> str:
     """Return how fast the model writes: as measured on this computer, else as predicted; "" if nothing is known."""
     if verdict is None or not (verdict.speed or verdict.predicted_speed):
         return ""
-    words = (verdict.speed or verdict.predicted_speed) * WORDS_PER_TOKEN
-    n = f"{words:.0f}" if words >= 1 else f"{words:.1f}"
-    if verdict.speed:
-        return tr("{n} words a second, measured here", n=n)
-    return tr("about {n} words a second", n=n)
+    words = worded(pace(verdict.speed or verdict.predicted_speed))
+    return tr("{pace}, measured here", pace=words) if verdict.speed else tr("about {pace}", pace=words)
 
 
 def delay_words(verdict: Verdict) -> str:

@@ -32,9 +32,11 @@ from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
 from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
+from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
 from app.control.server_keys import ServerKeys
 from app.control.settings_controller import SettingsController
+from app.control.smaller_model_controller import SmallerModelController
 from app.control.snippet_controller import SnippetController
 from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
@@ -110,6 +112,7 @@ class Chats:
     importing: ImportController
     palette: PaletteController
     snippets: SnippetController
+    quick: QuickController
     options: ChatOptionsController
     thinking: ThinkingController
     engine_monitor: EngineMonitorController
@@ -125,8 +128,8 @@ class Chats:
         Once the store's writer is closed, `unsaved` lists what could not be stored.
         """
         parts = (
-            self.window_state, self.chat, self.model, self.list, self.find, self.importing, self.import_export,
-            self.palette, self.drafts, self.collections, self.storage, self.notifications,
+            self.quick, self.window_state, self.chat, self.model, self.list, self.find, self.importing,
+            self.import_export, self.palette, self.drafts, self.collections, self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -140,6 +143,7 @@ def compose_models(
     settings.changed.connect(engine.apply_settings)
     controller = ModelController(window, settings, engine, store, keys)
     status = StatusController(window, engine, controller, intervals.tick)
+    SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
     idle = IdleController(window, engine, settings, intervals.minute)
     client.received.connect(engine.handle)
     client.ended.connect(engine.engine_ended)
@@ -183,6 +187,7 @@ def compose_chats(
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
     import_export = ImportExportController(window, open_chats, chat_list)
+    snippets = SnippetController(window, folders.data / SNIPPETS)
     options = ChatOptionsController(window, open_chats, engine, settings.settings, Personas(store))
     chats = Chats(
         open_chats=open_chats,
@@ -196,7 +201,8 @@ def compose_chats(
         import_export=import_export,
         importing=ImportController(window, import_export),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
-        snippets=SnippetController(window, folders.data / SNIPPETS),
+        snippets=snippets,
+        quick=QuickController(window, open_chats, engine, chat, drafts, snippets, settings.settings),
         options=options,
         thinking=ThinkingController(window, open_chats, engine, settings.settings, options),
         engine_monitor=EngineMonitorController(window, engine, open_chats),
@@ -290,6 +296,10 @@ class Chickadee(QObject):
             self.store.close()
         except Failure as failure:
             log.warning("%s", failure.log_text)
+
+    def ask(self, question: str, token: str = "") -> None:
+        """Show the quick window and ask `question` there, because the program was started with `--ask`."""
+        self.chats.quick.open(question, token)
 
     def raise_window(self, model: str) -> None:
         """Show the window and load `model`, because the program was started a second time."""

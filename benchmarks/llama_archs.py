@@ -52,6 +52,12 @@ ONE_SHIFT = {"token_shift_count": 1}  # vectors of the last token that a layer k
 BIDIRECTIONAL: dict[str, Any] = {"attention.causal": False}
 BERT = {"attention.causal": False, "pooling_type": 1}  # as the files of all of these say
 NAMED_WORDS = BERT | {"tokenizer.ggml.token_type_count": 2}
+ADAPTERS = {
+    "adapters.count": 2,
+    "adapters.lora_rank": 4,
+    "adapters.token_ids_activate": [85, 100],  # e and t, so that the trials switch between the adapters
+    "adapters.token_ids_substitute": [81, 82],
+}
 EXPERTS = {
     "expert_count": 2,
     "expert_used_count": 2,
@@ -64,7 +70,18 @@ MORE: dict[str, dict[str, Any]] = {
     "rwkv7": RWKV7,
     "arwkv7": RWKV7 | ONE_SHIFT,
     "rwkv6qwen2": ONE_SHIFT,
+    "graniteswitch": ADAPTERS,
+    "plm": {"attention.key_length": 192, "attention.value_length": 128, "rope.dimension_count": 64},
     "deepseek2-ocr": EXPERTS,
+    "dflash": {"target_layers": [0, 1], "attention.sliding_window_pattern": [True, False]},
+    "gemma4-assistant": {
+        "attention.sliding_window_pattern": [True, False],
+        "attention.key_length_swa": 128,
+        "attention.value_length_swa": 128,
+        "embedding_length_out": 128,
+        "nextn_predict_layers": 2,
+    },
+    "eagle3": {"target_layers": [0, 1, 2], "target_hidden_size": 256},
     **dict.fromkeys(("bert", "jina-bert-v2", "jina-bert-v3", "nomic-bert", "nomic-bert-moe"), NAMED_WORDS),
     **dict.fromkeys(("dream", "llada", "llada-moe", "rnd1"), BIDIRECTIONAL),
     **dict.fromkeys(("eurobert", "modern-bert", "neo-bert", "gemma-embedding", "llama-embed"), BERT),

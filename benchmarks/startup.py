@@ -4,12 +4,14 @@
 
 The window starts as `make run` starts it, on a data folder of its own, offscreen if there is no display; its process
 reports when the first frame is painted, while the engine loads beside it. "make run" is the whole command. With a
-bundle (build/dist/chickadee, made by `make package`) the packaged programs start instead.
+bundle (build/dist/chickadee, made by `make package`) the packaged programs start instead. "quick window" is the time
+from the start of `--ask` until the running program has shown its quick window, for the first time and once more.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
@@ -27,7 +30,9 @@ from models.default import default_model
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 QUESTION = (Message("user", "Say hello."),)
-TARGETS = {"window": 0.8, "make run": 2.0, "packaged": 1.0, "first token": 3.0}
+TARGETS = {"window": 0.8, "make run": 2.0, "packaged": 1.0, "first token": 3.0, "quick window": 0.3, "quick again": 0.3}
+QUICK = ("quick window", "quick again")
+IDLE_SECONDS = 8.0  # until the model is loaded and the window has nothing to do
 PATIENCE = 60
 
 
@@ -39,10 +44,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     program = options.bundle.resolve() / "chickadee-engine" if options.bundle else None
-    seconds: dict[str, list[float]] = {name: [] for name in (*commands(options), "loaded", "first token")}
+    seconds: dict[str, list[float]] = {name: [] for name in (*commands(options), *QUICK, "loaded", "first token")}
     for _ in range(options.runs):
         for name, command in commands(options).items():
             seconds[name].append(window(command))
+        for name, shown in zip(QUICK, quick(next(iter(commands(options).values()))), strict=True):
+            seconds[name].append(shown)
         loaded, first = engine(options.model, program)
         seconds["loaded"].append(loaded)
         seconds["first token"].append(first)
@@ -73,22 +80,49 @@ def report(options: argparse.Namespace, seconds: dict[str, list[float]]) -> None
 def window(command: list[str]) -> float:
     """Return the seconds from the start of the command's process to the window's first frame."""
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "first-frame"
-        environment = os.environ | {
-            "CHICKADEE_DATA_DIR": folder,
-            "CHICKADEE_CACHE_DIR": folder,
-            "CHICKADEE_FIRST_FRAME": str(report),
-        }
-        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-            environment["QT_QPA_PLATFORM"] = "offscreen"
         started = time.time()
-        process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, start_new_session=True)
-        try:
-            return wait_for(report, process) - started
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(PATIENCE)
-            time.sleep(0.5)  # until the engine has ended too
+        with running(command, folder) as process:
+            return wait_for(Path(folder) / "first-frame", process) - started
+
+
+def quick(command: list[str]) -> tuple[float, float]:
+    """Return the seconds from the start of `--ask` until the running program's quick window is shown, twice.
+
+    The second time the window is there already, hidden or not.
+    """
+    with tempfile.TemporaryDirectory() as folder, running(command, folder) as process:
+        wait_for(Path(folder) / "first-frame", process)
+        time.sleep(IDLE_SECONDS)
+        return ask(command, folder, process), ask(command, folder, process)
+
+
+def ask(command: list[str], folder: str, process: subprocess.Popen[bytes]) -> float:
+    """Return the seconds that one `--ask` takes until the quick window is shown."""
+    report = Path(folder) / "first-framequick"
+    report.unlink(missing_ok=True)
+    started = time.time()
+    subprocess.run([*command[: command.index("--model")], "--ask"], cwd=CHECKOUT, env=environment(folder), check=True)
+    return wait_for(report, process) - started
+
+
+def environment(folder: str) -> dict[str, str]:
+    """Return the environment of a program on a data folder of its own that reports its first frames."""
+    settings = {"CHICKADEE_DATA_DIR": folder, "CHICKADEE_CACHE_DIR": folder}
+    settings["CHICKADEE_FIRST_FRAME"] = str(Path(folder) / "first-frame")
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        settings["QT_QPA_PLATFORM"] = "offscreen"
+    return os.environ | settings
+
+
+@contextlib.contextmanager
+def running(command: list[str], folder: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, cwd=CHECKOUT, env=environment(folder), start_new_session=True)
+    try:
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(PATIENCE)
+        time.sleep(0.5)  # until the engine has ended too
 
 
 def wait_for(report: Path, process: subprocess.Popen[bytes]) -> float:

@@ -117,8 +117,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "pace.seconds": ("1 word in {n} second", "1 word in {n} seconds"),
     "pace.minutes": ("1 word in {n} minute", "1 word in {n} minutes"),
     "from_disk.slow": (
-        "{name} is larger than the free memory, so its weights are read from the disk again for every word: expect about "
-        "{pace}. A smaller model is better here."
+        "{name} is larger than the free memory, so its weights are read from the disk again for every word: expect "
+        "about {pace}. A smaller model is better here."
     ),
     "from_disk.expected": (
         "{name} is larger than the free memory, so weights are read from the disk all the time: expect about {pace}."

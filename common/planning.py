@@ -52,6 +52,11 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     quantisation: str = ""
     guessed: bool = False
 
+    def kv_numbers(self, tokens: int, window_tokens: int) -> int:
+        """Return the numbers in the keys and values of `tokens` tokens; layers with a window keep `window_tokens`."""
+        full = (self.kv_layers or self.layers) - self.window_layers
+        return full * self.kv_width * tokens + self.window_layers * (self.window_width or self.kv_width) * window_tokens
+
 
 class Computer(msgspec.Struct, frozen=True):
     """Properties of a computer that decide whether a model fits and how fast it runs; 0 where one is unknown.

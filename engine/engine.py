@@ -11,6 +11,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from common.confinement import limits
 from common.failures import Failure
@@ -25,6 +27,7 @@ from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.embedder import opened_embedder
+from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import PACKAGES, installed
 from engine.loading.load import LoadedModel, load
 from engine.loading.options import LoadOptions
@@ -39,18 +42,22 @@ from engine.protocol.events import (
     PrefillProgress,
     Prepared,
     Pulse,
+    SpeedExpected,
     StatusReport,
     Tokenized,
     Welcome,
 )
 from engine.protocol.requests import BackendName, Count, Detokenize, Embed, Generate, Load, Message, Prepare, Tokenize
+from engine.runtime.interface import PictureRuntime
 from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
+from engine.tokenization.pictures import has_pictures, text_tokens, whole_blocks
 from engine.tokenization.prompt import continued_prompt, opened_reasoning, plain_prompt
 from engine.tokenization.template import PromptOptions
 from engine.tokenization.tokens import sum_token_counts
 from engine.tokenization.tool_formats import HERMES
 from engine.tokenization.turns import ChatTooLong, chat_too_long, drop_oldest_turns, max_counted_tokens
+from models.titles import title_of
 
 log = logging.getLogger("engine")
 VERSION = "0.1.0"
@@ -86,11 +93,17 @@ class Engine:
         backend = ", ".join(f"{package} {library_version(package)}" for package in packages)
         return Welcome(id, engine=f"chickadee {VERSION}", backend=backend, pid=pid, limits=limits())
 
-    def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
+    def load(
+        self,
+        request: Load,
+        progress: Callable[[float], None] = lambda _fraction: None,
+        expect: Callable[[SpeedExpected], None] = lambda _expected: None,
+    ) -> Loaded:
         """Load the request's model in place of the loaded one; report the loaded fraction to `progress`.
 
-        Raises Failure, Stopped if `stop` is set meanwhile, and OtherLibrary if the model needs a library that only a
-        new process can import.
+        `expect` is told the speed of a model that is larger than the memory, before its file is mapped. Raises Failure,
+        Stopped if `stop` is set meanwhile, and OtherLibrary if the model needs a library that only a new process can
+        import.
         """
         started = time.perf_counter()
         self._saved.set_quota(request.saved_chats_bytes)
@@ -103,7 +116,13 @@ class Engine:
                 reasons = join_sentences(*plan.memory.reasons)
                 raise Failure("out_of_memory.plan", str(plan.memory.parts), reasons=reasons)
             self._free_model()
-            self._model = load(plan, self._saved, self.stop, progress)
+            reads = None
+            if plan.memory.verdict == "disk":
+                expected = expect_from_disk(plan.headers, plan.memory)
+                sentence = expected.sentence(title_of(plan.header.path))
+                expect(SpeedExpected(request.id, sentence, expected.speed.decode, expected.is_slow))
+                reads = expected.reads
+            self._model = load(plan, self._saved, self.stop, progress, reads)
         except BaseException:
             self._crashes.watch(self._model.plan.choice.mark if self._model else None)
             raise
@@ -140,10 +159,10 @@ class Engine:
         kv = PartialFixed(
             policy_for(request.kv_policy, model.cost_measurements, model.target.can_truncate), model.target.max_batch
         )
-        drafting = drafting_for(request, model.sources, model.target)
+        drafting = drafting_for(drafted_beside_pictures(request, prompt), model.sources, model.target)
         model.chat_cache.open_chat(request.chat, prompt)
         options, mask = self._answer_options(request, prompt)
-        sampler = Sampler(request.sampling, prompt, mask, request.top_logprobs)
+        sampler = Sampler(request.sampling, text_tokens(prompt), mask, request.top_logprobs)
         answer = Answer(model.session, sampler, kv, options, drafting, model.cost_measurements.observe)
         self.pulses.report_answer(answer)
         self._answering = (request.id, answer)
@@ -188,9 +207,9 @@ class Engine:
         if request.prompt is not None:
             return plain_prompt(template.vocabulary, request.prompt, info.n_ctx)
         last = request.messages[-1] if request.messages else Message("user", "")
-        if not last.content.strip() and last.role != "tool":
+        if not last.content.strip() and last.role != "tool" and not last.pictures:
             raise Failure("empty_prompt.message")
-        messages, options = drop_oldest_turns(request.messages, request.forget_turns), options_of(request)
+        messages, options = drop_oldest_turns(request.messages, request.forget_turns), self._prompt_options(request)
         most, stopped = max_counted_tokens(info), self.stop.is_set
         if request.continue_last:
             prompt = continued_prompt(template, messages, self._last_tokens, most, stopped, options)
@@ -199,6 +218,16 @@ class Engine:
         if len(prompt) >= info.n_ctx:
             raise self._too_long(messages, len(prompt), options)
         return prompt
+
+    def _prompt_options(self, request: Generate | Prepare | Count, exact: bool = True) -> PromptOptions:
+        """Return what a request's prompt holds besides its messages.
+
+        Unless `exact`, the tokens of pictures are only counted, and about.
+        """
+        target, see = self._loaded().target, None
+        if isinstance(target, PictureRuntime) and target.sees:
+            see = partial(target.picture_tokens, exact=exact)
+        return PromptOptions(request.thinking, () if isinstance(request, Prepare) else request.tools, see)
 
     def end_thought(self, request: int) -> bool:
         """End the open thought of the running Generate with this id; return False if there is none.
@@ -221,12 +250,14 @@ class Engine:
         model, room = self._loaded(), self._loaded().info.n_ctx - 1
         prompt: list[int] = []
         with contextlib.suppress(Stopped):  # a stop is no error: the tokens that were read stay in the cache
-            prompt = model.template.certain_tokens(request.messages, room, self.stop.is_set, options_of(request))[:room]
+            options = self._prompt_options(request)
+            prompt = model.template.certain_tokens(request.messages, room, self.stop.is_set, options)
+            prompt = prompt[: whole_blocks(prompt, room)]
             model.chat_cache.open_chat(request.chat, prompt)
             if not model.session.holds(prompt):
                 started = time.perf_counter()
                 for progress in model.session.prefill(prompt):
-                    yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused)
+                    yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused, progress.looking)
                 model.chat_cache.record_prefill(len(prompt) - progress.reused, time.perf_counter() - started)
         yield Prepared(request.id, len(prompt), len(model.session.tokens))
 
@@ -247,7 +278,8 @@ class Engine:
             texts = tuple(sum_token_counts(template.vocabulary.token_counts(text), stopped) for text in request.texts)
             prompt = 0
             if request.messages:
-                prompt = len(template.tokens(request.messages, stopped=stopped, options=options_of(request)))
+                options = self._prompt_options(request, exact=False)
+                prompt = len(template.tokens(request.messages, stopped=stopped, options=options))
             return Counted(request.id, texts, prompt)
         raise no_model()
 
@@ -314,6 +346,11 @@ class Engine:
         """Whether the costs of the loaded model's passes are known; without them only the published methods draft."""
         return self._loaded().cost_measurements.calibrated
 
+    @property
+    def reads_from_disk(self) -> bool:
+        """Whether the loaded model is larger than the memory: then timing its passes would take minutes."""
+        return self._loaded().plan.memory.verdict == "disk"
+
     def calibrate(self) -> None:
         """Time the loaded model's passes now. Raises Failure where they cannot be timed, and Stopped."""
         model = self._loaded()
@@ -352,9 +389,11 @@ class Engine:
         return self._model
 
 
-def options_of(request: Generate | Prepare | Count) -> PromptOptions:
-    """Return what a request's prompt holds besides its messages."""
-    return PromptOptions(request.thinking, () if isinstance(request, Prepare) else request.tools)
+def drafted_beside_pictures(request: Generate, prompt: Sequence[int]) -> Generate:
+    """Return the request with a draft mode that works in a chat with pictures: other models cannot read those."""
+    if has_pictures(prompt) and request.draft not in ("off", "history", "history-published"):
+        return replace(request, draft="history")
+    return request
 
 
 def no_model() -> Failure:

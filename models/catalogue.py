@@ -24,6 +24,7 @@ from common.paths import printable
 from common.planning import Estimate
 from common.sentences import Sentence
 from models.assets import asset
+from models.features import SNAPSHOTS
 from models.hub import check_repo, is_safe_path
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,9 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         architecture: the header's `general.architecture`.
         quantisations: those that the repository offers; `file` is of the first.
         parameters, active: weights, and those that take part in one token; 0 if all do.
-        kv_layers: layers with keys and values; 0 if all have some. More numbers: `common.planning.Estimate`.
+        kv_layers: layers with keys and values; 0 if all have some. More numbers, also of windows and experts:
+            `common.planning.Estimate`.
+        state: bytes of the recurrent states of one chat.
         languages: ISO 639 codes of languages that its makers name.
         tier: quality from 1 to 10; `tier_source` says who measured it, and when.
         sampling: for answers without thoughts; `sampling_thinking`: for those with thoughts, None if the same.
@@ -87,6 +90,12 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     layers: Layers
     kv_layers: Annotated[int, Meta(ge=0, le=1024)] = 0
     kv_width: Dimension
+    window: Annotated[int, Meta(ge=0, le=1 << 24)] = 0
+    window_layers: Annotated[int, Meta(ge=0, le=1024)] = 0
+    window_width: Annotated[int, Meta(ge=0, le=1 << 24)] = 0
+    state: Weights = 0
+    experts: Annotated[int, Meta(ge=0, le=1 << 16)] = 0
+    used_experts: Annotated[int, Meta(ge=0, le=1 << 16)] = 0
     attention: Annotated[int, Meta(ge=0, le=1 << 24)] = 0
     embedding: Dimension
     feed_forward: Dimension
@@ -113,8 +122,16 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f"{self.id}: {failure}") from failure
         if not is_safe_path(self.file) or not self.file.lower().endswith(".gguf"):
             raise ValueError(f"{self.id}: {self.file[:80]!r} cannot be a model's file")
-        if self.active > self.parameters or self.kv_layers > self.layers:
+        parts = (
+            (self.active, self.parameters),
+            (self.kv_layers, self.layers),
+            (self.window_layers, self.kv_layers or self.layers),
+            (self.used_experts, self.experts),
+        )
+        if any(part > whole for part, whole in parts):
             raise ValueError(f"{self.id}: a part is larger than the whole")
+        if bool(self.window) != bool(self.window_layers) or bool(self.experts) != bool(self.used_experts):
+            raise ValueError(f"{self.id}: a number of windows or of experts is missing")
 
     @property
     def quantisation(self) -> str:
@@ -138,6 +155,13 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             n_ctx_train=self.context,
             attention=self.attention,
             kv_layers=self.kv_layers,
+            window=self.window,
+            window_layers=self.window_layers,
+            window_width=self.window_width,
+            state_bytes=self.state,
+            snapshots=self.state > 0 and self.architecture in SNAPSHOTS,
+            experts=self.experts,
+            used_experts=self.used_experts,
             active_share=self.active_share,
             quantisation=self.quantisation,
         )

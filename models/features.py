@@ -9,6 +9,9 @@ RECURRENT = frozenset((
     "granitehybrid", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "qwen3next", "qwen35", "qwen35moe",
     "kimi-linear",
 ))  # fmt: skip
+# Those of which llama.cpp can keep snapshots of the states, so that drafts can be taken back
+# (llm_arch_supports_rs_rollback in src/llama-arch.cpp).
+SNAPSHOTS = frozenset(("lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe"))
 # The kinds of weights that our matrix products know (docs/products.md).
 PRODUCTS = ("Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "IQ4_XS")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from models.header import Header, read_header
 from models.split import part_names
 
 log = logging.getLogger("models.projector")
+_listed: dict[Path, list[Path]] = {}
 
 # Words of file names that say nothing about whose file it is.
 COMMON_WORDS = {
@@ -106,10 +108,7 @@ def projector_files(model: Path) -> list[Path]:
     A name such as mmproj-F16.gguf, which has no word of the model's name, counts only beside a single model: the widths
     of many models are equal, and a wrong projector gives nonsense without any error.
     """
-    try:
-        files = [path for path in model.parent.iterdir() if path.suffix.lower() == ".gguf"]
-    except OSError:
-        return []
+    files = _files_beside(model)
     projectors = [path for path in files if is_projector_name(path.name)]
     models = {part_names(path.name)[0] for path in files if path not in projectors}
     words = _words(model)
@@ -119,6 +118,17 @@ def projector_files(model: Path) -> list[Path]:
 
     found = [path for path in projectors if common(path) or len(models) <= 1]
     return sorted(found, key=lambda path: (-common(path), path.name))[:MOST_CANDIDATES]
+
+
+def _files_beside(model: Path) -> list[Path]:
+    """Return the GGUF files in the model's folder, or those that were there when it could last be listed.
+
+    A process that may read single files only lists their folders before it gives up its rights.
+    """
+    folder = model.absolute().parent
+    with suppress(OSError):
+        _listed[folder] = [path for path in folder.iterdir() if path.suffix.lower() == ".gguf"]
+    return _listed.get(folder, [])
 
 
 def is_projector_name(name: str) -> bool:

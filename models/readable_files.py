@@ -16,6 +16,7 @@ from common.folders import data_folder
 from common.paths import path_of, path_text
 from models.added_paths import AddedPaths
 from models.locations import model_locations
+from models.projector import projector_files
 from models.split import part_names
 
 Inode = tuple[int, int]  # device and inode number; they differ if another file has replaced this one
@@ -55,8 +56,10 @@ def model_folders() -> tuple[Path, ...]:
 
 
 def with_parts(file: Path) -> tuple[Path, ...]:
-    """Return the file together with the other parts of its model."""
-    return tuple(file.with_name(name) for name in part_names(file.name)) if file.name else (file,)
+    """Return the file together with the other parts of its model and its projectors."""
+    if not file.name:
+        return (file,)
+    return (*(file.with_name(name) for name in part_names(file.name)), *projector_files(file))
 
 
 def inode(path: Path) -> Inode | None:

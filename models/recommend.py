@@ -18,6 +18,7 @@ from models.catalogue import CatalogueEntry, catalogue
 READING_SPEED = 8.0  # tokens/s: people read some 250 words a minute, which are 5 to 6 tokens/s
 CLEARLY_FASTER = 1.5  # how many times faster the second model must be, so that its lower quality is worth it
 LEAST_CONTEXT = 4096  # tokens; a model that fits only with less forgets the chat too soon
+READ_ONCE = "plan.read_once"  # note of a plan whose weights lie in memory once: as fast, but loaded more slowly
 WORDS_PER_TOKEN = 0.75  # of English text, for what people are told
 PASTE_WORDS = 1000  # the length of a pasted text for which the delay to the first word is told
 
@@ -59,6 +60,14 @@ class Candidate:
         """Whether the model fits into memory with a useful context."""
         return self.verdict.verdict in ("fits", "tight") and self.verdict.n_ctx >= LEAST_CONTEXT
 
+    @property
+    def is_comfortable(self) -> bool:
+        """Whether it fits without giving up more than time while it is loaded."""
+        verdict = self.verdict
+        return verdict.verdict == "fits" or (
+            verdict.verdict == "tight" and [n.id for n in verdict.notes] == [READ_ONCE]
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
@@ -75,7 +84,7 @@ def recommend(candidates: Iterable[Candidate], reading_speed: float = READING_SP
     If no model reaches the reading speed, the fastest of those that fit is the best one.
     """
     possible = [one for one in candidates if one.fits and one.speed > 0 and one.tier > 0]
-    comfortable = [candidate for candidate in possible if candidate.verdict.verdict == "fits"] or possible
+    comfortable = [candidate for candidate in possible if candidate.is_comfortable] or possible
     quick = [candidate for candidate in comfortable if candidate.speed >= reading_speed]
     if not quick:
         return Recommendation(max(comfortable, key=lambda candidate: candidate.speed, default=None))

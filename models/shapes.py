@@ -31,6 +31,7 @@ FULL_EVERY = {
 FULL_FIRST = {"cohere2moe", "laguna", "smallthinker"}  # the full layer is the first of the n, not the last
 IGNORED_WINDOWS = {"phi3"}
 
+STATE_BYTES = 4  # llama.cpp keeps recurrent states as 32-bit floats
 GEMMA3N_KV_LAYERS = 20  # fixed in llama.cpp: later layers use the keys and values of these
 
 
@@ -91,7 +92,8 @@ class WeightReads:
 class Shapes:
     """Shapes of a whole model: `output` is the projection to the vocabulary, `weight_bytes` the size of all tensors.
 
-    `expert_bytes`: the size of those tensors that hold all experts of a mixture.
+    `expert_bytes`: the size of those tensors that hold all experts of a mixture. `state_bytes`: the size of one
+    sequence's recurrent states (of Mamba, gated delta nets and short convolutions; 0 for other kinds).
     """
 
     layers: tuple[Layer, ...]
@@ -104,6 +106,7 @@ class Shapes:
     used_experts: int
     weight_bytes: int
     expert_bytes: int = 0
+    state_bytes: int = 0
 
     @property
     def reads(self) -> WeightReads:
@@ -167,6 +170,7 @@ def shapes_of(header: Header) -> Shapes:
         used_experts=used,
         weight_bytes=_weight_bytes(header),
         expert_bytes=sum(tensor_bytes(tensor) for tensors in blocks for tensor in tensors if is_expert(tensor)),
+        state_bytes=_state_bytes(reader, blocks, embedding),
     )
 
 
@@ -185,9 +189,7 @@ def _layers(
         value = reader.head_length("value_length", suffix, embedding, heads)
         if reader.has("attention.key_length_mla"):  # multi-head latent attention caches one vector as both
             value = 0
-        keeps = i < own_kv and any(
-            ".attn_k." in t.name or "attn_qkv" in t.name or "_kv_a_mqa" in t.name for t in tensors
-        )
+        keeps = i < own_kv and _has_attention(tensors)
         yield Layer(
             kv_heads=kv_heads[i] if keeps else 0,
             key_length=key,
@@ -196,6 +198,27 @@ def _layers(
             flops=round(sum(2 * math.prod(t.shape) * _used(t, share) for t in tensors if len(t.shape) > 1)),
             pass_bytes=round(sum(tensor_bytes(t) * _used(t, share) for t in tensors)),
         )
+
+
+def _has_attention(tensors: list[TensorInfo]) -> bool:
+    """Return whether a layer caches keys and values; a gated delta net's `attn_qkv` belongs to its state."""
+    if any(".attn_k." in tensor.name or "_kv_a_mqa" in tensor.name for tensor in tensors):
+        return True
+    return any("attn_qkv" in t.name for t in tensors) and not any(".ssm_" in t.name for t in tensors)
+
+
+def _state_bytes(reader: _Reader, blocks: list[list[TensorInfo]], embedding: int) -> int:
+    """Return the bytes of the states of all recurrent layers: `n_embd_r` and `n_embd_s` in src/llama-hparams.cpp."""
+    layers = sum(any(".ssm_" in t.name or ".shortconv." in t.name for t in tensors) for tensors in blocks)
+    if not layers:
+        return 0
+    if reader.has("shortconv.l_cache"):
+        return layers * embedding * (reader.size("shortconv.l_cache") - 1) * STATE_BYTES
+    inner, state = reader.size("ssm.inner_size", 0), reader.size("ssm.state_size", 0)
+    convolution = max(0, reader.size("ssm.conv_kernel", 0) - 1) * (
+        inner + 2 * reader.size("ssm.group_count", 0) * state
+    )
+    return layers * (convolution + state * inner) * STATE_BYTES
 
 
 def _used(tensor: TensorInfo, share: float) -> float:

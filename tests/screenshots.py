@@ -314,6 +314,18 @@ def snippet_form(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
     return chickadee.chats.snippets.form
 
 
+def quick(question: str = "") -> Arrange:
+    """Show the quick window, with an answer if something is asked."""
+
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+        chickadee.ask(question)
+        conversation = chickadee.chats.quick.conversation
+        wait_until(lambda: conversation and not conversation.busy)
+        return chickadee.chats.quick.quick
+
+    return arrange
+
+
 def resized(arrange: Arrange, size: tuple[int, int]) -> Arrange:
     """Show a dialog in this size."""
 
@@ -378,6 +390,9 @@ SHOTS = (
     Shot("snippet-dialog", opened_by("snippets")),
     Shot("snippet-dialog-small-150", resized(opened_by("snippets"), SMALL), percent=150),
     Shot("snippet-dialog-chinese-dark", opened_by("snippets"), language="zh_CN", theme="dark"),
+    Shot("quick", quick("hello")),
+    Shot("quick-empty-chinese-dark", quick(), language="zh_CN", theme="dark"),
+    Shot("quick-150", quick("hello"), percent=150),
     Shot("persona", persona),
     Shot("persona-dark", persona, theme="dark"),
     Shot("streaming", ask("slow please", done=False)),

@@ -14,6 +14,15 @@ ROOT = Path(__file__).parents[1]
 BRANCH = re.compile(r'"win32"|os\.name|windll|WinDLL|CREATE_NO_WINDOW')
 PACKAGE = "packaging/package_windows.py"  # `make package-windows` asks the packed programs
 TESTS = {  # in tests/
+    "app/collections/process.py": (
+        "app/control/test_collections_controller.py::test_changes_are_indexed_and_deletions_forgotten"
+    ),
+    "app/services/running_program.py": (
+        "app/control/test_quick_controller.py::test_a_second_start_with_ask_opens_the_quick_window"
+    ),
+    "engine/costs/file_speed.py": (
+        "engine/costs/test_file_speed.py::test_the_file_is_read_for_the_time_that_was_given"
+    ),
     "app/services/json_line_process.py": (
         "app/services/test_json_line_process.py::test_one_that_does_not_react_is_killed"
     ),

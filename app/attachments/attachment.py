@@ -1,4 +1,4 @@
-"""A file's extracted text, its parts, and which parts are sent; or why there is no text."""
+"""A file's extracted text, its parts, and which parts are sent; or a picture; or why there is neither."""
 
 from __future__ import annotations
 
@@ -10,20 +10,35 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.words import mark, tr
+from engine.protocol.requests import Picture
 
-AttachmentKind = Literal["text", "code", "table", "web", "pdf", "word", "pasted"]
+# "nothing" is no file: the name of collections in which nothing was found.
+AttachmentKind = Literal["text", "code", "table", "web", "pdf", "word", "pasted", "nothing", "picture"]
 MOST_NAME = 120  # characters
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage was found in its file: characters of the file's text, heading above it, and page from 1."""
+
+    begin: int
+    end: int
+    heading: str = ""
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Attachment:
-    """The text of an attached file.
+    """The text of an attached file, or what was found in a file of a collection.
 
     Attributes:
         size: bytes of the file.
         parts: (begin, end) of each part in `text`; parts overlap.
         pages: where each page begins in `text`.
         sent: indices of the parts that the model reads, in order; None for the whole text.
+        path: of a collection's file; "" for a file that the user attached.
+        places: where each of `parts` was found in that file; empty if `text` is all of the file's text.
+        picture: what the model sees; a picture has no text.
     """
 
     name: str
@@ -33,6 +48,14 @@ class Attachment:
     parts: tuple[tuple[int, int], ...] = ()
     pages: tuple[int, ...] = ()
     sent: tuple[int, ...] | None = None
+    path: str = ""
+    places: tuple[Place, ...] = ()
+    picture: Picture | None = None
+
+    @property
+    def was_found(self) -> bool:
+        """Whether this was found in a collection, or stands for a collection in which nothing was."""
+        return bool(self.path) or self.kind == "nothing"
 
     def part(self, index: int) -> str:
         begin, end = self.parts[index]
@@ -66,7 +89,11 @@ SENTENCES = {
     "empty": mark("“{name}” is empty."),
     "too_large": mark("“{name}” is {size} MB; files up to {most} MB can be attached. Attach a part of it."),
     "too_long": mark("“{name}” has more than {most} million characters of text. Attach a part of it."),
-    "image": mark("“{name}” is an image, and this model reads text only."),
+    "image": mark("“{name}” is a picture in a format that cannot be read. Save it as PNG or JPEG and attach that."),
+    "heic": mark("“{name}” is a HEIC picture, which cannot be read here. Save it as JPEG and attach that."),
+    "blind": mark("“{name}” is a picture, and this model cannot see."),
+    "many_pixels": mark("“{name}” has {size} pixels, more than can be read. Attach a smaller copy, or a part of it."),
+    "tiny": mark("“{name}” is too small to show anything."),
     "media": mark("“{name}” is audio or video, and this model reads text only."),
     "binary": mark("“{name}” contains no text. You can attach text, code, PDF, Word (.docx) and web pages."),
     "old_word": mark("“{name}” is in an old Office format. Save it as .docx or PDF and attach that."),
@@ -159,13 +186,19 @@ def _units(
 
 def with_attachments(attachments: Iterable[Attachment], question: str) -> str:
     """Return a user's message as the model sees it: attachments, then the question."""
-    blocks = [block_of(attachment) for attachment in attachments if attachment.sent != ()]
+    blocks = [block_of(attachment) for attachment in attachments if attachment.sent != () and not attachment.picture]
     return "\n\n".join([*blocks, question] if question else blocks)
+
+
+def pictures_in(attachments: Iterable[Attachment]) -> tuple[Picture, ...]:
+    """Return the pictures among the attachments, in order."""
+    return tuple(attachment.picture for attachment in attachments if attachment.picture)
 
 
 def block_of(attachment: Attachment) -> str:
     """Return the name and the fenced text; the fence is longer than any row of backticks in the text."""
     text = attachment.text.strip("\n") if attachment.sent is None else _parts(attachment)
+    text = _found_passages(attachment) if attachment.places else text
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{_heading(attachment)}\n{fence}\n{text}\n{fence}"
@@ -173,9 +206,22 @@ def block_of(attachment: Attachment) -> str:
 
 def _heading(attachment: Attachment) -> str:
     name = attachment.name.replace('"', "'")
+    if attachment.places:
+        return f'Passages found in the file "{name}":'
     if attachment.sent is None:
         return f'File "{name}":'
     return f'Parts of the file "{name}", which has {len(attachment.parts)} parts:'
+
+
+def _found_passages(attachment: Attachment) -> str:
+    """Return the passages, each with its page and the heading above it."""
+    pieces = []
+    for index, place in enumerate(attachment.places):
+        where = [f"page {place.page}"] if place.page else []
+        where += [f"under the heading: {place.heading}"] if place.heading else []
+        mark = ", ".join([f"passage {index + 1}", *where])
+        pieces.append(f"[{mark}]\n{attachment.part(index).strip()}")
+    return "\n\n".join(pieces)
 
 
 def _parts(attachment: Attachment) -> str:

@@ -1,4 +1,6 @@
-"""The process that reads one file: `python -m app.attachments.child PATH` writes one line of JSON and ends.
+"""The process that reads one file: `python -m app.attachments.child PATH [PIXELS]` writes one line of JSON and ends.
+
+PIXELS: about the most that a picture may keep; without it pictures are refused, because the model cannot see.
 
 A hostile file can make a library compute for ever or fill the memory; here that ends this process, not the window's.
 """
@@ -36,18 +38,18 @@ class Reply(msgspec.Struct):
     values: dict[str, str] = {}
 
 
-def read_confined(path: str) -> int:
+def read_confined(path: str, pixels: int = 0) -> int:
     """Confine this process and read the file: it reads nothing else but its program, writes and starts nothing."""
     confine(Rights(read=(Path(path),), processes=False, memory=MOST_MEMORY))
-    return main(path)
+    return main(path, pixels=pixels)
 
 
-def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) -> int:
+def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY, pixels: int = 0) -> int:
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs a line for each damaged object
     _limit_memory(memory + ROOM)
     threading.Thread(target=_watch, args=(seconds, memory), daemon=True).start()
     try:
-        _reply(Reply(read_file(Path(path))))
+        _reply(Reply(read_file(Path(path), pixels)))
     except Refused as refused:
         _reply(Reply(refused=refused.code, values=refused.values))
     except MemoryError:
@@ -87,4 +89,4 @@ def _watch(seconds: float, memory: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(read_confined(sys.argv[1]))
+    sys.exit(read_confined(sys.argv[1], *map(int, sys.argv[2:3])))

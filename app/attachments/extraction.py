@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import stat
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.attachments.attachment import AttachmentKind, Refused, parts_of
 from app.attachments.documents import MAIN, pages_of_pdf, text_of_document
 from app.attachments.plain_text import decode, text_of_page
+from engine.protocol.requests import Picture
 
 MB = 10**6
 MOST_PLAIN = 20 * MB
 MOST_DOCUMENT = 100 * MB
 MOST_TEXT = 3_000_000  # characters: three thick novels
-IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
+PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM")
+IMAGES = (b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
 MEDIA = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3", b"\xff\xfb", b"\xff\xf3")
 CODE_ENDINGS = """
 .py .pyi .js .mjs .ts .tsx .jsx .c .h .cc .cpp .hpp .cs .java .kt .go .rs .rb .php .swift .m .r .jl .lua .pl .sh .bash
@@ -28,19 +30,28 @@ WEB = (".html", ".htm", ".xhtml")
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The text extracted from a file of `size` bytes; the other fields are those of an Attachment."""
+    """The text or picture extracted from a file of `size` bytes; the other fields are those of an Attachment."""
 
     kind: AttachmentKind
     size: int
     text: str
     parts: tuple[tuple[int, int], ...]
     pages: tuple[int, ...] = ()
+    picture: Picture | None = None
 
 
-def read_file(path: Path) -> Extracted:
-    """Return the file's text; raise Refused if there is none."""
+def read_file(path: Path, pixels: int = 0) -> Extracted:
+    """Return the file's text with its parts, or its picture of at most about `pixels` pixels; raise Refused.
+
+    0 pixels refuse pictures, because the model cannot see.
+    """
+    return _with_parts(read_text(path, pixels))
+
+
+def read_text(path: Path, pixels: int = 0) -> Extracted:
+    """Return the file's text without parts, or its picture; raise Refused if there is neither."""
     try:
-        return _read(path)
+        return _read(path, pixels)
     except FileNotFoundError as error:
         raise Refused("gone") from error
     except PermissionError as error:
@@ -49,16 +60,24 @@ def read_file(path: Path) -> Extracted:
         raise Refused("unreadable", reason=error.strerror or str(error)) from error
 
 
-def extracted(kind: AttachmentKind, size: int, text: str, pages: tuple[int, ...] = ()) -> Extracted:
+def extracted(kind: AttachmentKind, size: int, text: str) -> Extracted:
     """Return the text with its parts; raise Refused if it is empty or too long."""
+    return _with_parts(_checked(kind, size, text))
+
+
+def _with_parts(made: Extracted) -> Extracted:
+    return replace(made, parts=parts_of(made.text))
+
+
+def _checked(kind: AttachmentKind, size: int, text: str, pages: tuple[int, ...] = ()) -> Extracted:
     if not text.strip():
         raise Refused("empty")
     if len(text) > MOST_TEXT:
         raise Refused("too_long", most=str(MOST_TEXT // 1_000_000))
-    return Extracted(kind, size, text, parts_of(text), pages)
+    return Extracted(kind, size, text, (), pages)
 
 
-def _read(path: Path) -> Extracted:
+def _read(path: Path, pixels: int) -> Extracted:
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise Refused("folder")
@@ -72,9 +91,25 @@ def _read(path: Path) -> Extracted:
         return _pdf(path, status.st_size)
     if head.startswith(b"PK\3\4"):
         return _zip(path, status.st_size)
+    if is_picture(head):
+        return _picture(path, status.st_size, head, pixels)
     _refuse_known(head)
     _limit(status.st_size, MOST_PLAIN)
     return _plain(path, status.st_size)
+
+
+def is_picture(head: bytes) -> bool:
+    """Return whether a file that begins with these bytes is a picture of a format that can be read."""
+    return head.startswith(PICTURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
+
+
+def _picture(path: Path, size: int, head: bytes, pixels: int) -> Extracted:
+    if not pixels:
+        raise Refused("blind")
+    _limit(size, MOST_DOCUMENT)
+    from app.attachments.pictures import read_picture  # Qt takes 60 MB, which other files do not need
+
+    return Extracted("picture", size, "", (), picture=read_picture(path, head, pixels))
 
 
 def _plain(path: Path, size: int) -> Extracted:
@@ -83,9 +118,9 @@ def _plain(path: Path, size: int) -> Extracted:
     suffix = path.suffix.lower()
     begin = text[:512].lstrip().lower()
     if suffix in WEB or begin.startswith(("<!doctype html", "<html")):
-        return extracted("web", size, text_of_page(text))
+        return _checked("web", size, text_of_page(text))
     kind: AttachmentKind = "code" if suffix in CODE else "table" if suffix in TABLES else "text"
-    return extracted(kind, size, text)
+    return _checked(kind, size, text)
 
 
 def _pdf(path: Path, size: int) -> Extracted:
@@ -95,7 +130,7 @@ def _pdf(path: Path, size: int) -> Extracted:
     for page in pages:
         starts.append(at)
         at += len(page) + 2
-    return extracted("pdf", size, "\n\n".join(pages), tuple(starts))
+    return _checked("pdf", size, "\n\n".join(pages), tuple(starts))
 
 
 def _zip(path: Path, size: int) -> Extracted:
@@ -107,14 +142,15 @@ def _zip(path: Path, size: int) -> Extracted:
         raise Refused("damaged") from error
     if not document:
         raise Refused("archive")
-    return extracted("word", size, text_of_document(path))
+    return _checked("word", size, text_of_document(path))
 
 
 def _refuse_known(head: bytes) -> None:
-    if head.startswith(IMAGES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):
+    if head.startswith(IMAGES):
         raise Refused("image")
     if head[4:8] == b"ftyp":
-        raise Refused("image" if head[8:12] in (b"avif", b"heic", b"heix", b"mif1") else "media")
+        kinds = {b"heic": "heic", b"heix": "heic", b"mif1": "heic", b"avif": "image"}
+        raise Refused(kinds.get(head[8:12], "media"))
     if head.startswith(MEDIA) or (head[:4] == b"RIFF" and head[8:12] in (b"WAVE", b"AVI ")):
         raise Refused("media")
     if head.startswith(b"\xd0\xcf\x11\xe0"):

@@ -20,6 +20,7 @@ BOMS = (
 )
 SAMPLE = 65_536  # bytes or characters that are inspected
 CONTROLS = frozenset(map(chr, (*range(9), 11, *range(14, 27), *range(28, 32), 127)))
+CONTROL = re.compile("[" + "".join(sorted(CONTROLS)) + "]")  # `str.translate` takes 20 times as long for wide text
 
 
 def decode(raw: bytes) -> str:
@@ -34,8 +35,7 @@ def decode(raw: bytes) -> str:
 def clean(text: str) -> str:
     """Remove control characters and lone surrogates, so that the text can be stored, shown and sent."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").replace("\ufeff", "")
-    text = text.encode("utf-8", "replace").decode()
-    return text.translate(dict.fromkeys(map(ord, CONTROLS)))
+    return CONTROL.sub("", text.encode("utf-8", "replace").decode())
 
 
 def _decoded(raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Runs the processes that read files, a few at a time. The only module here that knows Qt.
+"""Runs the processes that read files, a few at a time. Besides `pictures` the only module here that knows Qt.
 
 The output of a process is decoded in a thread, because for a long novel that takes longer than a frame.
 """
@@ -34,12 +34,13 @@ class FileReader(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._waiting: deque[tuple[Path, ReadCallback]] = deque()
+        self._waiting: deque[tuple[Path, int, ReadCallback]] = deque()
         self._running: set[_ReadProcess] = set()
         self._background = Background(self)
 
-    def read(self, path: Path, done: ReadCallback) -> None:
-        self._waiting.append((path.absolute(), done))
+    def read(self, path: Path, done: ReadCallback, pixels: int = 0) -> None:
+        """Read a file; a picture keeps about `pixels` pixels at most, and 0 refuses pictures."""
+        self._waiting.append((path.absolute(), pixels, done))
         self._start_waiting()
 
     def close(self) -> None:
@@ -52,8 +53,8 @@ class FileReader(QObject):
 
     def _start_waiting(self) -> None:
         while self._waiting and len(self._running) < AT_ONCE:
-            path, done = self._waiting.popleft()
-            process = _ReadProcess(path, partial(self._ended, done), self)
+            path, pixels, done = self._waiting.popleft()
+            process = _ReadProcess(path, pixels, partial(self._ended, done), self)
             self._running.add(process)
             process.start()
 
@@ -70,16 +71,18 @@ class FileReader(QObject):
 class _ReadProcess(QObject):
     """The process that reads one file; `ended` is called with this object and the line that the process wrote."""
 
-    def __init__(self, path: Path, ended: Callable[[_ReadProcess, bytes], object], parent: QObject) -> None:
+    def __init__(
+        self, path: Path, pixels: int, ended: Callable[[_ReadProcess, bytes], object], parent: QObject
+    ) -> None:
         super().__init__(parent)
-        self.path, self._ended = path, ended
+        self.path, self._pixels, self._ended = path, pixels, ended
         self._line = b""
         self._process = JsonLineProcess(self, self._receive, self._end, errors="forward")
         self.close = self._process.close
 
     def start(self) -> None:
         program = [READ_FILE] if getattr(sys, "frozen", False) else ["-m", "app.attachments.child"]
-        self._process.start([sys.executable, *program, str(self.path)])
+        self._process.start([sys.executable, *program, str(self.path), str(self._pixels)])
         QTimer.singleShot(PATIENCE_MS, self, self._process.kill)
 
     def _receive(self, lines: list[bytes]) -> None:

@@ -30,27 +30,37 @@ WORD_MARK = "\u0120"  # how tokenizers of GPT-2's kind write the blank before a 
 SIF = 1e-3
 FREQUENT = 10  # rank in Zipf's law that the first token of a vocabulary has, since tokens are numbered by frequency
 MOST_REPEATED = 3  # a word that stands more often in a passage counts as often as this
-MOST_REMEMBERED = 100_000  # words whose pieces are remembered
+MOST_COMPOSED = 30_000  # words in pieces whose vectors are remembered: 15 MB
+NOTHING = -1
 NEAREST = 2_000  # candidates by Hamming distance that are compared exactly
 AT_ONCE = 65_536  # codes that are compared at once: 4 MiB
 SAMPLED = 4
 HARMONIC = 10.8  # sum of 1 / rank over a vocabulary
 FULL = 700  # makes the largest component of a unit vector a full int8
 COMMON_LENGTH = 0.3  # of the part that the unit vectors of all passages share
-Pieces = tuple[tuple[int, ...], float]  # rows of the table, and the weight of each
 Matrix = NDArray[np.float32]
 
 
-class WordVectors:
-    """A table of vectors (pieces, COMPONENTS) of the pieces that words consist of, and the weight of each piece."""
+class WordVectors(dict[str, int]):
+    """Vectors of words: a dictionary from words to rows of a table (rows, COMPONENTS), which grows by words in pieces.
+
+    Row NOTHING is the vector of common words and of words in no known letters.
+    """
 
     def __init__(self, starts: Mapping[str, int], rest: Mapping[str, int], table: NDArray[np.int8], mean: Matrix):
         """Keep rows of `table` by the pieces that begin words, and by those inside of words.
 
         `mean` (COMPONENTS,) is what passages have in common, and is subtracted from them.
         """
-        self._starts, self._rest, self._table, self._mean = starts, rest, table, mean
-        self._remembered: dict[str, Pieces] = {}
+        super().__init__()
+        self._starts, self._rest, self._mean, self._known = starts, rest, mean, len(table)
+        # Only pages of the table that are used take memory.
+        self._table = np.zeros((self._known + MOST_COMPOSED + 1, COMPONENTS), np.int8)
+        self._table[: self._known] = table
+        self._weights = SIF / (SIF + _probabilities(len(self._table)))
+        self._weights[self._known :] = 1
+        self._weights[-1] = 0
+        self._next = self._known
 
     def code(self, words: Mapping[str, int]) -> bytes:
         """Return the signs of a passage's vector, from how often each of its words occurs; b"" without known words."""
@@ -59,29 +69,29 @@ class WordVectors:
 
     def vector(self, words: Mapping[str, int]) -> Matrix | None:
         """Return the centred vector (COMPONENTS,) of a passage or question; None if it has no known words."""
-        rows: list[int] = []
-        weights: list[float] = []
-        remembered = self._remembered
-        for word, count in words.items():
-            found = remembered.get(word)
-            if found is None:
-                found = self._remember(word)
-            if found[0]:
-                rows += found[0]
-                weights += [found[1] * min(count, MOST_REPEATED)] * len(found[0])
-        if not rows:
-            return None
-        total = np.array(weights, np.float32) @ self._table[rows].astype(np.float32)
+        if self._next + len(words) >= len(self._table):
+            self.clear()
+            self._next = self._known
+        rows = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
+        counts = np.minimum(np.fromiter(words.values(), np.float32, len(words)), MOST_REPEATED)
+        weights = self._weights[rows] * counts
+        (known,) = np.nonzero(weights)
+        total = weights[known] @ self._table[rows[known]].astype(np.float32)
         length = float(np.linalg.norm(total))
         return total / length - self._mean if length else None
 
-    def _remember(self, word: str) -> Pieces:
-        if len(self._remembered) >= MOST_REMEMBERED:
-            self._remembered.clear()
+    def __missing__(self, word: str) -> int:
+        """Find the row of a word that was not met before, or compose it of pieces."""
         rows = () if is_common(word) or not word.isascii() else tuple(self._pieces(word))
-        weight = weight_of(rows[0]) if len(rows) == 1 else 1 / max(1, len(rows))
-        self._remembered[word] = rows, weight
-        return rows, weight
+        if len(rows) == 1:
+            row = rows[0]
+        elif rows:
+            row, self._next = self._next, self._next + 1
+            self._table[row] = np.round(self._table[list(rows)].mean(axis=0, dtype=np.float32))
+        else:
+            row = NOTHING
+        self[word] = row
+        return row
 
     def _pieces(self, word: str) -> Iterable[int]:
         """Yield the rows of the longest pieces that make up the word; letters that are no piece are left out."""
@@ -103,7 +113,7 @@ class WordVectors:
         with replacing(path) as file:
             np.save(file, np.frombuffer(names, np.uint8))
             np.save(file, self._mean)
-            np.save(file, self._table)
+            np.save(file, self._table[: self._known])
 
 
 def load_vectors(path: Path) -> WordVectors:
@@ -140,9 +150,9 @@ def make_vectors(model: Path) -> WordVectors:
     )
 
 
-def weight_of(row: int) -> float:
-    """Return the SIF weight of a piece: a / (a + p), with its probability p by Zipf's law."""
-    return SIF / (SIF + 1 / ((row + FREQUENT) * HARMONIC))
+def _probabilities(rows: int) -> Matrix:
+    """Return how often each piece occurs, by Zipf's law."""
+    return np.asarray(1 / ((np.arange(rows) + FREQUENT) * HARMONIC), np.float32)
 
 
 def _numbered(arrays: Iterable[Matrix]) -> Iterator[tuple[int, Matrix]]:
@@ -180,9 +190,8 @@ def _principal(arrays: Sequence[Matrix]) -> NDArray[np.int8]:
 
 def _common_part(table: NDArray[np.int8]) -> Matrix:
     """Return the expected vector of a passage, made of the words as often as they occur."""
-    rows = np.arange(len(table))
-    probability = 1 / ((rows + FREQUENT) * HARMONIC)
-    total = (probability * SIF / (SIF + probability)).astype(np.float32) @ table.astype(np.float32)
+    probability = _probabilities(len(table))
+    total = (probability * SIF / (SIF + probability)) @ table.astype(np.float32)
     return np.asarray(total / np.linalg.norm(total) * COMMON_LENGTH, np.float32)
 
 

@@ -159,6 +159,6 @@ class Indexer:
         made = []
         for passage in passages_of(text.text, text.kind, text.pages):
             words, repeated, counts = words_of(text.text, passage, name)
-            code = self._vectors.code(counts) if self._vectors else b""
+            code = self._vectors.code(counts) if self._vectors is not None else b""
             made.append(IndexedPassage(words, repeated, sum(counts.values()), code or NO_CODE))
         return made

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from app.attachments.attachment import WIDE, AttachmentKind
 
 TARGET = 1_000  # characters; 250 tokens of a language with spaces
-LEAST, MOST = 300, 1_400  # a heading ends a passage of LEAST characters; nothing makes one longer than MOST
+LEAST, MOST = 200, 1_400  # a heading ends a passage of LEAST characters; nothing makes one longer than MOST
 WIDE_LETTERS = 4  # letters of Chinese, Japanese and Korean are about a token each, so passages have fewer of them
 SAMPLE = 4_000  # characters that show whether a text is in such a language
 HEADING = re.compile(r"^#{1,6} +(\S.*?) *#*$", re.MULTILINE)

@@ -126,7 +126,7 @@ class Ranking:
 
     def by_vectors(self, question: str, inside: NDArray[np.bool_], count: int = DEPTH) -> list[tuple[int, float]]:
         """Return (row, similarity) of the passages whose vectors are nearest to the question's, the nearest first."""
-        vector = self._vectors.vector(indexed_words(question)) if self._vectors else None
+        vector = self._vectors.vector(indexed_words(question)) if self._vectors is not None else None
         if vector is None or not inside.any():
             return []
         if inside.all():

@@ -41,6 +41,7 @@ class Command:
 COMMANDS = (
     Command("file", "new_chat", mark("&New chat"), ("Ctrl+N",), "new"),
     Command("file", "new_temporary_chat", mark("New tem&porary chat"), ("Ctrl+Shift+N",)),
+    Command("file", "ask", mark("Quic&k question…"), ()),
     Command("file", "attach", mark("&Attach files…"), ("Ctrl+Shift+U",), "attach", mark("Attach files")),
     Command("file", "collections", mark("&Collections…"), ()),
     Command("file", "open_model", mark("&Open model…"), ("Ctrl+O",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer
-from PySide6.QtGui import QTextCursor
+from PySide6.QtGui import QIcon, QTextCursor
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -20,10 +20,12 @@ from PySide6.QtWidgets import (
 
 from app.attachments.attachment import Attachment, runs
 from app.commands.commands import keys_in
+from app.composer.picture_view import show_picture, thumbnail_of
 from app.look.live import Live, LiveAction
 from app.look.theme import SIZES, code_font, icon, theme
 from app.state.draft import DraftFile
 from app.words import as_written, mark, tr, tr_n
+from engine.protocol.requests import Picture
 
 SLICE = 20_000  # characters of a file's text that are shown at once: a few milliseconds
 
@@ -56,6 +58,9 @@ class Chip(Live, QFrame):
 
     def retranslate(self) -> None:
         size = size_of(self.item) if self._removable else ""
+        if self._picture is not None:
+            self._describe_picture(size)
+            return
         name = self.fontMetrics().elidedText(self.item.name, Qt.TextElideMode.ElideMiddle, SIZES.chip)
         self.face.setText(f"{name} · {size}".replace("&", "&&") if size else name.replace("&", "&&"))
         words = ", ".join(filter(None, (self.item.name, size)))
@@ -66,13 +71,36 @@ class Chip(Live, QFrame):
         self.face.setToolTip(as_written(f"{self.item.name}\n{tr('Show the text')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
 
+    def _describe_picture(self, size: str) -> None:
+        """Show a thumbnail: with name and size while it can be removed, alone once it was sent."""
+        name = self.fontMetrics().elidedText(self.item.name, Qt.TextElideMode.ElideMiddle, SIZES.chip)
+        self.face.setText(f"{name}\n{size}".replace("&", "&&") if self._removable else "")
+        words = ", ".join((self.item.name, size or pixels_of(self.item)))
+        self.face.setAccessibleName(tr("Picture {name}", name=words))
+        self.face.setAccessibleDescription(
+            tr("Opens the picture. Press Delete to remove it.") if self._removable else tr("Opens the picture.")
+        )
+        self.face.setToolTip(as_written(f"{self.item.name}\n{pixels_of(self.item)}\n{tr('Show the picture')}"))
+        self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
+
+    @property
+    def _picture(self) -> Picture | None:
+        return self.item.attachment.picture if self.item.attachment else None
+
     def restyle(self) -> None:
-        self.face.setIcon(icon("file", theme().soft))
-        self.face.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        if self._picture is not None:
+            thumbnail = thumbnail_of(self._picture, SIZES.thumbnail if self._removable else 3 * SIZES.thumbnail)
+            self.face.setIcon(QIcon(thumbnail))
+            self.face.setIconSize(thumbnail.size())
+        else:
+            self.face.setIcon(icon("file", theme().soft))
+            self.face.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self.retranslate()  # the name is elided to the new width
 
     def _open(self) -> None:
-        if self.item.attachment:
+        if self._picture is not None:
+            show_picture(self.item.name, self._picture, self.window())
+        elif self.item.attachment:
             show_attachment(self.item.attachment, self.window())
 
 
@@ -80,9 +108,17 @@ def size_of(item: DraftFile) -> str:
     """Return the file's tokens in words, or its characters while no model has counted the tokens."""
     if item.attachment is None:
         return tr("reading…")
+    if item.attachment.picture:
+        return tr_n("about {n} token", "about {n} tokens", item.tokens) if item.tokens else pixels_of(item)
     if item.tokens is None:
         return tr_n("{n} character", "{n} characters", len(item.attachment.text))
     return tr_n("{n} token", "{n} tokens", item.tokens)
+
+
+def pixels_of(item: DraftFile) -> str:
+    """Return a picture's width and height in pixels."""
+    picture = item.attachment.picture if item.attachment else None
+    return f"{picture.width:,} × {picture.height:,}" if picture else ""
 
 
 class Flow(QWidget):

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.commands.commands import ActionButton, CommandSet
+from app.composer.collections_button import CollectionsButton
 from app.composer.prompt_editor import PromptEditor
 from app.composer.think_button import ThinkButton
 from app.composer.tray import Tray
@@ -126,6 +127,7 @@ class Composer(Live, QFrame):
         self.tray = Tray(self)
         self.attach_button = ActionButton(commands.actions["attach"], self)
         self.attach_button.setObjectName("attach")
+        self.collections_button = CollectionsButton(commands.actions["use_collections"], self)
         self.think_button = ThinkButton(commands.actions["think"], self)
         self.text = ComposerText(self)
         self.button = QPushButton(self)
@@ -134,6 +136,7 @@ class Composer(Live, QFrame):
         row = QHBoxLayout()
         row.setSpacing(SIZES.gap)
         row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
+        row.addWidget(self.collections_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.think_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
@@ -245,6 +248,8 @@ class Composer(Live, QFrame):
 def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, float | None]:
     """Return the sentence about what is waited for, and how full the bar is (0 to 1; None: no bar)."""
     reading = conversation.prompt_progress
+    if conversation.phase == "reading" and reading and reading.looking:
+        return tr("Looking at the picture… {n} %", n=round(100 * reading.looking)), reading.looking
     if (
         conversation.phase == "reading"
         and reading

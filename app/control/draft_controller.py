@@ -18,8 +18,10 @@ from app.attachments.fitting import (
     room_for_files,
     tokens_needed,
 )
+from app.attachments.pictures import picture_of
 from app.attachments.reader import FileReader
 from app.control.chat_controller import ChatController
+from app.control.retriever import Retriever
 from app.notice import UNSAVED, NoticeArea
 from app.services.background import Background
 from app.services.timers import Debounce
@@ -28,11 +30,14 @@ from app.state.draft import NEW, DraftFile, DraftStore, MessageDraft
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
+from app.state.sight import picture_tokens, wanted_pixels
 from app.window import Window
 from app.words import UiText, current_text, mark, tr
 from common.failures import Failure
 from engine.protocol.events import Counted as CountedEvent
-from engine.protocol.events import ModelInfo
+from engine.protocol.events import ModelInfo, Statistics
+from models.added_paths import AddedPaths
+from models.seeing import smallest_in_catalogue, smallest_on_disk
 
 MAX_FILES = 20  # files in one message
 ASSUMED_CONTEXT = 16_384  # tokens, where a server does not tell: what most can read at least
@@ -126,9 +131,16 @@ class DraftKeeper:
 
 class DraftController(QObject):
     def __init__(
-        self, window: Window, open_chats: OpenChats, engine: EngineQueue, chat: ChatController, pause_ms: int
+        self,
+        window: Window,
+        open_chats: OpenChats,
+        engine: EngineQueue,
+        chat: ChatController,
+        retriever: Retriever,
+        pause_ms: int,
     ) -> None:
         super().__init__(window)
+        self._retriever = retriever
         self._composer, self._notice, self._engine, self._chat = window.composer, window.notice, engine, chat
         self._drafts = DraftKeeper(DraftStore(open_chats.store), window.notice, pause_ms)
         self._reader = FileReader(self)
@@ -137,6 +149,7 @@ class DraftController(QObject):
         self._selecting = self._send_when_counted = False
         self._waits_for_choice = False  # the user pressed Send, and must choose what to do with the files
         self._model: ModelInfo | None = None
+        self._encoded: Statistics | None = None  # of the last answer for which pictures were encoded
         self._refused: list[UiText] = []
         composer = window.composer
         composer.sent.connect(self.send)
@@ -147,6 +160,7 @@ class DraftController(QObject):
         open_chats.current_changed.connect(self.show_draft)
         open_chats.options_changed.connect(self._options_changed)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._recount(conversation))
+        engine.state.numbers_changed.connect(self._remember_encoded)
         open_chats.branch_changed.connect(self._recount)
         engine.state.phase_changed.connect(self._recount_for_model)
 
@@ -185,13 +199,16 @@ class DraftController(QObject):
             self._composer.set_text(prompts[-1])
 
     def attach_content(self, content: list[Path] | str | QImage) -> None:
-        """Attach pasted, dropped or chosen content: files, or a text too long for a message; refuse an image."""
+        """Attach pasted, dropped or chosen content: files, a text too long for a message, or a picture."""
         if isinstance(content, list):
             self.attach(content)
         elif isinstance(content, str):
             self.attach_text(content)
+        elif pixels := self._picture_pixels():
+            self._attach_image(content, pixels)
         else:
-            self._report_refused(lambda: tr("This model reads text only, so images cannot be attached."))
+            self._report_refused(lambda: tr("This model cannot see pictures."))
+            self._name_seeing_model()
 
     def attach(self, paths: Iterable[Path]) -> None:
         """Read the files in the background and attach them to the draft, up to MAX_FILES."""
@@ -206,8 +223,40 @@ class DraftController(QObject):
                 break
             item = DraftFile(path.name)
             draft.items.append(item)
-            self._reader.read(path, lambda result, item=item: self._file_read(conversation, item, result))  # type: ignore[misc]
+            self._reader.read(
+                path,
+                lambda result, item=item: self._file_read(conversation, item, result),  # type: ignore[misc]
+                self._picture_pixels(),
+            )
         self._count_files(conversation)
+
+    def _attach_image(self, image: QImage, pixels: int) -> None:
+        """Attach a picture of the clipboard."""
+        conversation, item = self._current(), DraftFile(tr("Pasted picture"))
+        self._drafts.draft_of(conversation).items.append(item)
+
+        def operation() -> Attachment | str:
+            try:
+                picture = picture_of(image, pixels)
+            except Refused as refused:
+                return sentence(refused.code, item.name, refused.values)
+            return Attachment(item.name, "picture", len(picture.data), "", picture=picture)
+
+        self._background.run(operation, lambda result: self._file_read(conversation, item, result))
+        self._count_files(conversation)
+
+    def _picture_pixels(self) -> int:
+        """Return how many pixels a new picture keeps at most; 0 if the model cannot see."""
+        model = self._engine.state.model
+        return wanted_pixels(model.vision if model else None, self._encoded)
+
+    def _name_seeing_model(self) -> None:
+        """Say which model can see, once it is known."""
+
+        def named(found: tuple[str, str]) -> None:
+            self._report_refused(lambda: seeing_words(*found))
+
+        self._background.run(lambda: (smallest_on_disk(AddedPaths().read()), smallest_in_catalogue()), named)
 
     def attach_text(self, text: str) -> None:
         """Attach a long pasted text as a file; the button of a notice inserts it into the message instead."""
@@ -302,6 +351,10 @@ class DraftController(QObject):
             if self._conversation is not None:
                 self._count_files(self._conversation)
 
+    def _remember_encoded(self, state: EngineState) -> None:
+        if state.statistics and state.statistics.encoded_tokens:
+            self._encoded = state.statistics
+
     def _recount(self, conversation: Conversation) -> None:
         """Check again whether the files fit, because the chat before them has changed."""
         if conversation.draft and conversation.draft.items:
@@ -313,21 +366,19 @@ class DraftController(QObject):
     def _select_parts(self, conversation: Conversation, text: str) -> None:
         """Select the parts of the files in the background, then send."""
         draft = self._drafts.draft_of(conversation)
-        files = [CountedFile(item.attachment, item.tokens or 0) for item in draft.items if item.attachment]
-        room, best, self._selecting = room_beside_question(draft.room, text), draft.fit == "best", True
-        self._composer.set_text(text)
-        self._composer.text.setReadOnly(True)  # text typed now would not be sent
+        counted = [CountedFile(item.attachment, item.tokens or 0) for item in draft.items if item.attachment]
+        pictures = [file for file in counted if file.attachment.picture]
+        files = [file for file in counted if not file.attachment.picture]
+        room, best = room_beside_question(draft.room, text) - tokens_needed(pictures), draft.fit == "best"
+        seen = tuple(file.attachment for file in pictures)
+        self._hold(text)
 
         def found(attachments: tuple[Attachment, ...]) -> None:
-            over()
-            self._send(conversation, text, attachments)
-
-        def over() -> None:
-            self._selecting = False
-            self._composer.text.setReadOnly(False)
+            self._release()
+            self._send(conversation, text, (*seen, *attachments))
 
         def failed(_failure: Failure) -> None:
-            over()
+            self._release()
             sentence = mark("The files could not be searched, so nothing was sent.")
             self._notice.post(lambda: tr(sentence), kind="problem", topic=FILES)
 
@@ -335,7 +386,30 @@ class DraftController(QObject):
             lambda: best_matching(files, text, room) if best else from_the_beginning(files, room), found, failed
         )
 
+    def _hold(self, text: str) -> None:
+        """Keep the text in the composer unchanged while something is searched: text typed now would not be sent."""
+        self._selecting = True
+        self._composer.set_text(text)
+        self._composer.text.setReadOnly(True)
+
+    def _release(self) -> None:
+        self._selecting = False
+        self._composer.text.setReadOnly(False)
+
     def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
+        """Send the text and the files, after a search in the chat's collections."""
+        if not self._retriever.is_wanted(conversation, text) or conversation.busy:
+            self._send_now(conversation, text, attachments)
+            return
+
+        def found(passages: tuple[Attachment, ...]) -> None:
+            self._release()
+            self._send_now(conversation, text, (*attachments, *passages))
+
+        self._hold(text)
+        self._retriever.find(conversation, text, attachments, found)
+
+    def _send_now(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
         is_new = not conversation.stored
         if not conversation.send(text, attachments):
             if conversation is self._conversation:
@@ -359,6 +433,8 @@ class DraftController(QObject):
         if isinstance(result, str):
             draft.items.remove(item)
             self._report_refused(result)
+            if result == sentence("blind", item.name):
+                self._name_seeing_model()
         else:
             item.attachment, item.name = result, result.name
         if draft.fit in ("best", "beginning", "all"):
@@ -375,6 +451,11 @@ class DraftController(QObject):
         """Count the files that have no count yet, by the engine, then decide whether they fit."""
         draft = self._drafts.draft_of(conversation)
         new = draft.files_to_count(self._model)
+        for item in new:
+            if item.attachment and item.attachment.picture:
+                vision = self._model.vision if self._model else None
+                item.tokens = picture_tokens(item.attachment.picture, vision) or 0
+        new = [item for item in new if item.tokens is None]
         texts = tuple(item.attachment.text for item in new if item.attachment)
 
         def counted(event: CountedEvent) -> None:
@@ -425,6 +506,17 @@ class DraftController(QObject):
     def _current(self) -> Conversation:
         assert self._conversation is not None, "a chat is shown from the start"
         return self._conversation
+
+
+def seeing_words(on_disk: str, in_catalogue: str) -> str:
+    """Return which model can see: the smallest one here, else the smallest of the catalogue."""
+    if on_disk:
+        return tr("The smallest model on this computer that can see is {name}.", name=on_disk)
+    return tr(
+        "A model sees with a projector: a second file, named mmproj, beside its own. The smallest such model in the"
+        " catalogue is {name}.",
+        name=in_catalogue,
+    )
 
 
 def _key(conversation: Conversation) -> str:

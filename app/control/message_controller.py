@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMenu
 
 from app.control.model_controller import ModelController
+from app.control.source_controller import SourceController
 from app.notice import UNDO_MS, UNSAVED
 from app.services.timers import Debounce
 from app.state.conversation import Conversation, Deleted
@@ -37,12 +38,14 @@ class MessageController(QObject):
         self._open_chats, self._engine, self._models = open_chats, engine, models
         self._models_command = window.commands.actions["models"]
         self._waiting_for: tuple[Conversation, Path] | None = None  # asked for an answer by a model that is not loaded
+        self._sources = SourceController(window, open_chats)
         transcript = self._transcript = window.transcript
         self._notice = window.notice
         self._unstored: dict[Conversation, Failure | None] = {}  # edits not stored yet, and why the last try failed
         # Without restarts, the text of a user who types without a pause is stored too.
         self._pause = Debounce(self._store_edits, pause_ms, self, restarts=False)
         window.closing.connect(self._store_edits)
+        window.closing.connect(self._sources.close)
         self._work: dict[str, Callable[[str, Any], None]] = {
             "edit": lambda id, _: self.edit(id),
             "again": lambda id, _: self.answer_again(id),
@@ -58,6 +61,7 @@ class MessageController(QObject):
             "send": self.send_edited,
             "note": self._keep_edit,
             "leave": self._discard_edit,
+            "source": lambda id, which: self._sources.open(id, *which),
         }
         window.commands.bind("again", self.answer_again)
         window.commands.bind("answer_now", self.answer_now)

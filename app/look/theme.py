@@ -42,12 +42,15 @@ class Sizes:
     indent: int = 32
     digit: int = 10
     chip: int = 220
+    thumbnail: int = 44
     header: int = 48
     bar: int = 3
     gauge: int = 48
     scroll_bar: int = 12
     dialog: int = 680
     dialog_height: int = 720
+    quick: int = 560
+    quick_height: int = 360
     input: int = 176
     words: int = 88
     body: int = 15
@@ -74,9 +77,9 @@ class Sizes:
 
 
 SCALED = (
-    "control", "icon", "sidebar", "panel", "plot", "column", "narrow", "row", "indent", "digit", "chip",
-    "header", "dialog", "dialog_height", "input", "words", "body", "small", "label", "example", "title", "button",
-    "caret", "table_column",
+    "control", "icon", "sidebar", "panel", "plot", "column", "narrow", "row", "indent", "digit", "chip", "thumbnail",
+    "header", "dialog", "dialog_height", "quick", "quick_height", "input", "words", "body", "small", "label", "example",
+    "title", "button", "caret", "table_column",
 )  # fmt: skip
 
 

@@ -154,11 +154,14 @@ REPORT_VARIABLE = "CHICKADEE_FIRST_FRAME"  # a file to write the Unix time to
 
 
 class FirstFrame(QObject):
-    """Watcher of the first paint of `window`; it logs, and reports on request, when that has reached the screen."""
+    """Watcher of the first paint of `window`; it logs, and reports on request, when that has reached the screen.
 
-    def __init__(self, window: QWidget) -> None:
+    `part` is put behind the name of the report, for a window that is not the main one.
+    """
+
+    def __init__(self, window: QWidget, part: str = "") -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._part = window, part
         window.installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
@@ -171,4 +174,5 @@ class FirstFrame(QObject):
         log.info("the window is visible")
         report = os.environ.get(REPORT_VARIABLE)
         if report:
-            write_atomically(Path(report), f"{time.time()}".encode())
+            write_atomically(Path(report + self._part), f"{time.time()}".encode())
+        self.deleteLater()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -13,12 +12,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
+from app.services.running_program import MOST_TEXT, MOST_TOKEN, server_name, start_request
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
 WAIT_MS = 200
 PATIENCE_SECONDS = 20.0  # the first program may just be starting on a busy computer
-LONGEST_LINE = 65_536
+LONGEST_LINE = 262_144
 
 
 # A lock that at most one process holds, and that the system releases however its owner ends.
@@ -93,27 +93,29 @@ class SingleInstance(QObject):
     """The first program on a data folder, found by a lock, or a second one, which sends it a request through a socket.
 
     The system releases the lock however its owner ends. `raised` carries the path of the model that a second start
-    asked for, or "".
+    asked for, or "". `asked` carries the question of one that wants the quick window, "" for none, and the desktop's
+    activation token.
     """
 
     raised = Signal(str)
+    asked = Signal(str, str)
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:24]
-        self._name = f"chickadee-{name}"
+        self._name = server_name(folder)
         self._folder = folder
         self._lock = ProcessLock(folder / "window.lock")
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._accept)
 
-    def claim(self, model: str = "") -> bool:
+    def claim(self, model: str = "", question: str | None = None) -> bool:
         """Return True if this program is the first, and False if another one is and has accepted the request.
 
+        The request is to load `model`, or to ask `question` in the quick window.
         Raises Failure if the first one does not answer within PATIENCE_SECONDS.
         """
-        request = StartRequest(self._name, model)
+        request = StartRequest(self._name, start_request(model, question))
         until = time.monotonic() + PATIENCE_SECONDS
         while not self._acquire():
             if request.is_accepted():
@@ -148,14 +150,18 @@ class SingleInstance(QObject):
                 socket.abort()
             return
         try:
-            model = json.loads(bytes(socket.readLine().data()))["model"]
-        except (ValueError, KeyError, TypeError) as error:
+            request = json.loads(bytes(socket.readLine().data()))
+            model, question, token = request["model"], request.get("ask"), request.get("token", "")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             log.warning("a second start said something odd: %s", type(error).__name__)
             socket.abort()
             return
         socket.write(b"ok\n")
         socket.flush()
-        self.raised.emit(str(model))
+        if isinstance(question, str):
+            self.asked.emit(question[:MOST_TEXT], str(token)[:MOST_TOKEN])
+        else:
+            self.raised.emit(str(model))
 
 
 class StartRequest:
@@ -164,9 +170,8 @@ class StartRequest:
     The answer may take long, while the first program is busy.
     """
 
-    def __init__(self, name: str, model: str) -> None:
-        self._name = name
-        self._line = json.dumps({"model": model}).encode() + b"\n"
+    def __init__(self, name: str, line: bytes) -> None:
+        self._name, self._line = name, line
         self._socket = QLocalSocket()
 
     def is_accepted(self) -> bool:

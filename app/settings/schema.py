@@ -45,6 +45,11 @@ WINDOW = (
         choices=(("on", mark("On")), ("off", mark("Off"))),
     ),
     Setting(
+        "window", "tray", "choice", "off", mark("Icon in the tray"),
+        mark("A click on it opens a small window for a quick question. Some desktops, such as GNOME, have no tray."),
+        choices=(("off", mark("Off")), ("on", mark("On"))),
+    ),
+    Setting(
         "models", "folder", "folder", "", mark("Models folder"),
         mark("Downloads go into this folder. Models in the folder before stay there and are still found."),
     ),

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from app.attachments.attachment import Attachment, runs
+from app.attachments.attachment import Attachment, Place, runs
 from app.store.chat import ChatMessage
 from app.words import tr, tr_n
 from engine.protocol.events import Statistics
@@ -69,6 +69,10 @@ def facts_of(message: ChatMessage) -> list[str]:
     lines.append(
         tr("{tokens} of the prompt read, {known} from the cache", tokens=read, known=f"{numbers.reused_tokens:,}")
     )
+    if numbers.encoded_tokens:
+        tokens = tr_n("{n} token", "{n} tokens", numbers.encoded_tokens)
+        seconds = f"{numbers.picture_seconds:.1f}"
+        lines.append(tr("pictures: {tokens} seen in {seconds} s", tokens=tokens, seconds=seconds))
     return lines
 
 
@@ -80,32 +84,57 @@ class Source:
     """The parts of one file that an answer is from.
 
     `parts` count from 1 and there are `total`; `pages` are those that the parts lie on, empty for a file without pages.
+    What was found in a collection has a `number` among the question's attachments, and `places` in its file; without
+    places all of the file was sent. A collection in which nothing was found has a total of 0.
     """
 
     name: str
     parts: tuple[int, ...]
     total: int
     pages: tuple[int, ...] = ()
+    number: int | None = None
+    places: tuple[Place, ...] = ()
 
 
 def sources_of(attachments: Iterable[Attachment]) -> str:
-    """Return JSON of the files that are sent in parts; "" if all files are sent whole."""
-    sources = [_source(attachment) for attachment in attachments if attachment.sent is not None]
+    """Return JSON of the files that are sent in parts or were found; "" if all are attached and sent whole."""
+    sources = [
+        _source(attachment, number)
+        for number, attachment in enumerate(attachments)
+        if attachment.sent is not None or attachment.was_found
+    ]
     return msgspec.json.encode(sources).decode() if sources else ""
 
 
 def sources_line(packed: str) -> str:
-    """Return the footer below an answer: `From report.pdf: parts 3, 7, 12 of 40 (pages 4–5)`, a line for each file."""
-    if not packed:
-        return ""
+    """Return the footer below an answer: `From report.pdf: parts 3, 7, 12 of 40 (pages 4–5)`, a line for each file.
+
+    Files of collections are left out: `found_sources` has them.
+    """
+    return "\n".join(_line(source) for source in _decoded(packed) if source.number is None)
+
+
+def found_sources(packed: str) -> list[Source]:
+    """Return the files of collections that an answer is from."""
+    return [source for source in _decoded(packed) if source.number is not None]
+
+
+def place_words(place: Place) -> str:
+    """Return where a passage is in its file: page and heading; "" if neither is known."""
+    page = tr("page {n}", n=place.page) if place.page else ""
+    return " · ".join(filter(None, (page, place.heading)))
+
+
+def _decoded(packed: str) -> list[Source]:
     try:
-        sources = msgspec.json.decode(packed, type=list[Source])
+        return msgspec.json.decode(packed, type=list[Source]) if packed else []
     except msgspec.DecodeError:  # from a damaged file
-        return ""
-    return "\n".join(map(_line, sources))
+        return []
 
 
 def _line(source: Source) -> str:
+    if not source.total:
+        return tr("Nothing about this was found in {name}.", name=source.name)
     if not source.parts:
         return tr("Nothing from {name} was sent.", name=source.name)
     line = tr_n(
@@ -125,7 +154,9 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs(numbers))
 
 
-def _source(attachment: Attachment) -> Source:
+def _source(attachment: Attachment, number: int) -> Source:
+    if attachment.path:
+        return Source(attachment.name, (), len(attachment.parts), number=number, places=attachment.places)
     spans = [attachment.pages_of(index) for index in attachment.sent or ()]
     pages = {page for span in spans if span for page in range(span[0], span[1] + 1)}
     parts = tuple(index + 1 for index in attachment.sent or ())

@@ -36,11 +36,15 @@ Phase = Literal["idle", "waiting", "reading", "answering"]
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """Progress of prefill in tokens; `seconds_left` is None until there is a rate to estimate it from."""
+    """Progress of prefill in tokens; `seconds_left` is None until there is a rate to estimate it from.
+
+    `looking`: the fraction of all pictures that is encoded, while one is; else 0.
+    """
 
     done: int
     total: int
     seconds_left: float | None
+    looking: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,13 +395,13 @@ class Conversation(ConversationEvents):
             self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources))
         self._set_phase("reading")
 
-    def update_prompt_progress(self, done: int, total: int, reused: int) -> None:
+    def update_prompt_progress(self, done: int, total: int, reused: int, looking: float = 0.0) -> None:
         now = self._clock()
         if self._prefill_start is None:
             self._prefill_start = (now, reused)
         since, first = self._prefill_start
         rate = (done - first) / (now - since) if now > since and done > first else 0.0
-        self.prompt_progress = PromptProgress(done, total, (total - done) / rate if rate else None)
+        self.prompt_progress = PromptProgress(done, total, (total - done) / rate if rate else None, looking)
         self.progress_changed.emit(self)
 
     def append_text(self, text: str, kind: PieceKind = "text") -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from app.state.conversation import Conversation
 from app.state.engine_requests import CountCallback, Link, Loading, NoServers, PendingCounts, ReadAhead, Servers
 from app.state.engine_state import EngineState, Problem, ReadAheadProgress
 from app.state.guests import Guests
-from app.state.prompt import drop_oldest_turns, with_system
+from app.state.prompt import as_seen, drop_oldest_turns, with_system
 from common.failures import Failure
 from common.paths import path_of, path_text
 from common.process_end import EngineEnd
@@ -67,7 +67,8 @@ class EngineQueue:
     """One engine, one model, and a queue of conversations to answer.
 
     `active_changed` is emitted when another conversation, or none, is answered; `pulsed` carries the engine's reports
-    while it is watched. All other changes are events of `state`.
+    while it is watched; `speed_expected` what to expect of a model that is larger than the memory, before it is loaded.
+    All other changes are events of `state`.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class EngineQueue:
         self.state = EngineState()
         self.active_changed: Event[()] = Event()
         self.pulsed: Event[events.Pulse] = Event()
+        self.speed_expected: Event[events.SpeedExpected] = Event()
         self._watch = False
         self._link, self._servers = link, servers or NoServers()
         self._asks_servers = False  # whether the process is the one that asks servers
@@ -96,6 +98,7 @@ class EngineQueue:
         self._fallback: Fallback | None = None
         self._faster_library_known = False  # another library was measured to be faster for this model
         self._switching_library = False  # a switch to the faster library is under way, unnoticed by the user
+        self._maps_large_file = False  # until the library has read the whole file once, no request stops it
         self._retried_load = False  # a library crashed while it loaded this model, and the load went on with another
         self._read_ahead = ReadAhead()
         self._pending_counts = PendingCounts()
@@ -133,6 +136,9 @@ class EngineQueue:
         self.state.change(path=path, phase=phase, model=None, fraction=0.0, problem=None)
         if self._unloading and self._link.running:  # the process is ending; `engine_ended` starts another one
             self._restarting = True
+        elif self._link.running and self._maps_large_file:
+            self._restarting, self._load = True, 0
+            self._link.kill()
         elif self._link.running and self._asks_servers != bool(self.state.host):
             self._restarting, self._load = True, 0
             self._send(requests.Shutdown)
@@ -233,7 +239,7 @@ class EngineQueue:
             return
         if messages := self._read_ahead.messages_to_read(conversation):
             options = self._options_for(conversation)
-            messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
+            messages, thinking = self._prompt(options.system_prompt, messages), options.generate.thinking
             self._read_ahead.id = self._send(
                 requests.Prepare, messages=messages, chat=conversation.cache_id, thinking=thinking
             )
@@ -244,10 +250,14 @@ class EngineQueue:
         if self.state.phase == "ready" and self._link.running:
             options = self._options_for(conversation)
             messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
-            messages, thinking = with_system(options.system_prompt, messages), options.generate.thinking
+            messages, thinking = self._prompt(options.system_prompt, messages), options.generate.thinking
             self._pending_counts.add(
                 self._send(requests.Count, texts=texts, messages=messages, thinking=thinking), done
             )
+
+    def _prompt(self, instructions: str, messages: Sequence[requests.Message]) -> tuple[requests.Message, ...]:
+        """Return the prompt with the user's instructions, for the loaded model."""
+        return with_system(instructions, as_seen(messages, self.state.sees))
 
     def instructions(self, conversation: Conversation) -> str:
         """Return the instructions that the model reads before everything else in this chat."""
@@ -306,7 +316,9 @@ class EngineQueue:
                 self._pending_counts.deliver(event)
             case events.StatusReport():
                 self._handle_status(event)
-            case events.LoadProgress() | events.Loaded() | events.Restart() if event.id == self._load:
+            case events.LoadProgress() | events.SpeedExpected() | events.Loaded() | events.Restart() if (
+                event.id == self._load
+            ):
                 self._handle_loading(event)
             case events.Failed():
                 self._handle_failure(event)
@@ -328,12 +340,17 @@ class EngineQueue:
             self._faster_library_known = True
             self._start_next()
 
-    def _handle_loading(self, event: events.LoadProgress | events.Loaded | events.Restart) -> None:
+    def _handle_loading(
+        self, event: events.LoadProgress | events.SpeedExpected | events.Loaded | events.Restart
+    ) -> None:
         match event:
+            case events.SpeedExpected():
+                self._maps_large_file = True
+                self.speed_expected.emit(event)
             case events.LoadProgress():
                 self._show_loading(phase="loading", fraction=event.fraction)
             case events.Loaded():
-                self._switching_library = self._retried_load = False
+                self._switching_library = self._retried_load = self._maps_large_file = False
                 self._fallback = None
                 self._read_ahead.forget()
                 self.state.change(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
@@ -351,6 +368,7 @@ class EngineQueue:
         The engine is started at once if it was restarted on purpose, or killed while something waited for it, or if a
         library that nobody requested crashed while it loaded the model: the engine then takes the other one.
         """
+        self._maps_large_file = False
         if self._active:
             self._release_active().fail_answer(end.sentence, end.output, reason="engine")
         is_loading = self.state.phase in ("starting", "loading")
@@ -382,7 +400,7 @@ class EngineQueue:
         match event:
             case events.PrefillProgress():
                 self._prompt_tokens = event.total
-                conversation.update_prompt_progress(event.done, event.total, event.reused)
+                conversation.update_prompt_progress(event.done, event.total, event.reused, event.looking)
             case events.Text() | events.Thinking():
                 self._speed.count(self._clock())
                 conversation.append_text(event.text, "text" if isinstance(event, events.Text) else "thought")
@@ -424,7 +442,7 @@ class EngineQueue:
             self._switching_library = False
             self.state.change(phase="failed", problem=Problem(event.sentence, "restart", event.detail))
         elif event.id == self._load:
-            self._switching_library = False
+            self._switching_library = self._maps_large_file = False
             self._loading.drop_choice()
             if self._cannot_load(event.sentence, event.detail):
                 self._send(requests.Status)  # the model that was loaded before may still be there
@@ -551,7 +569,7 @@ class EngineQueue:
         self._generate = self._post(
             replace(
                 options.generate,
-                messages=with_system(options.system_prompt, messages),
+                messages=self._prompt(options.system_prompt, messages),
                 chat=conversation.cache_id,
                 forget_turns=conversation.chat.forget_turns,
                 continue_last=continued,

@@ -89,6 +89,11 @@ class EngineState:
         return self.model is not None and self.model.thinking.thinks
 
     @property
+    def sees(self) -> bool:
+        """Whether the loaded model can see pictures."""
+        return self.model is not None and self.model.vision is not None
+
+    @property
     def host(self) -> str:
         """Host of the server that answers, or is about to; "" for a model on this computer."""
         remote = remote_model(self.path)

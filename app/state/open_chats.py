@@ -46,6 +46,10 @@ class OpenChats(ConversationEvents):
         with_draft = (c for c in unsent if c.draft and c.draft.begun)
         return self._make_current(next(with_draft, None) or self._adopt(Conversation(self.store)))
 
+    def new_beside(self) -> Conversation:
+        """Return an empty chat and leave the current one open; it is listed and stored with its first message."""
+        return self._adopt(Conversation(self.store))
+
     def new_temporary(self) -> Conversation:
         """Open an empty chat that is never stored: neither its messages nor its draft."""
         return self._make_current(self._adopt(Conversation(self.store, temporary=True)))

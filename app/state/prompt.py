@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from app.attachments.attachment import Attachment, with_attachments
+from app.attachments.attachment import Attachment, pictures_in, with_attachments
 from app.store.chat import ChatMessage
 from app.words import tr, tr_n
 from common.reasoning import without_thoughts
@@ -15,6 +15,7 @@ from engine.protocol.requests import Message
 TITLE_LENGTH = 40
 # The share of a full context's text that is kept. The rest is room for the next answers, as much as the engine leaves.
 KEPT_SHARE = 0.75
+UNSEEN = "[A picture, which you cannot see.]"  # for the model, in place of a picture
 
 
 def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tuple[Message, ...]:
@@ -29,13 +30,15 @@ def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tupl
         content = message.content
         if message.role == "assistant" and not (continuing and message is messages[-1]):
             content = without_thoughts(content)
-        text = with_attachments(message.attachments, content)
-        if not text:
+        text, pictures = with_attachments(message.attachments, content), pictures_in(message.attachments)
+        if not text and not pictures:
             continue
         if turns and turns[-1].role == message.role:
-            turns[-1] = Message(message.role, f"{turns[-1].content}\n\n{text}")
+            before = turns[-1]
+            joined = "\n\n".join(filter(None, (before.content, text)))
+            turns[-1] = replace(before, content=joined, pictures=(*before.pictures, *pictures))
         else:
-            turns.append(Message(message.role, text))
+            turns.append(Message(message.role, text, pictures=pictures))
     return tuple(turns)
 
 
@@ -44,7 +47,19 @@ def with_draft(messages: Sequence[ChatMessage], files: Sequence[Attachment]) -> 
     if not files:
         return prompt_of(messages)
     *before, last = prompt_of([*messages, ChatMessage("", None, "user", "", attachments=tuple(files))])
-    return (*before, Message(last.role, f"{last.content}\n\n"))
+    return (*before, replace(last, content=f"{last.content}\n\n" if last.content else ""))
+
+
+def as_seen(messages: Sequence[Message], sees: bool) -> tuple[Message, ...]:
+    """Return the messages for a model that sees pictures, or does not: it is told that there is one."""
+    if sees:
+        return tuple(messages)
+    return tuple(
+        replace(m, content="\n\n".join(filter(None, (*[UNSEEN] * len(m.pictures), m.content))), pictures=())
+        if m.pictures
+        else m
+        for m in messages
+    )
 
 
 def with_system(text: str, prompt: Sequence[Message]) -> tuple[Message, ...]:

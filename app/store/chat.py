@@ -75,6 +75,7 @@ class Chat:
         model_path: that model's file, as `path_text` writes it; "" if it is unknown.
         unread_at: when an answer ended while another chat was open; None once the chat was opened.
         agreed: hosts of servers that the user lets read this chat, one a line.
+        collections: ids of the collections that are searched for this chat, one a line.
     """
 
     title: str = UNTITLED
@@ -91,6 +92,7 @@ class Chat:
     model_path: str = ""
     unread_at: float | None = None
     agreed: str = ""
+    collections: str = ""
 
 
 @dataclass(frozen=True, slots=True)

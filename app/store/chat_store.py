@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import sqlite3
 import time
@@ -20,6 +21,7 @@ from app.store.database import Done, FileIdentity, Writer, beside, failures, ope
 from app.store.migrations import migrate, open_migrated
 from common.log_format import kind_of
 from common.paths import path_of, path_text
+from engine.protocol.requests import Picture
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,7 @@ KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
 MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
-ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent"
+ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent, path, places, picture, width, height"
 DOOMED = 0  # `deleted_at` of permanently deleted chats, which app.store.upkeep removes from the file
 # `deleted_at` of chats that are being imported. No list shows them, and the next start removes those left by a kill.
 HIDDEN = -1.0
@@ -277,9 +279,19 @@ def write_attachments(db: sqlite3.Connection, message_id: str, attachments: Sequ
     for position, a in enumerate(attachments):
         packed = [msgspec.json.encode(value).decode() for value in (a.parts, a.pages, a.sent)]
         db.execute(
-            f"INSERT INTO attachments (message_id, position, {ATTACHMENT_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (message_id, position, a.name, a.kind, a.size, a.text, *packed),
+            f"INSERT INTO attachments (message_id, position, {ATTACHMENT_FIELDS}) VALUES ({', '.join('?' * 14)})",
+            (message_id, position, a.name, a.kind, a.size, a.text, *packed, a.path, _packed_places(a), *_picture(a)),
         )
+
+
+def _picture(attachment: Attachment) -> tuple[bytes | None, int, int]:
+    """Return a picture's file and its size in pixels; the digest follows from the file."""
+    picture = attachment.picture
+    return (picture.data, picture.width, picture.height) if picture else (None, 0, 0)
+
+
+def _packed_places(attachment: Attachment) -> str:
+    return msgspec.json.encode(attachment.places).decode() if attachment.places else ""
 
 
 def read_attachments(db: sqlite3.Connection, chat_id: str) -> dict[str, tuple[Attachment, ...]]:
@@ -301,16 +313,20 @@ def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple
 
 def _attachment(row: Sequence[Any]) -> Attachment:
     """Build an attachment from ATTACHMENT_FIELDS; a damaged row, or one of another version, keeps only its text."""
-    name, kind, size, text, parts, pages, sent = row
-    raw = {"name": name, "kind": kind, "size": size, "text": text}
+    name, kind, size, text, parts, pages, sent, path, places, picture, width, height = row
+    raw = {"name": name, "kind": kind, "size": size, "text": text, "path": path}
     try:
-        for key, packed in (("parts", parts), ("pages", pages), ("sent", sent)):
+        for key, packed in (("parts", parts), ("pages", pages), ("sent", sent), ("places", places or "[]")):
             raw[key] = msgspec.json.decode(packed)
+        if picture is not None:
+            raw["picture"] = Picture(hashlib.sha256(picture).hexdigest(), width, height, data=picture)
         attachment = msgspec.convert(raw, Attachment)
         if any(not 0 <= index < len(attachment.parts) for index in attachment.sent or ()):
             raise msgspec.ValidationError("a part was sent that there is not")
+        if attachment.places and len(attachment.places) != len(attachment.parts):
+            raise msgspec.ValidationError("places and parts do not go together")
         return attachment
-    except (msgspec.DecodeError, TypeError) as error:  # a number or bytes instead of text
+    except (msgspec.DecodeError, TypeError, ValueError) as error:  # a number or bytes instead of text
         log.warning("an attachment cannot be read: %s", kind_of(error))
         words = text.decode(errors="replace") if isinstance(text, bytes) else str(text or "")
         return Attachment(str(name), "text", len(words), words)

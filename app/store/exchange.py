@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -87,16 +87,30 @@ class MarkdownExporter:
         with _opened(store) as source:
             chats = _chosen(source, chat_ids)
             if not self.writes_folder(len(chats)):
+                beside = _free(target.with_name(f"{target.stem} files"))
+                text, files = markdown_of(chats[0], source.messages(chats[0]), beside.name)
+                if files:
+                    with _filled(beside) as folder:
+                        _write_files(folder, files)
                 with _written(target) as file:
-                    file.write(markdown_of(chats[0], source.messages(chats[0])).encode())
+                    file.write(text.encode())
                 return 1
             folder_path = target.with_suffix("") if target.suffix.lower() == self.extension else target
             with _filled(folder_path) as folder:
                 for chat in _with_progress(chats, progress):
-                    _free(folder / file_name(chat.title), self.extension).write_text(
-                        markdown_of(chat, source.messages(chat)), encoding="utf-8"
-                    )
+                    path = _free(folder / file_name(chat.title), self.extension)
+                    beside = folder / f"{path.stem} files"
+                    text, files = markdown_of(chat, source.messages(chat), beside.name)
+                    path.write_text(text, encoding="utf-8")
+                    if files:
+                        beside.mkdir()
+                        _write_files(beside, files)
         return len(chats)
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
 
 
 EXPORTERS: tuple[Exporter, ...] = (JsonExporter(), MarkdownExporter())  # in the order of the save dialog
@@ -149,8 +163,8 @@ def _filled(target: Path) -> Iterator[Path]:
         part = Path(tempfile.mkdtemp(dir=target.parent, prefix=TEMPORARY))  # mkdtemp's mode is 0700
         try:
             yield part
-            for file in part.iterdir():
-                file.chmod(0o666 & ~users_umask())
+            for file in part.rglob("*"):
+                file.chmod((0o777 if file.is_dir() else 0o666) & ~users_umask())
             part.chmod(0o777 & ~users_umask())
             part.rename(_free(target))
         finally:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
+from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.tree import Tree, chosen_from
 from app.words import tr, worded
@@ -53,7 +54,7 @@ def encode_chat(chat: Chat, messages: Iterable[ChatMessage]) -> bytes:
     The model's path is left out: it names the user's folders.
     """
     entry = msgspec.to_builtins(chat)
-    del entry["model_path"], entry["unread_at"], entry["agreed"]
+    del entry["model_path"], entry["unread_at"], entry["agreed"], entry["collections"]
     entry["messages"] = [_entry(message) for message in messages if message.deleted_at is None]
     return msgspec.json.encode(entry)
 
@@ -79,6 +80,7 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
         model=line(chat.model),
         unread_at=None,
         agreed="",  # only the user here can agree
+        collections="",  # those of another computer
         model_path="",  # a file from elsewhere must not name what a click loads here
     )
     turns = entry.get("messages", [])
@@ -98,6 +100,8 @@ def _entry(message: ChatMessage) -> dict[str, Any]:
     entry: dict[str, Any] = msgspec.to_builtins(message)
     for name in ("chat_id", "deleted_at"):
         entry.pop(name)
+    for file in entry["attachments"]:
+        file["path"] = ""  # it names the user's folders
     entry["problem"] = str(decode_sentence(message.problem))
     if entry["problem"] != message.problem:
         entry["problem_code"] = message.problem
@@ -111,6 +115,8 @@ def _message(raw: object, chat: Chat) -> ChatMessage:
     for file in message.attachments:
         if any(not 0 <= part < len(file.parts) for part in file.sent or ()):
             raise ValueError("an attachment has no such part")
+        if file.places and len(file.places) != len(file.parts):
+            raise ValueError("an attachment's passages have no places")
     seconds = message.thought_seconds
     return replace(
         message,
@@ -142,10 +148,12 @@ def _cleaned(value: Any) -> Any:
 # --- Markdown ---------------------------------------------------------------------------------------------------------
 
 
-def markdown_of(chat: Chat, messages: Iterable[ChatMessage]) -> str:
+def markdown_of(chat: Chat, messages: Iterable[ChatMessage], folder: str = "") -> tuple[str, dict[str, bytes]]:
+    """Return the shown branch as Markdown, and its pictures' files by name, which belong into `folder` beside it."""
     branch = Tree(messages, chat.leaf_id, chosen_from(chat.chosen)).branch()
-    pieces = [f"# {_line(chat.title)}", *map(_turn, branch)]
-    return "\n\n".join(pieces) + "\n"
+    files: dict[str, bytes] = {}
+    pieces = [f"# {_line(chat.title)}", *(_turn(message, folder, files) for message in branch)]
+    return "\n\n".join(pieces) + "\n", files
 
 
 def file_name(title: str) -> str:
@@ -155,11 +163,21 @@ def file_name(title: str) -> str:
     return f"_{name}" if _DEVICE.fullmatch(name.split(".")[0]) else name or "chat"
 
 
-def _turn(message: ChatMessage) -> str:
+def _attached(file: Attachment, folder: str, files: dict[str, bytes]) -> str:
+    """Return the line about an attached file; a picture is added to `files`."""
+    if not file.picture:
+        return tr("*Attached: {name}*", name=_line(file.name))
+    ending = ".png" if file.picture.data.startswith(b"\x89PNG") else ".jpg"
+    name = f"{len(files) + 1}{ending}"
+    files[name] = file.picture.data
+    return f"![{_line(file.name)}](<{folder}/{name}>)"
+
+
+def _turn(message: ChatMessage, folder: str, files: dict[str, bytes]) -> str:
     who = tr("You") if message.role == "user" else message.model or tr("Assistant")
     moment = datetime.fromtimestamp(message.created_at).strftime("%Y-%m-%d %H:%M")
     pieces = [f"## {_line(who)} · {moment}"]
-    pieces += [tr("*Attached: {name}*", name=_line(file.name)) for file in message.attachments]
+    pieces += [_attached(file, folder, files) for file in message.attachments]
     pieces += [message.content] if message.content else []
     pieces += [f"*{_line(worded(decode_sentence(message.problem)))}*"] if message.problem else []
     return "\n\n".join(pieces)

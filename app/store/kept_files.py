@@ -65,11 +65,10 @@ def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
         FileKind(
             "collections",
             mark("Index of collections"),
-            mark("Texts and words of the documents in your collections, for searching. The documents stay where they are."),
+            mark("Texts and words of the documents in your collections. The documents stay where they are."),
             folders.data,
             ("collections",),
             mark("Delete the index? It is made again while the computer is idle."),
-            plain=False,
         ),
         FileKind(
             "models",

@@ -231,6 +231,28 @@ def remember_agreed_hosts(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE chats ADD COLUMN agreed TEXT NOT NULL DEFAULT ''")
 
 
+def create_collections(db: sqlite3.Connection) -> None:
+    """Create the table of collections, of which a chat has some switched on, and of what was found for a message.
+
+    `folders` is JSON. A collection with `deleted_at` is forgotten at the next start, unless its removal is undone.
+    """
+    db.execute(
+        """CREATE TABLE collections (
+            id TEXT PRIMARY KEY, name TEXT NOT NULL, folders TEXT NOT NULL, created_at REAL NOT NULL,
+            paused INTEGER NOT NULL DEFAULT 0, deleted_at REAL) STRICT"""
+    )
+    db.execute("ALTER TABLE chats ADD COLUMN collections TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE attachments ADD COLUMN path TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE attachments ADD COLUMN places TEXT NOT NULL DEFAULT ''")
+
+
+def add_pictures(db: sqlite3.Connection) -> None:
+    """Add attached pictures, as PNG or JPEG files, with their sizes in pixels; NULL for files of text."""
+    db.execute("ALTER TABLE attachments ADD COLUMN picture BLOB")
+    db.execute("ALTER TABLE attachments ADD COLUMN width INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE attachments ADD COLUMN height INTEGER NOT NULL DEFAULT 0")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -252,6 +274,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     mark_unread_chats,
     mark_edited_answers,
     remember_agreed_hosts,
+    create_collections,
+    add_pictures,
 )
 
 

@@ -116,7 +116,7 @@ TAKE_OUT = """INSERT INTO attachment_index (attachment_index, rowid, words)
     SELECT 'delete', p.number, spaced(a.name || char(10) || substr(a.text, p.start + 1, p.length))
     FROM attachment_pieces AS p JOIN attachments AS a ON a.message_id = p.message_id AND a.position = p.position
     WHERE p.number = ? AND p.indexed = 1"""
-UNCUT = """SELECT message_id, position, length(text) FROM attachments AS a WHERE NOT EXISTS
+UNCUT = """SELECT message_id, position, length(text) FROM attachments AS a WHERE text != '' AND NOT EXISTS
     (SELECT 1 FROM attachment_pieces AS p WHERE p.message_id = a.message_id AND p.position = a.position) LIMIT 1"""
 UNREAD = "SELECT number FROM attachment_pieces WHERE indexed = 0 LIMIT 1"
 TAKE_IN = """INSERT INTO attachment_index (rowid, words)

@@ -27,7 +27,7 @@ from app.markdown.block_stack import BlockStack
 from app.markdown.blocks import LONG
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
-from app.state.answer_facts import facts_of, sources_line, thinking_tokens
+from app.state.answer_facts import facts_of, found_sources, sources_line, thinking_tokens
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_actions import (
@@ -39,6 +39,7 @@ from app.transcript.message_actions import (
     actions_of,
 )
 from app.transcript.message_editor import MessageEditor
+from app.transcript.source_links import SourceLinks
 from app.words import mark, tr, worded
 from common.sentences import decode_sentence
 from engine.protocol.events import Remedy
@@ -57,9 +58,9 @@ NAME_LENGTH = 80
 class MessageView(Live, QWidget):
     """One message. `height_changed`: the height for the present width is another one.
 
-    `action_requested` carries an action's name and None; `remedy` and a Remedy; `models` and
-    the menu to fill with models; or `send`, `note` or `leave` and the text in the editor, which is to be sent, is being
-    typed, or is discarded.
+    `action_requested` carries an action's name and None; `remedy` and a Remedy; `models` and the menu to fill with
+    models; `source` and the numbers of an attachment and of a passage in it; or `send`, `note` or `leave` and the text
+    in the editor, which is to be sent, is being typed, or is discarded.
     """
 
     height_changed = Signal()
@@ -82,7 +83,9 @@ class MessageView(Live, QWidget):
         self._open_details = False
         self._remedies: tuple[Remedy, ...] = ()
         self._labels: dict[str, QLabel] = {}
-        self.files = SentFiles(message.attachments, self) if message.attachments else None
+        attached = [each for each in message.attachments if not each.was_found]
+        self.files = SentFiles(attached, self) if attached else None
+        self.source_links: SourceLinks | None = None
         self.remedy_buttons = RemedyButtons(self)
         self.remedy_buttons.chosen.connect(lambda remedy: self.action_requested.emit("remedy", remedy))
         self.message_actions = MessageActions(self)
@@ -237,9 +240,9 @@ class MessageView(Live, QWidget):
     def _bubble_width(self, width: int) -> int:
         return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)
 
-    def _parts_below(self) -> list[QLabel | RemedyButtons]:
+    def _parts_below(self) -> list[QLabel | RemedyButtons | SourceLinks]:
         before = [self._labels.get(name) for name in ("sources", "problem", "aside")]
-        parts = [*before, self.remedy_buttons, self._labels.get("details")]
+        parts = [self.source_links, *before, self.remedy_buttons, self._labels.get("details")]
         return [part for part in parts if part is not None and not part.isHidden()]
 
     # --- body and labels --------------------------------------------------------------------------------------------
@@ -279,6 +282,7 @@ class MessageView(Live, QWidget):
         problem = worded(decode_sentence(message.problem)) if message.problem else ""
         lines = [problem, message.detail] if message.stop_reason == "engine" else [message.detail]
         details = "\n".join(filter(None, lines))[-2000:] if answer else ""
+        self._show_sources(answer)
         self._set_label("sources", sources_line(message.sources) if answer else "")
         self._set_label("problem", problem if answer and message.stop_reason == "failed" else "")
         self._set_label("aside", tr(ending) if ending else "")
@@ -289,6 +293,13 @@ class MessageView(Live, QWidget):
         self.row.setToolTip("\n".join(facts_of(message)) if message.role == "user" or answer else "")
         self._show_actions()
         self.place_parts()
+
+    def _show_sources(self, answer: bool) -> None:
+        found = found_sources(self.message.sources) if answer else []
+        if self.source_links is None and found:
+            self.source_links = SourceLinks(self, lambda *which: self.action_requested.emit("source", which))
+        if self.source_links is not None:
+            self.source_links.show_sources(found)
 
     def _set_label(self, name: str, text: str) -> None:
         label = self._labels.get(name)

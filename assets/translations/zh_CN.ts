@@ -184,7 +184,7 @@
   <message>
     <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has page images but no text. Run text recognition (OCR) on it first.</source>
-    <translation type="unfinished"></translation>
+    <translation>“{name}”只有页面图像而没有文字。请先进行文字识别（OCR）。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -297,7 +297,7 @@
   <message>
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Collections…</source>
-    <translation type="unfinished"></translation>
+    <translation>集合(&amp;C)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -386,8 +386,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Quick question…</source>
-    <translation>快速提问(&amp;Q)…</translation>
+    <source>Quic&amp;k question…</source>
+    <translation>快速提问(&amp;K)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -422,7 +422,7 @@
   <message>
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Use collections…</source>
-    <translation type="unfinished"></translation>
+    <translation>使用集合(&amp;U)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -829,18 +829,18 @@
   <message>
     <location filename="../../app/composer/collections_button.py"/>
     <source>Answer from your documents</source>
-    <translation type="unfinished"></translation>
+    <translation>根据您的文档回答</translation>
   </message>
   <message>
     <location filename="../../app/composer/collections_button.py"/>
     <source>Answers use your documents in {names}</source>
-    <translation type="unfinished"></translation>
+    <translation>回答使用 {names} 中的文档</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/collections_button.py"/>
     <source>{n} collections</source>
     <extracomment>n = 1: {n} collection</extracomment>
-    <translation type="unfinished"><numerusform></numerusform></translation>
+    <translation><numerusform>{n} 个集合</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -1161,23 +1161,23 @@
   <message>
     <location filename="../../app/control/collections_controller.py"/>
     <source>Choose a folder with documents</source>
-    <translation type="unfinished"></translation>
+    <translation>选择存放文档的文件夹</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/control/collections_controller.py"/>
     <source>{n} more files</source>
     <extracomment>n = 1: {n} more file</extracomment>
-    <translation type="unfinished"><numerusform></numerusform></translation>
+    <translation><numerusform>另外 {n} 个文件</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
     <source>“{name}” is switched on in the open chat. Other chats switch it on beside the message.</source>
-    <translation type="unfinished"></translation>
+    <translation>“{name}”已在当前聊天中启用。其他聊天可在消息旁边启用它。</translation>
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
     <source>“{name}” was removed; its files are untouched.</source>
-    <translation type="unfinished"></translation>
+    <translation>“{name}”已移除；其中的文件未作改动。</translation>
   </message>
   <message>
     <location filename="../../app/control/context_menu.py"/>
@@ -1551,12 +1551,12 @@
   <message>
     <location filename="../../app/control/retriever.py"/>
     <source>Your collections are not indexed yet. The message was sent without them.</source>
-    <translation type="unfinished"></translation>
+    <translation>您的集合尚未建立索引。消息已发送，但没有使用集合。</translation>
   </message>
   <message>
     <location filename="../../app/control/retriever.py"/>
     <source>Your collections could not be searched. The message was sent without them.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法搜索您的集合。消息已发送，但没有使用集合。</translation>
   </message>
   <message>
     <location filename="../../app/control/server_controller.py"/>
@@ -1648,12 +1648,12 @@
   <message>
     <location filename="../../app/control/source_controller.py"/>
     <source>No program could open {name}.</source>
-    <translation type="unfinished"></translation>
+    <translation>没有程序能打开 {name}。</translation>
   </message>
   <message>
     <location filename="../../app/control/source_controller.py"/>
     <source>This source is no longer stored with the question.</source>
-    <translation type="unfinished"></translation>
+    <translation>此来源已不再随问题保存。</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -1823,57 +1823,57 @@
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and name their files. PDF, Word, web pages, text and code are read. Nothing leaves this computer.</source>
-    <translation type="unfinished"></translation>
+    <translation>添加一个存放文档的文件夹，并在消息旁边启用它：回答会使用有帮助的段落，并注明所在文件。可读取 PDF、Word、网页、文本和代码。任何内容都不会离开这台电脑。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Collections</source>
-    <translation type="unfinished"></translation>
+    <translation>集合</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Files that cannot be read</source>
-    <translation type="unfinished"></translation>
+    <translation>无法读取的文件</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Index again</source>
-    <translation type="unfinished"></translation>
+    <translation>重新建立索引</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Leave out</source>
-    <translation type="unfinished"></translation>
+    <translation>移出</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Leave out the folder {folder}</source>
-    <translation type="unfinished"></translation>
+    <translation>移出文件夹 {folder}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Looking for files…</source>
-    <translation type="unfinished"></translation>
+    <translation>正在查找文件…</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Name of the collection</source>
-    <translation type="unfinished"></translation>
+    <translation>集合的名称</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>New collection from a folder…</source>
-    <translation type="unfinished"></translation>
+    <translation>从文件夹新建集合…</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>No folder</source>
-    <translation type="unfinished"></translation>
+    <translation>没有文件夹</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Not there at the moment: {folders}</source>
-    <translation type="unfinished"></translation>
+    <translation>目前不可用：{folders}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -1884,43 +1884,43 @@
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Paused · {files}</source>
-    <translation type="unfinished"></translation>
+    <translation>已暂停 · {files}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Progress of {name}</source>
-    <translation type="unfinished"></translation>
+    <translation>{name} 的进度</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Up to date · {files}</source>
-    <translation type="unfinished"></translation>
+    <translation>已是最新 · {files}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Waiting until the computer is idle</source>
-    <translation type="unfinished"></translation>
+    <translation>等待电脑空闲</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>more files than can be indexed</source>
-    <translation type="unfinished"></translation>
+    <translation>文件过多，无法全部建立索引</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>{action}: {name}</source>
-    <translation type="unfinished"></translation>
+    <translation>{action}：{name}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>{done:,} of {files} read</source>
-    <translation type="unfinished"></translation>
+    <translation>已读取 {done:,} / {files}</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>{n} cannot be read</source>
     <extracomment>n = 1: {n} cannot be read</extracomment>
-    <translation type="unfinished"><numerusform></numerusform></translation>
+    <translation><numerusform>{n} 个无法读取</numerusform></translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -2790,17 +2790,17 @@
   <message>
     <location filename="../../app/dialogs/source_dialog.py"/>
     <source>Open the file</source>
-    <translation type="unfinished"></translation>
+    <translation>打开文件</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/source_dialog.py"/>
     <source>Reading the file…</source>
-    <translation type="unfinished"></translation>
+    <translation>正在读取文件…</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/source_dialog.py"/>
     <source>The file has changed. This is what the model read.</source>
-    <translation type="unfinished"></translation>
+    <translation>文件已更改。以下是模型读到的内容。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/storage_page.py"/>
@@ -6320,7 +6320,7 @@
     <location filename="../../app/dialogs/source_dialog.py"/>
     <location filename="../../app/transcript/source_links.py"/>
     <source>all of it</source>
-    <translation type="unfinished"></translation>
+    <translation>全部内容</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/storage_page.py"/>
@@ -6569,7 +6569,7 @@
   <message>
     <location filename="../../app/state/answer_facts.py"/>
     <source>Nothing about this was found in {name}.</source>
-    <translation type="unfinished"></translation>
+    <translation>在 {name} 中没有找到与此有关的内容。</translation>
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
@@ -6579,7 +6579,7 @@
   <message>
     <location filename="../../app/state/answer_facts.py"/>
     <source>page {n}</source>
-    <translation type="unfinished"></translation>
+    <translation>第 {n} 页</translation>
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
@@ -6840,7 +6840,7 @@
   <message>
     <location filename="../../app/store/kept_files.py"/>
     <source>Delete the index? It is made again while the computer is idle.</source>
-    <translation type="unfinished"></translation>
+    <translation>删除索引？电脑空闲时会重新建立。</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -6860,7 +6860,7 @@
   <message>
     <location filename="../../app/store/kept_files.py"/>
     <source>Index of collections</source>
-    <translation type="unfinished"></translation>
+    <translation>集合的索引</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -6885,7 +6885,7 @@
   <message>
     <location filename="../../app/store/kept_files.py"/>
     <source>Texts and words of the documents in your collections, for searching. The documents stay where they are.</source>
-    <translation type="unfinished"></translation>
+    <translation>您集合中文档的文本和词语，用于搜索。文档保留在原处。</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -7245,12 +7245,12 @@
   <message>
     <location filename="../../app/transcript/source_links.py"/>
     <source>Show it in the file</source>
-    <translation type="unfinished"></translation>
+    <translation>在文件中显示</translation>
   </message>
   <message>
     <location filename="../../app/transcript/source_links.py"/>
     <source>Source: {name}</source>
-    <translation type="unfinished"></translation>
+    <translation>来源：{name}</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>

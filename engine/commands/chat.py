@@ -23,7 +23,7 @@ from common.paths import path_of, path_text
 from common.sentences import Sentence
 from engine.commands.options import add_options, destination, request_fields, settings_with_flag
 from engine.commands.terminal import Answering, Conversation, Output, ctrl_c_stops, print_error, report
-from engine.protocol.events import ModelInfo
+from engine.protocol.events import ModelInfo, SpeedExpected
 from engine.protocol.requests import BackendWish, Generate, ListModels, Load, Message, Server
 from engine.protocol.settings import PUBLISHED, filled
 from engine.stop import Stopped
@@ -79,8 +79,8 @@ def chat(options: argparse.Namespace) -> int:
     engine = Engine()
     try:
         with ctrl_c_stops(engine):
-            info = engine.load(request).model
-            if options.draft in NEED_COSTS and not engine.calibrated:
+            info = engine.load(request, expect=print_expected).model
+            if options.draft in NEED_COSTS and not (engine.calibrated or engine.reads_from_disk):
                 calibrate(engine)
             if options.draft == "mtp" and not info.drafts_itself:
                 print(f"chickadee: {info.own_drafter or Sentence.of('own_drafter.none')}", file=sys.stderr)
@@ -90,6 +90,11 @@ def chat(options: argparse.Namespace) -> int:
                 return answer(engine, info, template, messages, Output(show=not options.json, trace=trace))
     finally:
         engine.close()
+
+
+def print_expected(expected: SpeedExpected) -> None:
+    """Tell on stderr how fast a model will be that is larger than the memory."""
+    print(f"chickadee: {expected.sentence}", file=sys.stderr, flush=True)
 
 
 def remote_chat(options: argparse.Namespace, template: Generate, messages: tuple[Message, ...] | None) -> int:

@@ -12,7 +12,7 @@ import logging
 import subprocess
 import sys
 from contextlib import closing, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -28,9 +28,12 @@ from common.sentences import Sentence
 from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_prior import ModelTraits, this_computer
-from engine.costs.measurements import timings_of_package
+from engine.costs.disk_reads import DiskReads
+from engine.costs.measurements import SLOW_DISK, timings_of_package
 from engine.costs.prediction import corrected, predict_speed, speed_of, traits_of_estimate
+from engine.costs.profile import stored_profile
 from engine.loading.first_look import TO_LIST
+from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, OtherLibrary
 from engine.loading.library_choice import seconds_of_one_and_eight
 from engine.loading.memory_plan import MemoryPlan
@@ -45,6 +48,7 @@ from engine.runtime.contexts import KVMode, flash_attention_suffix, make_kv_mode
 from models.default import default_model
 from models.header import read_header
 from models.identity import file_identity
+from models.split import whole_header
 
 log = logging.getLogger("engine.plan")
 
@@ -61,11 +65,18 @@ PART_TITLES = {
     "own_layers_cache": "cache of own draft layers",
     "compute": "compute buffers",
     "output": "logits",
+    "projector": "projector for pictures",
+    "projector_compute": "buffers for pictures",
     "vocabulary": "vocabulary",
     "phrases": "common phrases",
     "runtime": "program",
 }
-VERDICTS = {"fits": "fits", "tight": "fits, but tight", "no": "does not fit"}
+VERDICTS = {
+    "fits": "fits",
+    "tight": "fits, but tight",
+    "disk": "larger than the memory, read from the disk",
+    "no": "does not fit",
+}
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -98,6 +109,9 @@ def run(options: argparse.Namespace) -> int:
         )
     )
     path, memory, name = plan.options.path, plan.memory, plan.choice.name
+    if memory.verdict == "disk":
+        expected = expect_from_disk(plan.headers, memory, _this_computer()).sentence(display_name(path))
+        memory = replace(memory, reasons=(*memory.reasons, expected))
     print(json.dumps(memory.as_json(), ensure_ascii=False) if options.json else table(path, memory, name))
     return 0
 
@@ -105,9 +119,10 @@ def run(options: argparse.Namespace) -> int:
 def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
     rows = [(part_title(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
+    most = plan.max_n_ctx
     loading = [
         ("backend", BACKEND_TITLES[library]),
-        ("context", f"{plan.n_ctx:,} tokens (at most {plan.max_n_ctx:,} would fit)"),
+        ("context", f"{plan.n_ctx:,} tokens" + (f" (at most {most:,} would fit)" if most else "")),
         ("KV cache precision", plan.kv_type),
         ("repacking", "on" if plan.repack else "off"),
         ("file", "mapped" if plan.mmap else "read"),
@@ -212,7 +227,12 @@ def _planned(ask: Ask, other: OtherPlanner) -> Verdict:
         plan = resolve(options, LoadEnvironment(ask.freed_bytes, patience=TO_LIST))
     except OtherLibrary as other_library:
         return other.ask(msgspec.structs.replace(ask, backend=other_library.wanted))
-    verdict = _verdict(ask, plan.memory, plan.choice.name, ModelTraits.of(plan.header))
+    verdict = _verdict(ask, plan.memory, plan.choice.name, ModelTraits.of(whole_header(plan.headers)))
+    if plan.memory.verdict == "disk":
+        speed = expect_from_disk(plan.headers, plan.memory, ask.computer or _this_computer()).speed
+        return msgspec.structs.replace(
+            verdict, exact=True, predicted_speed=speed.decode, predicted_prompt_speed=speed.prompt
+        )
     return msgspec.structs.replace(verdict, exact=True, speed=_speed(plan))
 
 
@@ -296,6 +316,10 @@ def _speed(plan: LoadPlan) -> float:
 def _verdict(ask: Ask, plan: MemoryPlan, library: str, model: ModelTraits | None) -> Verdict:
     shared = {field.name for field in fields(MemoryPlan)} & set(Verdict.__struct_fields__)
     speed = predict_speed(model, plan.kv_type, ask.computer or _this_computer()) if model else None
+    if ask.estimate and model and plan.verdict == "disk":
+        profile = stored_profile()
+        disk = (profile and profile.disk_read_bytes_per_s) or SLOW_DISK
+        speed = DiskReads(model.reads, plan.page_cache_bytes, disk).speed(speed)
     return Verdict(
         id=ask.id,
         backend=library,

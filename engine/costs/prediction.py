@@ -65,7 +65,8 @@ def traits_of_estimate(model: Estimate) -> ModelTraits:
 
     The embedding table counts as read, because small models use it as their output head, too.
     """
-    kv_elements = (model.kv_layers or model.layers) * model.kv_width
+    seen = min(CONTEXT, model.window) / CONTEXT
+    kv_elements = round(model.kv_numbers(1, 0) + seen * (model.kv_numbers(1, 1) - model.kv_numbers(1, 0)))
     everywhere = model.kv_layers in (0, model.layers)
     return ModelTraits(weight_type(model.quantisation), reads_of_estimate(model), kv_elements, everywhere)
 

@@ -49,6 +49,7 @@ class AnswerCounts:
     recomputed: int = 0
     prompt_seconds: float = 0.0
     picture_seconds: float = 0.0
+    encoded_tokens: int = 0
     decode_seconds: float = 0.0
     recompute_seconds: float = 0.0
     drafts: Tally = field(default_factory=Tally)
@@ -133,7 +134,7 @@ class Answer:
         Finished is the last event also of a stopped answer. Raises Failure if the KV cache cannot hold the prompt.
         """
         reason: StopReason | None = None
-        started, encoded = time.perf_counter(), encoder_seconds(self.session.runtime)
+        started, encoded = time.perf_counter(), encoder_work(self.session.runtime)
         try:
             for progress in self.session.prefill(prompt):
                 self.counts.reused = progress.reused
@@ -141,7 +142,8 @@ class Answer:
         except Stopped:
             reason = "cancelled"
         self.counts.prompt_seconds = time.perf_counter() - started
-        self.counts.picture_seconds = encoder_seconds(self.session.runtime) - encoded
+        seconds, tokens = encoder_work(self.session.runtime)
+        self.counts.picture_seconds, self.counts.encoded_tokens = seconds - encoded[0], tokens - encoded[1]
         if reason is None:
             reason = yield from self._decode(id)
         yield Finished(id, self._statistics(prompt, reason), tuple(self.counts.tokens))
@@ -264,13 +266,14 @@ class Answer:
             thinking_tokens=self.thoughts.tokens,
             thinking_seconds=self.thoughts.seconds,
             picture_tokens=len(prompt) - len(text_tokens(prompt)),
+            encoded_tokens=counts.encoded_tokens,
             picture_seconds=counts.picture_seconds,
         )
 
 
-def encoder_seconds(runtime: Runtime) -> float:
-    """Return for how long the runtime has encoded pictures; 0 for one that cannot see."""
-    return runtime.encoder_seconds if isinstance(runtime, PictureRuntime) else 0.0
+def encoder_work(runtime: Runtime) -> tuple[float, int]:
+    """Return for how many seconds the runtime has encoded pictures, and their tokens; zeros for one that is blind."""
+    return runtime.encoder_work if isinstance(runtime, PictureRuntime) else (0.0, 0)
 
 
 def joined(pieces: Sequence[Piece]) -> list[Piece]:

@@ -182,12 +182,12 @@ class AnswerConstraint:
         if self.holds:
             self._matcher.advance(token)
         else:
-            self._follow(self._decoder.decode(self._piece(token)))
-            if self.holds and self._trigger is None:  # the token that ended the thought may have begun the text
+            begins = self._follow(self._decoder.decode(self._piece(token)))
+            if begins and self._trigger is None:  # the token that ended the thought may have begun the text
                 self._matcher.advance_text((self._text + self._parser.held.text).lstrip("\n"))
 
-    def _follow(self, text: str) -> None:
-        """Read free text; the constraint holds from where its part begins."""
+    def _follow(self, text: str) -> bool:
+        """Read free text; the constraint holds from where its part begins. Return whether it holds now."""
         for piece in self._parser.feed(text):
             if piece.kind == "text":
                 self._text += piece.text
@@ -196,6 +196,7 @@ class AnswerConstraint:
         if self._waits and self._trigger and (start := self._trigger(self._text)) is not None:
             self._waits = False
             self.holds = self._matcher.advance_text(self._text[start:])
+        return self.holds
 
 
 @dataclass(frozen=True, slots=True)

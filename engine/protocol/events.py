@@ -121,8 +121,8 @@ class Statistics:
     `drafted`: tokens that were verified, `accepted`: those that became part of the answer. `drafting_seconds`: time of
     proposing and choosing drafts; `verifying_seconds`: time of passes with a draft. `estimated_speedup`: factor against
     plain decoding, from the machine's measured costs; 1 where nothing is known. `thinking_tokens`, `thinking_seconds`:
-    length of the thoughts without their markers. `picture_tokens`: prompt tokens that stand for pictures;
-    `picture_seconds`: time for which pictures were encoded, a part of `prompt_seconds`.
+    length of the thoughts without their markers. `picture_tokens`: prompt tokens that stand for pictures, of which
+    `encoded_tokens` were encoded for this answer, in `picture_seconds`, a part of `prompt_seconds`.
     """
 
     prompt_tokens: int
@@ -147,6 +147,7 @@ class Statistics:
     thinking_tokens: int = 0
     thinking_seconds: float = 0.0
     picture_tokens: int = 0
+    encoded_tokens: int = 0
     picture_seconds: float = 0.0
 
 

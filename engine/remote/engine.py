@@ -16,6 +16,7 @@ from engine.protocol.events import (
     ModelsListed,
     Prepared,
     Pulse,
+    SpeedExpected,
     StatusReport,
     Welcome,
 )
@@ -54,7 +55,12 @@ class RemoteEngine:
         probed = self._probe(request.server)
         return ModelsListed(request.id, probed.server.url, probed.software, probed.models)
 
-    def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
+    def load(
+        self,
+        request: Load,
+        progress: Callable[[float], None] = lambda _fraction: None,
+        expect: Callable[[SpeedExpected], None] = lambda _expected: None,  # noqa: ARG002 - servers do not tell
+    ) -> Loaded:
         """Look whether the server has the model, and use it from now on. Raises Failure, and Stopped."""
         if request.server is None:
             raise Failure("local_only.request")

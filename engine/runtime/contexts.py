@@ -99,7 +99,8 @@ class ContextOptions:
     - `flash_attention`: "off" needs f16.
     - `rollback`: tokens of a pass that recurrent layers can forget; each takes the memory of a whole state. Libraries
       that cannot do this for a model ignore it.
-    - `own_layers`: let the model's own layers predict further tokens (`PredictingRuntime`); it must be loaded with them.
+    - `own_layers`: let the model's own layers predict further tokens (`PredictingRuntime`); it must be loaded with
+      them.
     """
 
     n_ctx: int

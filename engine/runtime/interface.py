@@ -361,8 +361,8 @@ class PictureRuntime(Runtime, Protocol):
         """Whether the model has a projector. Without one the other methods must not be called."""
 
     @property
-    def encoder_seconds(self) -> float:
-        """Seconds for which pictures were encoded since the model was loaded."""
+    def encoder_work(self) -> tuple[float, int]:
+        """Seconds for which pictures were encoded since the model was loaded, and tokens that were made of them."""
 
     def picture_tokens(self, picture: Picture, exact: bool = True) -> list[int]:
         """Return the tokens of a prompt that stand for the picture, and know it from now on.

@@ -29,6 +29,7 @@ from engine.protocol.events import (
     Notice,
     Pulse,
     Restart,
+    SpeedExpected,
     StatusReport,
     Tokenized,
     Unloaded,
@@ -74,7 +75,9 @@ class ServedEngine(Protocol):
 
     def welcome(self, id: int, pid: int) -> Welcome: ...
 
-    def load(self, request: Load, progress: Callable[[float], None]) -> Loaded: ...
+    def load(
+        self, request: Load, progress: Callable[[float], None], expect: Callable[[SpeedExpected], None]
+    ) -> Loaded: ...
 
     def unload(self) -> None: ...
 
@@ -322,7 +325,7 @@ class Server:
                 self.engine.save_chat()
                 return Restart(request.id, None)
         try:
-            return self.engine.load(request, LoadProgressReporter(self, request.id))
+            return self.engine.load(request, LoadProgressReporter(self, request.id), self.send)
         except OtherLibrary as other:
             log.info("%s: a new process is asked for", other)
             return Restart(request.id, other.wanted)

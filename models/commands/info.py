@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from common.byte_sizes import show_bytes
 from common.paths import path_text, printable
@@ -11,6 +12,8 @@ from models.added_paths import AddedPaths
 from models.collection import LocalModel, scan_models
 from models.commands import output
 from models.commands.find import find
+from models.estimate import estimate_of
+from models.split import model_headers
 from models.verdict import verdicts
 
 
@@ -19,12 +22,16 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("model", metavar="MODEL", help="its name in the list, or a GGUF file")
     parser.add_argument("--no-plan", action="store_true", help="do not check whether it fits")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument("--entry", action="store_true", help="print the numbers that its entry in the catalogue needs")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the model; return 1 if the file exists but cannot be used."""
     model = find(options.model)
+    if options.entry and model.usable:
+        print("\n".join(entry_lines(model)))
+        return 0
     drafters = drafters_for(model)
     questions = {"this": Ask(path=path_text(model.path))} if model.usable and not options.no_plan else {}
     verdict = dict(verdicts(questions)).get("this")
@@ -34,6 +41,30 @@ def run(options: argparse.Namespace) -> int:
     else:
         print("\n".join(lines(model, verdict, drafters)))
     return 0 if model.usable else 1
+
+
+def entry_lines(model: LocalModel) -> list[str]:
+    """Return the lines of `assets/catalogue.toml` that the model's header tells. Raises Failure if it tells too little.
+
+    The rest, such as licence, languages and quality, is not in a file.
+    """
+    headers, facts = model_headers(model.path), model.facts
+    assert facts, "the model is usable"
+    found = estimate_of(headers, facts.quantisation)
+    kv_layers = found.kv_layers if found.kv_layers < found.layers else 0
+    numbers = {
+        "size": found.size, "parameters": facts.parameters, "active": round(facts.parameters * found.active_share),
+        "layers": found.layers, "kv_layers": kv_layers, "kv_width": found.kv_width, "window": found.window,
+        "window_layers": found.window_layers, "window_width": found.window_width, "state": found.state_bytes,
+        "experts": found.experts, "used_experts": found.used_experts, "attention": found.attention,
+        "embedding": found.embedding, "feed_forward": found.feed_forward, "vocabulary": found.vocabulary,
+        "context": found.n_ctx_train,
+    }  # fmt: skip
+    if not found.experts:
+        numbers["active"] = 0
+    texts = {"architecture": facts.architecture, "quantisations": [facts.quantisation]}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in texts.items()]
+    return lines + [f"{name} = {number}" for name, number in numbers.items() if number]
 
 
 def drafters_for(model: LocalModel) -> list[LocalModel]:

@@ -118,7 +118,9 @@ def intervals() -> Intervals:
     Only the patience with an engine is long: on a busy computer, even a healthy engine may take longer than users
     should have to wait.
     """
-    return Intervals(tick=50, patience=SECONDS, read_ahead=10, save_text=20, settings_settled=20, save_window=20)
+    return Intervals(
+        tick=50, patience=SECONDS, read_ahead=10, save_text=20, settings_settled=20, save_window=20, index=20
+    )
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ Words in a model's path:
 
 - missing: the model cannot be loaded
 - large: the model does not fit into memory until the file `room` exists beside it
+- fromdisk: the model is larger than the memory, and loaded once the file `go` exists beside it
 - slowload: the model is loaded once the file `go` exists beside it
 - crash: the process ends; with "once" only the first one
 - unheard: the model is loaded by a library that the window does not know
@@ -117,7 +118,10 @@ def load(request: requests.Load) -> events.ModelInfo | None:
         restarted.touch()
         say(events.Restart(request.id, "ik"))
         return None
-    while "slowload" in request.path and not path.with_name("go").exists():
+    if "fromdisk" in request.path:
+        sentence = Sentence.of("from_disk.slow", name=path.stem, pace=Sentence.of("pace.seconds", n=3))
+        say(events.SpeedExpected(request.id, sentence, 0.4, is_slow=True))
+    while ("slowload" in request.path or "fromdisk" in request.path) and not path.with_name("go").exists():
         time.sleep(0.01)
     if "unheard" in request.path:  # as a newer engine might answer
         said = lines.encode(events.Loaded(request.id, info(request.path, 4096), 0.1))

@@ -1,8 +1,10 @@
-"""Every kind of architecture goes through the engine's process."""
+"""Every kind of architecture goes through the engine's process; the document's table names all that there are."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
@@ -10,6 +12,7 @@ from benchmarks import architectures
 from benchmarks.tiny_models import write_tiny_model
 from benchmarks.tiny_shapes import SHAPES
 from benchmarks.trials import Engines, ModelTrial, Trial
+from engine.runtime.llama.library import open_library
 from models.locations import usual_folder
 
 WITHOUT_ROLLBACK = {"qwen35", "qwen35moe", "lfm2", "lfm2moe", "granitehybrid", "falcon-h1", "mamba2"}
@@ -35,6 +38,27 @@ def test_it_answers_as_a_fresh_engine_and_reads_little_again(engines, name):
     assert trial.again == trial.restarted == 1
     assert trial.stopped == 0, "a stop while a prompt is read loses nothing that was read"
     assert trial.edited <= (PASS if name in WITHOUT_ROLLBACK else 0)
+
+
+def test_the_document_names_every_architecture_of_llama_cpp():
+    listed = [name.removesuffix("+moe") for name in architectures.names_in(architectures.DOCUMENT.read_text("utf-8"))]
+    assert sorted(set(listed)) == sorted(known_architectures())
+
+
+def known_architectures() -> list[str]:
+    """Return the names of all architectures of the installed llama.cpp, by its C++ function `llm_arch_name`."""
+    try:
+        name_of = open_library()._lib._Z13llm_arch_name8llm_arch
+    except AttributeError:
+        pytest.skip("this compiler names C++ functions in another way")
+    name_of.restype = ctypes.c_char_p
+    names = (name_of(number).decode() for number in count())
+    found: list[str] = []
+    for name in names:
+        if name == "(unknown)":
+            return found
+        found.append(name)
+    return found
 
 
 def test_a_row_says_what_is_refused_and_what_is_wrong():

@@ -12,8 +12,8 @@ import pytest
 from benchmarks.tiny_models import write_tiny_model
 from benchmarks.tiny_shapes import OWN_LAYERS, SHAPES
 from common.sentences import Sentence
-from models.header import Header, Scalar, read_header
 from models.facts import facts_of
+from models.header import Header, Scalar, read_header
 from models.own_drafter import USABLE, drafter_beside, only_drafts, own_layers, refusal, usable_layers
 from models.tensors import tensor_bytes
 

@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.planning import Verdict
+from common.sentences import Sentence
 from models.catalogue import catalogue
-from models.recommend import CLEARLY_FASTER, READING_SPEED, Candidate, Recommendation, entry_of_file, recommend
+from models.recommend import (
+    CLEARLY_FASTER,
+    READING_SPEED,
+    Candidate,
+    Recommendation,
+    entry_of_file,
+    pace,
+    recommend,
+)
 
 FITS = Verdict(verdict="fits", n_ctx=8192, predicted_prompt_speed=100.0)
 
@@ -46,6 +55,29 @@ def test_a_tight_fit_comes_after_an_easy_one():
     tight, easy = candidate("tight", 8, 20.0, verdict="tight"), candidate("easy", 5, 20.0)
     assert recommend([tight, easy]).best is easy
     assert recommend([tight]).best is tight
+
+
+def test_weights_that_are_in_memory_only_once_are_no_tight_fit():
+    notes = (Sentence.of("plan.read_once"),)
+    once, easy = candidate("once", 8, 20.0, verdict="tight", notes=notes), candidate("easy", 5, 20.0)
+    assert recommend([once, easy]).best is once
+    short = candidate("short", 8, 20.0, verdict="tight", notes=(*notes, Sentence.of("plan.short_context", n_ctx=4096)))
+    assert recommend([short, easy]).best is easy
+
+
+def test_what_is_read_from_the_disk_is_never_recommended():
+    assert recommend([candidate("30b", 10, 20.0, verdict="disk")]) == Recommendation()
+
+
+def test_a_pace_is_said_in_words_or_in_seconds():
+    paces = {
+        20.0: "15 words a second",
+        1.4: "1 word a second",
+        0.44: "1 word in 3 seconds",
+        0.012: "1 word in 2 minutes",
+    }
+    assert {speed: str(pace(speed)) for speed in paces} == paces
+    assert str(pace(0.0)).endswith(" minutes")
 
 
 def test_on_a_slow_computer_the_fastest_is_best():

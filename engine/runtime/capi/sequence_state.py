@@ -31,6 +31,7 @@ log = logging.getLogger("engine.capi")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
 PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 
+
 def size_bytes(context: CContext, sequence: int = SEQUENCE) -> int:
     """Return the bytes that a copy of the sequence takes, in RAM or as a file."""
     return int(context.lib.llama_state_seq_get_size(context.pointer, sequence))

@@ -112,7 +112,7 @@ class Vision:
         self.projector = projector
         self.stop = stop
         self.seconds = 0.0  # for which the encoder ran
-        self.seconds_per_token = 0.0  # of the last picture that was encoded; 0: none yet
+        self.encoded = 0  # tokens that it made
         self._threads = threads
         self._context: Any = None
         self._progress = _Progress(stop, FIRST_GUESS * projector.layers)
@@ -196,7 +196,7 @@ class Vision:
             yield from self._run(chunk)
             seconds = time.perf_counter() - started
         self.seconds += seconds
-        self.seconds_per_token = seconds / len(tokens)
+        self.encoded += len(tokens)
         self._keep(name, self._output(len(tokens)))
 
     def _run(self, chunk: Any) -> Iterator[float]:

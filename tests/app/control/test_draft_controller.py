@@ -97,8 +97,9 @@ def test_what_cannot_be_read_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_pat
     QImage(4, 4, QImage.Format.Format_RGB32).save(str(picture))
     chickadee.window.composer.text.attached.emit([picture, tmp_path / "gone.txt", tmp_path])
     notice = chickadee.window.notice
-    qtbot.waitUntil(lambda: len(notice.text.text().split("\n")) == 3, timeout=SECONDS)
-    assert "“a.png” is an image, and this model reads text only." in notice.text.text().split("\n")
+    qtbot.waitUntil(lambda: len(notice.text.text().split("\n")) == 4, timeout=SECONDS)
+    assert "“a.png” is a picture, and this model cannot see." in notice.text.text().split("\n")
+    assert "catalogue is Qwen" in notice.text.text() or "on this computer that can see" in notice.text.text()
     assert chips(chickadee) == []
     assert not chickadee.window.composer.button.isEnabled()
 
@@ -288,7 +289,8 @@ def test_pasting(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     assert [chip.item.name for chip in chips(chickadee)] == ["birds.md"]
     clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
     composer.text.paste()
-    assert chickadee.window.notice.text.text() == "This model reads text only, so images cannot be attached."
+    qtbot.waitUntil(lambda: "\n" in chickadee.window.notice.text.text(), timeout=SECONDS)  # names one that can
+    assert chickadee.window.notice.text.text().startswith("This model cannot see pictures.")
     clipboard.setText("short")
     composer.text.paste()
     assert composer.text.toPlainText() == "short"

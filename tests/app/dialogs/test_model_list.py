@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.dialogs.model_details import weights
-from app.dialogs.model_list import ModelList, duration, job_row
-from app.memory_plan import parts_words, verdict_words
+from app.dialogs.model_list import Filters, ModelList, duration, job_row
+from app.memory_plan import parts_words, tone_of, verdict_words, words_per_second
 from common.planning import Verdict
 from common.sentences import Sentence
 from models.collection import describe_model
@@ -22,6 +22,12 @@ def test_words_for_verdicts() -> None:
     assert verdict_words(Verdict(verdict="tight", total_bytes=gib, n_ctx=4096, exact=True)) == (
         "Tight: 1.07 GB of memory with 4,096 tokens"
     )
+    from_disk = Verdict(verdict="disk", total_bytes=gib, available_bytes=gib // 2, predicted_speed=0.44, exact=True)
+    assert verdict_words(from_disk) == "Larger than the memory: needs 1.07 GB, read from the disk again and again"
+    assert tone_of(from_disk) == "tight"
+    assert words_per_second(from_disk) == "about 1 word in 3 seconds"
+    assert parts_words(from_disk).endswith("537 MB available · about 1 word in 3 seconds")
+    assert not Filters(fits=True).admit(None, from_disk)
     assert verdict_words(Verdict(verdict="no", total_bytes=gib)) == "Does not fit: needs about 1.07 GB of memory"
     assert "a context of 2,048 tokens would fit" in verdict_words(
         Verdict(verdict="no", total_bytes=gib, max_n_ctx=2048)

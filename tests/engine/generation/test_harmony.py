@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from itertools import groupby
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.reasoning import ReasoningParser
+from common.reasoning import Piece, ReasoningParser
 from engine.generation.constraint import AnswerStart, GrammarCompiler, constraint_for
 from engine.generation.harmony import HarmonyReader, reader_for
 from engine.protocol.requests import Generate, Message, Tool, ToolCall
@@ -40,7 +41,7 @@ def read(text: str, step: int = 1, certain: bool = False) -> list[tuple[str, str
     parser, reader = ReasoningParser(), HarmonyReader((WEATHER, FILE), lambda: certain)
     found: list[tuple[str, str]] = []
 
-    def add(pieces: list) -> None:
+    def add(pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             if piece.kind == "text":
                 found.extend((each.kind, each.text) for each in reader.feed(piece.text))
@@ -171,9 +172,13 @@ def test_the_arguments_of_a_call_fit_its_schema(start, choice):
         mask.advance(token)
     assert mask.holds
     for token in b'{"location":':
-        assert mask.allowed()[token]
+        allowed = mask.allowed()
+        assert allowed is not None
+        assert allowed[token]
         mask.advance(token)
-    assert not mask.allowed()[ord("1")]
+    allowed = mask.allowed()
+    assert allowed is not None
+    assert not allowed[ord("1")]
 
 
 def test_the_template_is_told_tools_calls_and_thoughts(engine):

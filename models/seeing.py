@@ -1,0 +1,27 @@
+"""The smallest model that can see pictures, to be named to a user whose model cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from models.catalogue import catalogue
+from models.collection import LocalModel, scan_models
+from models.projector import projector_files
+from models.titles import title_of
+
+
+def smallest_on_disk(added: Iterable[Path] = (), own: Path | None = None) -> str:
+    """Return the title of the smallest model on this computer that has a projector beside it; "" if there is none."""
+    found = [model for model in scan_models(added, own=own) if can_see(model)]
+    return title_of(min(found, key=lambda model: model.size).path) if found else ""
+
+
+def can_see(model: LocalModel) -> bool:
+    """Return whether the model can answer and a file beside it is named as its projector."""
+    return model.usable and bool(projector_files(model.path))
+
+
+def smallest_in_catalogue() -> str:
+    """Return the title of the catalogue's smallest model that is made to see; "" if there is none."""
+    return next((entry.title for entry in catalogue() if entry.vision), "")

@@ -1,0 +1,108 @@
+"""Pictures with the real engine: attached, sent, seen, asked about again, exported, shown again after a restart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QColor, QImage, QPainter
+from pytestqt.qtbot import QtBot
+
+from app.composer.chips import Chip
+from app.composer.picture_view import PictureWindow
+from app.state.answer_facts import statistics_from_json
+from app.store.exchange import MarkdownExporter
+from app.wiring import Chickadee
+from engine.protocol.events import Statistics
+from tests.app.conftest import Opener
+from tests.engine.runtime.vision_models import write_colour_projector
+from tests.engine.shallow import shallow_model
+
+Ask = Callable[[Chickadee, str], None]
+
+
+def seeing_model(folder: Path) -> Path:
+    os.link(shallow_model(), folder / "model.gguf")
+    write_colour_projector(folder / "mmproj.gguf")
+    return folder / "model.gguf"
+
+
+def red_picture(at: int = 0) -> QImage:
+    image = QImage(1200, 900, QImage.Format.Format_RGB32)
+    image.fill(QColor("red"))
+    painter = QPainter(image)
+    painter.fillRect(at, at, 300, 300, QColor("blue"))
+    painter.end()
+    return image
+
+
+def chips(chickadee: Chickadee) -> list[Chip]:
+    return [chip for chip in chickadee.window.composer.tray.chips.widgets if isinstance(chip, Chip)]
+
+
+def answered(chickadee: Chickadee, messages: int) -> bool:
+    conversation = chickadee.open_chats.current
+    return len(conversation.messages) == messages and not conversation.busy
+
+
+def numbers(chickadee: Chickadee) -> Statistics:
+    found = statistics_from_json(chickadee.open_chats.current.messages[-1].statistics)
+    assert found
+    return found
+
+
+def test_a_chat_with_pictures(open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
+    model = seeing_model(tmp_path)
+    chickadee = open_window(model, command=None, max_tokens=4)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
+    assert chickadee.engine.state.sees
+    red_picture().save(str(tmp_path / "red.jpg"))
+    pasted = QMimeData()
+    pasted.setImageData(red_picture(at=300))
+    chickadee.chats.drafts.attach([tmp_path / "red.jpg"])
+    chickadee.window.composer.text.insertFromMimeData(pasted)
+    qtbot.waitUntil(lambda: [chip.item.tokens for chip in chips(chickadee)] == [16, 16])
+    assert "about 16 tokens" in chips(chickadee)[0].face.text()
+    assert "red.jpg" in chips(chickadee)[0].face.accessibleName()
+
+    ask(chickadee, "What colour is this?")
+    qtbot.waitUntil(lambda: answered(chickadee, 2))
+    assert numbers(chickadee).picture_tokens == 32
+    ask(chickadee, "Are you sure?")
+    qtbot.waitUntil(lambda: answered(chickadee, 4))
+    assert (numbers(chickadee).picture_tokens, numbers(chickadee).encoded_tokens) == (32, 0)
+
+    sent = chickadee.window.transcript.views[0].files
+    assert sent
+    sent.chips[0].face.click()
+    shown = chickadee.window.findChild(PictureWindow)
+    assert shown
+    assert shown.canvas.sizeHint().width() == 1024
+    shown.close()
+
+    chat = chickadee.open_chats.current.chat.id
+    stored = chickadee.open_chats.current.messages[0].attachments
+    chickadee.chats.import_export.export([chat], str(tmp_path / "chat.md"), MarkdownExporter())
+    qtbot.waitUntil((tmp_path / "chat.md").exists)
+    beside = tmp_path / "chat files"
+    assert sorted(path.read_bytes() for path in beside.iterdir()) == sorted(a.picture.data for a in stored if a.picture)
+    assert "![red.jpg](<chat files/" in (tmp_path / "chat.md").read_text()
+    chickadee.window.close()
+
+    again = open_window(model, command=None)
+    again.chats.chat.open(chat)
+    qtbot.waitUntil(lambda: len(again.window.transcript.views) == 4)
+    assert again.open_chats.current.messages[0].attachments == stored
+
+
+def test_a_model_that_cannot_see_says_so(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    red_picture().save(str(tmp_path / "red.png"))
+    chickadee.chats.drafts.attach([tmp_path / "red.png"])
+    notice = chickadee.window.notice
+    qtbot.waitUntil(
+        lambda: (notice.isVisible() and "can see is" in notice.text.text()) or "catalogue" in notice.text.text()
+    )
+    assert "red.png" in notice.text.text()
+    assert not chips(chickadee)
