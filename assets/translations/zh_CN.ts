@@ -296,11 +296,6 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Collections…</source>
-    <translation>集合(&amp;C)…</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Default text size</source>
     <translation>默认文字大小(&amp;D)</translation>
   </message>
@@ -308,6 +303,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Delete chat</source>
     <translation>删除对话(&amp;D)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Document collections…</source>
+    <translation>文档集合(&amp;D)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -383,11 +383,6 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Previous chat</source>
     <translation>上一个对话(&amp;P)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Quic&amp;k question…</source>
-    <translation>快速提问(&amp;K)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -598,6 +593,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Prompt snippets, in an empty message</source>
     <translation>提示词片段（消息为空时）</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Quic&amp;k question…</source>
+    <translation>快速提问(&amp;K)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -829,7 +829,7 @@
   <message>
     <location filename="../../app/composer/collections_button.py"/>
     <source>Answer from your documents</source>
-    <translation>根据您的文档回答</translation>
+    <translation>根据你的文档回答</translation>
   </message>
   <message>
     <location filename="../../app/composer/collections_button.py"/>
@@ -1551,12 +1551,12 @@
   <message>
     <location filename="../../app/control/retriever.py"/>
     <source>Your collections are not indexed yet. The message was sent without them.</source>
-    <translation>您的集合尚未建立索引。消息已发送，但没有使用集合。</translation>
+    <translation>你的集合尚未建立索引。消息已发送，但没有使用集合。</translation>
   </message>
   <message>
     <location filename="../../app/control/retriever.py"/>
     <source>Your collections could not be searched. The message was sent without them.</source>
-    <translation>无法搜索您的集合。消息已发送，但没有使用集合。</translation>
+    <translation>无法搜索你的集合。消息已发送，但没有使用集合。</translation>
   </message>
   <message>
     <location filename="../../app/control/server_controller.py"/>
@@ -6884,8 +6884,8 @@
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
-    <source>Texts and words of the documents in your collections, for searching. The documents stay where they are.</source>
-    <translation>您集合中文档的文本和词语，用于搜索。文档保留在原处。</translation>
+    <source>Texts and words of the documents in your collections. The documents stay where they are.</source>
+    <translation>你集合中文档的文本和词语。文档保留在原处。</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>

@@ -38,6 +38,10 @@ def opened(quick: QuickController, qtbot: QtBot, text: str = "") -> QuickWindow:
     return quick.quick
 
 
+def icon_of(quick: QuickController) -> QSystemTrayIcon | None:
+    return quick.tray
+
+
 def answered(quick: QuickController) -> int:
     conversation = quick.conversation
     return len(conversation.messages) // 2 if conversation and not conversation.busy else 0
@@ -142,13 +146,14 @@ def test_the_icon_is_there_only_where_the_desktop_has_a_tray(
     chickadee.settings.change({"window.tray": "off"})
     monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: True)
     chickadee.settings.change({"window.tray": "on"})
-    assert quick.tray
-    assert [action.text() for action in quick.tray.contextMenu().actions()] == ["Ask…", "Show the main window", "&Quit"]
-    quick.tray.activated.emit(QSystemTrayIcon.ActivationReason.Trigger)
+    icon = icon_of(quick)
+    assert icon
+    assert [action.text() for action in icon.contextMenu().actions()] == ["Ask…", "Show the main window", "&Quit"]
+    icon.activated.emit(QSystemTrayIcon.ActivationReason.Trigger)
     assert quick.quick
     assert quick.quick.isVisible()
     chickadee.settings.change({"window.tray": "off"})
-    assert not quick.tray.isVisible()
+    assert not icon.isVisible()
 
 
 @pytest.fixture
