@@ -48,6 +48,8 @@ STRONGER = {
     r"\.bias$": 0.1,
 }
 UNSCALED = {"gemma3n", "gemma4"}  # do not divide scores by the root of a head's length: queries must be weaker
+# Optional tensors that no file of the architecture has; with them llama.cpp computes another one, and crashes.
+NOT_IN_FILES = {"rwkv6qwen2": ("time_mix_first.weight",)}
 SLOW_TO_FAST = (-7, 0)  # logarithms of how fast the states of a recurrent layer fade, in nats a token
 
 Header = Mapping[str, Any]
@@ -90,7 +92,9 @@ def write_tiny_model(
     words = first_words(header.get("vocab_size", TOKENS))
     header = dict(header) | {"vocab_size": len(words.texts)}
     sizes = tensor_sizes(header, words)
-    weights = {name: _weights(name, size, seed) for name, size in sizes.items() if not is_scale(name, sizes)}
+    left_out = NOT_IN_FILES.get(header["architecture"], ())
+    written = [name for name in sizes if not is_scale(name, sizes) and not name.endswith(left_out)]
+    weights = {name: _weights(name, sizes[name], seed) for name in written}
     if header["architecture"] in UNSCALED:
         for name in weights:
             weights[name] *= np.float32(0.05 if "attn_q_norm" in name else 1)

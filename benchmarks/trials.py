@@ -2,7 +2,8 @@
 
 The comparison is with a fresh engine that reads the whole chat, greedily and without flash attention, whose sums of
 16-bit floats differ between passes of different sizes. Where even fresh engines do not agree on a token, of which some
-have flash attention and others read the question in two parts, the choice is a near tie, and either token is right.
+have flash attention and others read the question in two parts, the choice is a near tie, and either token is right. So
+it is where the fresh engine gives its token the same probability, but for rounding, as the tried engine gives its own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from benchmarks.engine_process import Broken, EngineProcess, Refused
 from common.store import Store
 from engine import machine
 from engine.costs.profile import PROFILES, Profile
-from engine.protocol.events import Failed, Finished, Loaded, PrefillProgress, Text
+from engine.protocol.events import Failed, Finished, Loaded, Logprobs, PrefillProgress, Text
 from engine.protocol.requests import FlashAttention, Generate, Load, Message, Prepare, Sampling
 from engine.tokenization.tokens import common_prefix
 
@@ -33,6 +34,7 @@ TAIL = 13  # tokens that the chat template writes behind a question; a character
 QUESTION, STOPS = 140, 5  # words of a question, and random stops, of a whole trial
 GROWING = 330  # tokens: the smallest cache grows in the middle of such an answer
 PARTS = (0.3, 0.5, 0.8, 1)  # of the last question, which a fresh engine reads first where an answer differs
+TIE = 1e-3  # nats: whether a pass reads a token alone or with others, keys of 16 bits move probabilities by as much
 LONGEST_WAIT = 0.2  # seconds until a random stop
 SHORT_QUESTION = 90  # words of a question of a short trial, which has two of them and one random stop
 WORDS = ("tit", "wren", "robin", "finch", "crane", "heron", "stork", "swift", "egret", "raven", "snipe", "quail")
@@ -40,10 +42,14 @@ WORDS = ("tit", "wren", "robin", "finch", "crane", "heron", "stork", "swift", "e
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer's text and tokens; `read`: tokens of its prompt that ran, `prompt`: all of them."""
+    """An answer's text, and its tokens with the logarithms of their probabilities before penalties.
+
+    `read`: tokens of its prompt that ran, `prompt`: all of them.
+    """
 
     text: str
     tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
     read: int
     prompt: int
     stop_reason: str
@@ -160,7 +166,7 @@ class ModelTrial:
         self.words, self.turns, self.stops = (SHORT_QUESTION, 2, 1) if short else (words, 3, STOPS)
         self.dice = random.Random(seed)
         self.flash_attention: FlashAttention = "off"
-        self._expected: dict[str, tuple[int, ...]] = {}
+        self._expected: dict[str, Answer] = {}
 
     def run(self) -> Trial:
         """Run all steps, as far as the process lives, and return the result."""
@@ -223,12 +229,19 @@ class ModelTrial:
         *events, finished = engine.events(self._request(engine, messages, **more))
         assert isinstance(finished, Finished), finished
         text = "".join(event.text for event in events if isinstance(event, Text))
+        logprobs = tuple(token.logprob for event in events if isinstance(event, Logprobs) for token in event.tokens)
         s = finished.statistics
         read = s.prompt_tokens - s.reused_tokens
-        return Answer(text, finished.tokens, read, s.prompt_tokens, s.stop_reason, s.drafted, s.accepted)
+        return Answer(text, finished.tokens, logprobs, read, s.prompt_tokens, s.stop_reason, s.drafted, s.accepted)
 
     def _request(self, engine: EngineProcess, messages: Sequence[Message], **more: Any) -> Generate:
-        usual: dict[str, Any] = {"sampling": VARIED, "max_tokens": ANSWER, "draft": "off", "chat": "trial"}
+        usual: dict[str, Any] = {
+            "sampling": VARIED,
+            "max_tokens": ANSWER,
+            "draft": "off",
+            "chat": "trial",
+            "top_logprobs": 0,
+        }
         return Generate(engine.next_id(), tuple(messages), **(usual | more))
 
     def expected(
@@ -242,21 +255,32 @@ class ModelTrial:
         self.load(self.engines.fresh, n_ctx, flash_attention)
         return self.ask(messages, self.engines.fresh, chat="", **more)
 
-    def check(self, step: str, tokens: Sequence[int], messages: Sequence[Message], **more: Any) -> None:
-        """Compare an answer's tokens with those of a fresh engine, and note what is wrong."""
+    def check(self, step: str, messages: Sequence[Message], *parts: Answer, **more: Any) -> None:
+        """Compare an answer, which may have several parts, with that of a fresh engine, and note what is wrong."""
         key = str((messages, sorted(more.items())))
         if key not in self._expected:
-            self._expected[key] = self.expected(messages, **more).tokens
+            self._expected[key] = self.expected(messages, **more)
         expected = self._expected[key]
-        if tuple(tokens) == expected:
+        tokens = [token for part in parts for token in part.tokens]
+        if tuple(tokens) == expected.tokens:
             return
-        first = common_prefix(tokens, expected)
-        others = [self.expected(messages, **{"flash_attention": self._other_attention, **more})]
-        others += [self._read_in_two(messages, part, **more) for part in PARTS]
-        if any(common_prefix(other.tokens, expected) <= first < len(expected) for other in others):
+        first = common_prefix(tokens, expected.tokens)
+        logprobs = [logprob for part in parts for logprob in part.logprobs]
+        if self._is_tie(first, logprobs, expected) or self._is_disputed(first, expected.tokens, messages, **more):
             self.trial.near_ties += 1
         else:
-            self.trial.wrong.append(f"{step}: token {first} of {len(expected)} differs")
+            self.trial.wrong.append(f"{step}: token {first} of {len(expected.tokens)} differs")
+
+    def _is_tie(self, first: int, logprobs: Sequence[float], expected: Answer) -> bool:
+        """Return whether two answers chose equally probable tokens at `first`."""
+        both = logprobs[first : first + 1], expected.logprobs[first : first + 1]
+        return all(both) and abs(both[0][0] - both[1][0]) < TIE
+
+    def _is_disputed(self, first: int, expected: Sequence[int], messages: Sequence[Message], **more: Any) -> bool:
+        """Return whether even fresh engines do not agree on the answer up to the token at `first`."""
+        others = [self.expected(messages, **{"flash_attention": self._other_attention, **more})]
+        others += [self._read_in_two(messages, part, **more) for part in PARTS]
+        return any(common_prefix(other.tokens, expected) <= first < len(expected) for other in others)
 
     @property
     def _other_attention(self) -> FlashAttention:
@@ -281,19 +305,20 @@ class ModelTrial:
         question = self.message(34)
         whole = self.ask([question], max_tokens=GROWING)
         self.load(self.engines.tried)
-        text, tokens = "", list[int]()
+        text, parts = "", list[Answer]()
         for _ in range(3):
             messages = [question, Message("assistant", text)] if text else [question]
             part = self.ask(messages, max_tokens=GROWING // 3, continue_last=bool(text))
-            text, tokens = text + part.text, [*tokens, *part.tokens]
-        self.check("growing", whole.tokens, [question], max_tokens=GROWING)
-        self.check("growing in parts", tokens, [question], max_tokens=GROWING)
+            text += part.text
+            parts.append(part)
+        self.check("growing", [question], whole, max_tokens=GROWING)
+        self.check("growing in parts", [question], *parts, max_tokens=GROWING)
 
     def ask_turns(self, chat: list[Message]) -> None:
         """Ask questions, which make `chat` longer."""
         for turn in range(self.turns):
             answer = self.ask(chat)
-            self.check(f"question {turn + 1}", answer.tokens, chat)
+            self.check(f"question {turn + 1}", chat, answer)
             self.trial.prompt = answer.prompt
             if turn < self.turns - 1:
                 chat += [Message("assistant", answer.text), self.message(self.words)]
@@ -302,7 +327,7 @@ class ModelTrial:
         """Answer the last question once more."""
         answer = self.ask(chat)
         self.trial.again = answer.read
-        self.check("again", answer.tokens, chat)
+        self.check("again", chat, answer)
 
     def edit(self, chat: list[Message]) -> None:
         """Edit the last question in its middle, then go back to the branch before."""
@@ -312,8 +337,8 @@ class ModelTrial:
         answer = self.ask(edited)
         same = common_prefix(chat[-1].content.encode(), edited[-1].content.encode())
         self.trial.edited = answer.read - (len(edited[-1].content) - same) - TAIL
-        self.check("edit", answer.tokens, edited)
-        self.check("the branch before", self.ask(chat).tokens, chat)
+        self.check("edit", edited, answer)
+        self.check("the branch before", chat, self.ask(chat))
 
     def stop(self, chat: list[Message]) -> None:
         """Stop in the middle of a long prompt, then at random moments; each time an answer follows."""
@@ -322,7 +347,7 @@ class ModelTrial:
         answer = self.ask(question)
         unread = answer.prompt - min(held, answer.prompt - 1)  # the last token always runs
         self.trial.stopped = max(0, answer.read - unread)
-        self.check("stop", answer.tokens, question)
+        self.check("stop", question, answer)
         engine = self.engines.tried
         for i in range(self.stops):
             request = self._request(engine, question if i % 2 else chat, max_tokens=200)
@@ -332,7 +357,7 @@ class ModelTrial:
             while not (isinstance(event := engine.next_event(), Finished | Failed) and event.id == request.id):
                 pass
             after = self.dice.choice((chat, question))
-            self.check(f"random stop {i + 1}", self.ask(after).tokens, after)
+            self.check(f"random stop {i + 1}", after, self.ask(after))
 
     def _stop_while_reading(self, messages: Sequence[Message]) -> int:
         """Stop once half of a prompt's new tokens are read, and return how many tokens were in the cache then."""
@@ -354,7 +379,7 @@ class ModelTrial:
         if not first.text.strip():  # llama.cpp lets Chameleon write none of our tokens
             return
         more = self.ask([*chat, Message("assistant", first.text)], max_tokens=half, continue_last=True)
-        self.check("continue", first.tokens + more.tokens, chat)
+        self.check("continue", chat, first, more)
 
     def draft(self) -> None:
         """Answer with drafts that are always verified; the expected answer is one without."""
@@ -362,7 +387,7 @@ class ModelTrial:
         plain: dict[str, Any] = {"sampling": GREEDY, "max_tokens": 96}
         drafted = self.ask(question, draft="history-published", **plain)
         self.trial.accepted = drafted.accepted
-        self.check("drafts", drafted.tokens, question, **plain)
+        self.check("drafts", question, drafted, **plain)
 
     def restart(self, chat: list[Message]) -> None:
         """Save the chat by loading the model again, and try again in a new process."""
@@ -372,7 +397,7 @@ class ModelTrial:
         self.load(self.engines.tried)
         answer = self.ask(chat)
         self.trial.restarted = answer.read
-        self.check("restart", answer.tokens, chat)
+        self.check("restart", chat, answer)
 
     def measure(self) -> None:
         """Compare the plan with the most memory of a new process, which ends with a full cache and flash attention."""
@@ -402,4 +427,4 @@ class ModelTrial:
             if not turns:
                 raise
             after = self.ask(chat, forget_turns=turns)
-            self.check("full context", after.tokens, chat, n_ctx=SMALL_CONTEXT, forget_turns=turns)
+            self.check("full context", chat, after, n_ctx=SMALL_CONTEXT, forget_turns=turns)
