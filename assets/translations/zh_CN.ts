@@ -1172,7 +1172,7 @@
   <message>
     <location filename="../../app/control/collections_controller.py"/>
     <source>“{name}” is switched on in the open chat. Other chats switch it on beside the message.</source>
-    <translation>“{name}”已在当前聊天中启用。其他聊天可在消息旁边启用它。</translation>
+    <translation>“{name}”已在当前对话中启用。其他对话可在消息旁边启用它。</translation>
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
