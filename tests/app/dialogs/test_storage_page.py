@@ -50,7 +50,7 @@ def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders,
     sizes = measure_sizes(kinds(folders, cache))
     assert sizes == {
         "chats": (2, 1024), "saved": (1, 3_000_000), "models": (1, 77), "measurements": (1, 2), "logs": (1, 10),
-        "snippets": (0, 0), "settings": (0, 0),
+        "snippets": (0, 0), "collections": (0, 0), "settings": (0, 0),
     }  # fmt: skip
 
 
