@@ -439,7 +439,6 @@ def test_a_stop_ends_a_pass_after_the_part_that_is_computed(whole_model, prompt,
         assert np.array_equal(last.row(), expected)
 
 
-@pytest.mark.xfail(reason="the abort callback is not always obeyed; the cause is open", strict=False)
 def test_without_native_code_the_library_aborts_a_pass(whole_model, prompt, monkeypatch):
     stop, calls, should_abort = StopFlag(), [], AbortablePass._should_abort
 
@@ -457,7 +456,7 @@ def test_without_native_code_the_library_aborts_a_pass(whole_model, prompt, monk
         expected = last.row().copy()
         stop_now.append(True)
         with pytest.raises(Stopped):
-            target.forward(range(300, 331))
+            target.forward(range(300, 330))  # as many tokens as no pass had before: it counts as long
         assert len(calls) == STOP_AFTER
         stop_now.clear()
         stop.clear()
