@@ -18,7 +18,7 @@ WINDOWS_LLAMA = WindowsWheel(
     "llama-cpp-python",
     "llama.cpp for Windows",
     COMPILED_LOCK,
-    minutes=9,
+    minutes=11,
     memory=1_000_000_000,
     cmake=ROOT / "packaging" / "windows" / "llama.cmake",
     portable=True,

@@ -16,6 +16,8 @@ set(GGML_BACKEND_DL ON CACHE BOOL "")
 set(GGML_CPU_ALL_VARIANTS ON CACHE BOOL "")
 set(GGML_OPENMP OFF CACHE BOOL "") # its runtime would be one more library; ggml has threads of its own
 set(LLAMA_BUILD_COMMON OFF CACHE BOOL "")
+set(LLAMA_BUILD_MTMD ON CACHE BOOL "") # for pictures
+set(MTMD_VIDEO OFF CACHE BOOL "") # would start programs, which the engine must not
 set(LLAMA_CURL OFF CACHE BOOL "")
 
 # Debian 12's mingw-w64 (version 10) lacks what ggml asks of Windows to be scheduled on the fast cores.
@@ -44,8 +46,8 @@ add_link_options(-static -s -Wl,--exclude-libs,ALL)
 
 # EXCLUDE_FROM_ALL, so that its install rules do not add headers.
 add_subdirectory(vendor/llama.cpp EXCLUDE_FROM_ALL)
-add_custom_target(libraries ALL DEPENDS llama)
+add_custom_target(libraries ALL DEPENDS llama mtmd)
 install(
-    TARGETS llama ggml ggml-base ${GGML_AVAILABLE_BACKENDS}
+    TARGETS llama mtmd ggml ggml-base ${GGML_AVAILABLE_BACKENDS}
     RUNTIME DESTINATION llama_cpp/lib
     LIBRARY DESTINATION llama_cpp/lib)
