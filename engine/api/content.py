@@ -7,17 +7,25 @@ from typing import Any, Literal
 import msgspec
 
 from engine.api.errors import ApiError
-from engine.protocol.requests import Message, Role, ToolCall
+from engine.api.pictures import check_count, picture_of_url
+from engine.protocol.requests import Message, Picture, Role, ToolCall
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
+PICTURE_PARTS = ("image_url", "input_image")  # of chats, and of responses
+SEEING: tuple[Role, ...] = ("user", "tool")  # whose messages may have pictures
+
+
+class PictureUrl(msgspec.Struct, kw_only=True):
+    url: str
 
 
 class Part(msgspec.Struct, kw_only=True):
-    """Part of a message. Only text can be read."""
+    """Part of a message: text, or a picture as a data URL."""
 
     type: str
     text: str | None = None
     refusal: str | None = None
+    image_url: PictureUrl | str | None = None
 
 
 class CalledFunction(msgspec.Struct, kw_only=True):
@@ -46,7 +54,7 @@ ROLES: dict[str, Role] = {
 
 
 def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
-    """Return the messages in the engine's form. Raises ApiError for what a model of text cannot read."""
+    """Return the messages in the engine's form. Raises ApiError for what no model here can read."""
     if not messages:
         raise ApiError(400, "There is no message to answer.", "empty_prompt", "messages")
     return tuple(
@@ -55,6 +63,7 @@ def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
             text_of(message.content, f"messages[{index}].content"),
             tuple(map(call_of, message.tool_calls or ())) if message.role == "assistant" else (),
             message.tool_call_id or "",
+            pictures_of(message.content, ROLES[message.role], f"messages[{index}].content"),
             reasoning=(message.reasoning_content or "") if message.role == "assistant" else "",
         )
         for index, message in enumerate(messages)
@@ -62,13 +71,25 @@ def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
 
 
 def text_of(content: str | list[Part] | None, param: str) -> str:
-    """Return the text of a message's content. Raises ApiError for images, sounds and files."""
+    """Return the text of a message's content, without its pictures. Raises ApiError for sounds and files."""
     if content is None or isinstance(content, str):
         return content or ""
     for part in content:
-        if part.type not in TEXT_PARTS:
-            raise ApiError(400, f"This model reads text only, not {part.type!r:.40}.", "unsupported_content", param)
-    return "\n".join(part.text or part.refusal or "" for part in content)
+        if part.type not in (*TEXT_PARTS, *PICTURE_PARTS):
+            raise ApiError(
+                400, f"Texts and pictures are read here, not {part.type!r:.40}.", "unsupported_content", param
+            )
+    return "\n".join(part.text or part.refusal or "" for part in content if part.type in TEXT_PARTS)
+
+
+def pictures_of(content: str | list[Part] | None, role: Role, param: str) -> tuple[Picture, ...]:
+    """Return the pictures of a message's content. Raises ApiError."""
+    parts = [] if content is None or isinstance(content, str) else content
+    found = [part.image_url for part in parts if part.type in PICTURE_PARTS]
+    if found and role not in SEEING:
+        raise ApiError(400, f"A message of the {role} cannot have pictures.", "bad_picture", param)
+    urls = [image.url if isinstance(image, PictureUrl) else image or "" for image in found]
+    return check_count(tuple(picture_of_url(url, param) for url in urls), param)
 
 
 def call_of(call: CallOfTool) -> ToolCall:

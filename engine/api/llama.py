@@ -161,7 +161,7 @@ def props(info: ModelInfo | None, default: Generate, busy: bool) -> dict[str, An
         "total_slots": 1,
         "model_path": PurePath(info.path.replace("\\", "/")).name if info else "",  # the folder is the user's own
         "model_alias": info.name if info else "",
-        "modalities": {"vision": False, "audio": False},
+        "modalities": {"vision": bool(info and info.vision), "audio": False},
         "is_sleeping": False,
         "build_info": "Chickadee",
     }  # fmt: skip

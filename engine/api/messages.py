@@ -22,9 +22,20 @@ from engine.api.fields import (
     thinking_options,
     with_tools,
 )
+from engine.api.pictures import check_count, picture_of_base64, picture_of_url
 from engine.api.written import Block, BlockChange, Written, block_changes, blocks_of
 from engine.protocol.events import Event, Finished, PrefillProgress, Statistics
-from engine.protocol.requests import Constraint, Count, Generate, Message, StopReason, Tool, ToolCall, ToolChoice
+from engine.protocol.requests import (
+    Constraint,
+    Count,
+    Generate,
+    Message,
+    Picture,
+    StopReason,
+    Tool,
+    ToolCall,
+    ToolChoice,
+)
 
 STOPPED: dict[StopReason, str] = {
     "end": "end_turn", "stop": "stop_sequence", "length": "max_tokens", "context": "max_tokens",
@@ -34,12 +45,15 @@ PING = sse.event({"type": "ping"})
 
 
 class Source(msgspec.Struct, kw_only=True):
+    """What a picture or document is: `type` is base64, text or url."""
+
     type: str = ""
     data: str = ""
+    url: str = ""
 
 
 class ContentBlock(msgspec.Struct, kw_only=True):
-    """Part of a message: text, a call of a tool, or its result."""
+    """Part of a message: text, a picture, a call of a tool, or its result."""
 
     type: str
     text: str = ""
@@ -153,7 +167,7 @@ def tools_of(body: CountRequest) -> tuple[Tool, ...]:
 
 
 def messages_of(body: CountRequest) -> tuple[Message, ...]:
-    """Return the messages in the engine's form. Raises ApiError for what a model of text cannot read."""
+    """Return the messages in the engine's form. Raises ApiError for what no model here can read."""
     if not body.messages:
         raise ApiError(400, "There is no message to answer.", "empty_prompt", "messages")
     found = [Message("system", text_of(body.system))] if body.system else []
@@ -167,18 +181,22 @@ def _messages_of_one(message: InputMessage) -> Iterator[Message]:
     blocks = [] if isinstance(message.content, str) else message.content
     for block in blocks:
         if block.type == "tool_result":
-            yield Message("tool", text_of(block.content), tool_call_id=block.tool_use_id)
+            text, pictures = text_of(block.content), pictures_of(block.content)
+            yield Message("tool", text, tool_call_id=block.tool_use_id, pictures=pictures)
     calls = tuple(
         ToolCall(block.id, block.name, raw_text(block.input) or "{}") for block in blocks if block.type == "tool_use"
     )
     thoughts = "\n".join(block.thinking for block in blocks if block.type == "thinking")
-    text = text_of(message.content)
-    if text or calls or not any(block.type == "tool_result" for block in blocks):
-        yield Message(message.role, text, calls if message.role == "assistant" else (), reasoning=thoughts)
+    text, pictures = text_of(message.content), pictures_of(message.content)
+    if pictures and message.role != "user":
+        raise ApiError(400, f"A message of the {message.role} cannot have pictures.", "bad_picture", "messages")
+    if text or calls or pictures or not any(block.type == "tool_result" for block in blocks):
+        calls = calls if message.role == "assistant" else ()
+        yield Message(message.role, text, calls, pictures=pictures, reasoning=thoughts)
 
 
 def text_of(content: str | list[ContentBlock] | None) -> str:
-    """Return the text of a message's content, without calls, their results and reasoning. Raises ApiError."""
+    """Return the text of a message's content, without pictures, calls, their results and reasoning. Raises ApiError."""
     if content is None or isinstance(content, str):
         return content or ""
     texts = []
@@ -187,9 +205,24 @@ def text_of(content: str | list[ContentBlock] | None) -> str:
             texts.append(block.text)
         elif block.type == "document" and block.source and block.source.type == "text":
             texts.append(block.source.data)
-        elif block.type not in ("tool_use", "tool_result", "thinking", "redacted_thinking"):
-            raise ApiError(400, f"This model reads text only, not {block.type!r:.40}.", "unsupported_content")
+        elif block.type not in ("image", "tool_use", "tool_result", "thinking", "redacted_thinking"):
+            raise ApiError(400, f"Texts and pictures are read here, not {block.type!r:.40}.", "unsupported_content")
     return "\n".join(texts)
+
+
+def pictures_of(content: str | list[ContentBlock] | None) -> tuple[Picture, ...]:
+    """Return the pictures of a message's content, without those in results of tools. Raises ApiError."""
+    blocks = [] if content is None or isinstance(content, str) else content
+    sources = [block.source or Source() for block in blocks if block.type == "image"]
+    return check_count(
+        tuple(
+            picture_of_base64(source.data, "messages")
+            if source.type == "base64"
+            else picture_of_url(source.url, "messages")
+            for source in sources
+        ),
+        "messages",
+    )
 
 
 class MessagesForm:

@@ -12,7 +12,7 @@ import msgspec
 
 from engine.api import sse
 from engine.api.chat import choice_of, continues
-from engine.api.content import Part, text_of
+from engine.api.content import Part, pictures_of, text_of
 from engine.api.errors import ApiError
 from engine.api.fields import (
     RawJson,
@@ -125,7 +125,7 @@ def tools_of(body: ResponsesRequest) -> tuple[Tool, ...]:
 
 
 def messages_of(body: ResponsesRequest) -> tuple[Message, ...]:
-    """Return the chat in the engine's form. Raises ApiError for what a model of text cannot read."""
+    """Return the chat in the engine's form. Raises ApiError for what no model here can read."""
     found = [Message("system", body.instructions)] if body.instructions else []
     if isinstance(body.input, str):
         found.append(Message("user", body.input))
@@ -143,7 +143,9 @@ def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
         case "message":
             if item.role not in ROLES:
                 raise ApiError(400, f"A message's role must not be {item.role!r:.40}.", "bad_value", f"{param}.role")
-            messages.append(Message(ROLES[item.role], text_of(item.content, param)))
+            role = ROLES[item.role]
+            pictures = pictures_of(item.content, role, param)
+            messages.append(Message(role, text_of(item.content, param), pictures=pictures))
         case "function_call":
             call = ToolCall(item.call_id, item.name, item.arguments)
             if messages and messages[-1].role == "assistant":
@@ -151,7 +153,8 @@ def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
             else:
                 messages.append(Message("assistant", "", (call,)))
         case "function_call_output":
-            messages.append(Message("tool", text_of(item.output, param), tool_call_id=item.call_id))
+            pictures = pictures_of(item.output, "tool", param)
+            messages.append(Message("tool", text_of(item.output, param), (), item.call_id, pictures))
         case "reasoning":
             pass  # chat templates leave earlier reasoning out
         case _:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,15 @@ CHAT = {"messages": [{"role": "user", "content": "Name a bird."}], "max_tokens":
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Start the API with a key and return its port."""
-    environment = {**os.environ, "CHICKADEE_CACHE_DIR": str(tmp_path_factory.mktemp("cache")), "CHICKADEE_API_KEY": KEY}
-    command = [sys.executable, "-m", "engine", "api", "--port", "0", "--threads", "1", "--ctx", "1024"]
+    with serving(tmp_path_factory.mktemp("cache")) as number:
+        yield number
+
+
+@contextmanager
+def serving(cache: Path, *options: str) -> Iterator[int]:
+    """Start the API with a key and give its port."""
+    environment = {**os.environ, "CHICKADEE_CACHE_DIR": str(cache), "CHICKADEE_API_KEY": KEY}
+    command = [sys.executable, "-m", "engine", "api", "--port", "0", "--threads", "1", "--ctx", "1024", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as server:
@@ -157,7 +163,7 @@ def test_the_server_describes_itself(port: int) -> None:
         (CHAT | {"temperature": -1}, 400, "emperature"),
         (CHAT | {"n": 2}, 400, "n must be 1"),
         (CHAT | {"tool_choice": "required"}, 400, "tools"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "text only"),
+        ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, 400, "Texts and pictures"),
         ({"messages": [{"role": "user", "content": "a " * 4000}]}, 400, "1,024"),
     ],
 )
