@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
-from urllib.parse import unquote_to_bytes
+from pathlib import Path, PurePath
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 URI = "file://"
 LONGEST = 200  # characters
@@ -43,16 +43,32 @@ def path_text(path: Path | str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return Path(text).absolute().as_uri()
+        return file_uri(Path(text).absolute())
     return text
+
+
+def file_uri(path: PurePath) -> str:
+    """Return the URI of an absolute path; Path.as_uri raises for half a character, which names on Windows may hold."""
+    text = path.as_posix()
+    start = "file:" if path.drive.startswith("\\\\") else URI if text.startswith("/") else f"{URI}/"
+    return start + quote_from_bytes(os.fsencode(text), safe="/:")
 
 
 def path_of(text: str) -> Path:
     """Return the path that a text names: one written by `path_text`, typed by a user or given by a file manager."""
-    if not text.startswith(f"{URI}/"):
+    windows = sys.platform == "win32"
+    if not text.startswith(URI if windows else f"{URI}/"):
         return Path(text)
     path = os.fsdecode(unquote_to_bytes(text[len(URI) :]))
-    return Path(path.lstrip("/") if sys.platform == "win32" else path)
+    return Path(without_host(path) if windows else path)
+
+
+def without_host(path: str) -> str:
+    """Return the Windows path of a file URI's host and path: `/C:/file`, or `server/share/file` for a network share."""
+    if path.startswith("//"):  # as some programs write a share
+        return path
+    host, _, rest = path.partition("/")
+    return rest if host in ("", "localhost") else f"//{path}"
 
 
 def typed_path(text: str) -> Path:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.failures import Failure
-from common.paths import display_name, path_of, path_text, printable
+from common.paths import display_name, file_uri, path_of, path_text, printable, without_host
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name)
 
@@ -32,6 +32,34 @@ def test_paths_on_drives_and_shares_come_back():
     for text in (r"C:\Vögel\鸟 b.gguf", r"\\server\share\x.gguf", "C:\\half a character \ud83d.gguf"):
         assert path_of(path_text(Path(text))) == Path(text)
     assert path_of("file:///C:/a%20b/%E9%B8%9F.gguf") == Path("C:/a b/鸟.gguf")
+    for share in ("file://server/a%20share/x.gguf", "file:////server/a%20share/x.gguf"):
+        assert path_of(share) == Path(r"\\server\a share\x.gguf")
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("/C:/x", "C:/x"),
+        ("localhost/C:/x", "C:/x"),
+        ("server/share/x", "//server/share/x"),
+        ("//server/x", "//server/x"),
+    ],
+)
+def test_a_uri_names_a_drive_or_a_share(uri, path):
+    assert without_host(uri) == path
+
+
+@pytest.mark.parametrize(
+    ("path", "uri"),
+    [
+        (PureWindowsPath("C:/a b/鸟"), "file:///C:/a%20b/%E9%B8%9F"),
+        (PureWindowsPath("//server/share/x"), "file://server/share/x"),
+        (PurePosixPath("/a b"), "file:///a%20b"),
+        (PurePosixPath("//a"), "file:////a"),
+    ],
+)
+def test_drives_and_shares_have_uris(path, uri):
+    assert file_uri(path) == uri
 
 
 def test_usual_paths_are_as_they_are():
