@@ -22,6 +22,7 @@ from app.attachments.pictures import picture_of
 from app.attachments.reader import FileReader
 from app.control.chat_controller import ChatController
 from app.control.retriever import Retriever
+from app.events import Event
 from app.notice import UNSAVED, NoticeArea
 from app.services.background import Background
 from app.services.timers import Debounce
@@ -48,11 +49,12 @@ class DraftKeeper:
     """The drafts of all chats: in memory while the window is open, and stored for the next start.
 
     A draft that cannot be stored or read is reported once in a notice, without interrupting the user; storing it is
-    tried again with the next write.
+    tried again with the next write. `not_saved` is emitted each time that storing one fails.
     """
 
     def __init__(self, store: DraftStore, notice: NoticeArea, pause_ms: int) -> None:
         self._store, self._notice = store, notice
+        self.not_saved: Event[()] = Event()
         self._changed_in: Conversation | None = None
         self._unstored: dict[Conversation, tuple[bool, Failure]] = {}  # whether its files are unstored too, and why
         # Without restarts, the text of a user who types without a pause is stored too.
@@ -113,6 +115,7 @@ class DraftKeeper:
                 return
             if failure is not None:
                 self._unstored[conversation] = files, failure
+                self.not_saved.emit()
             if before is None:  # report it once
                 self._report(failure, UNSAVED)
 
@@ -143,6 +146,7 @@ class DraftController(QObject):
         self._retriever = retriever
         self._composer, self._notice, self._engine, self._chat = window.composer, window.notice, engine, chat
         self._drafts = DraftKeeper(DraftStore(open_chats.store), window.notice, pause_ms)
+        self.draft_not_saved = self._drafts.not_saved
         self._reader = FileReader(self)
         self._background = Background(self)
         self._conversation: Conversation | None = None

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMenu
 
 from app.control.model_controller import ModelController
 from app.control.source_controller import SourceController
+from app.events import Event
 from app.notice import UNDO_MS, UNSAVED
 from app.services.timers import Debounce
 from app.state.conversation import Conversation, Deleted
@@ -29,7 +30,10 @@ from models.titles import title_of
 
 
 class MessageController(QObject):
-    """Controller of the transcript: does the requested actions in the current conversation."""
+    """Controller of the transcript: does the requested actions in the current conversation.
+
+    `edit_not_saved` is emitted when the unsent edit of a message could not be stored.
+    """
 
     def __init__(
         self, window: Window, open_chats: OpenChats, engine: EngineQueue, models: ModelController, pause_ms: int
@@ -41,6 +45,7 @@ class MessageController(QObject):
         self._sources = SourceController(window, open_chats)
         transcript = self._transcript = window.transcript
         self._notice = window.notice
+        self.edit_not_saved: Event[()] = Event()
         self._unstored: dict[Conversation, Failure | None] = {}  # edits not stored yet, and why the last try failed
         # Without restarts, the text of a user who types without a pause is stored too.
         self._pause = Debounce(self._store_edits, pause_ms, self, restarts=False)
@@ -241,6 +246,7 @@ class MessageController(QObject):
                 EditStore(self._open_chats.store).save(conversation.chat.id, conversation.edits)
             except Failure as failure:
                 self._unstored[conversation] = failure
+                self.edit_not_saved.emit()
                 if before is None:
                     self._notice.post(failure.sentence, kind="problem", detail=failure.detail, topic=UNSAVED)
             else:

@@ -15,7 +15,8 @@ from app.words import tr, worded
 class UnsavedController(QObject):
     """Retries of failed writes.
 
-    The controller whose write failed has already reported it; this one reports that everything is saved again.
+    The controller whose write failed has already reported it; this one reports that everything is saved again. The
+    timer runs only while something is unsaved, so that an idle window sleeps.
     """
 
     def __init__(
@@ -25,15 +26,28 @@ class UnsavedController(QObject):
         self._open_chats, self._messages, self._drafts, self._notice = open_chats, messages, drafts, window.notice
         self._has_unsaved = False
         self._retry_timer = QTimer(self)
+        self._retry_timer.setInterval(again_ms)
         self._retry_timer.timeout.connect(self.retry)
-        self._retry_timer.start(again_ms)
+        open_chats.not_saved.connect(lambda _conversation, _reason: self._retry_later())
+        for event in (messages.edit_not_saved, drafts.draft_not_saved):
+            event.connect(self._retry_later)
+
+    @property
+    def retrying(self) -> bool:
+        """Whether something is unsaved and will be tried again."""
+        return self._retry_timer.isActive()
 
     def retry(self) -> None:
         had_unsaved, self._has_unsaved = self._has_unsaved, bool(self.retry_all())
         if not self._has_unsaved:
+            self._retry_timer.stop()
             self._notice.solve(UNSAVED)
         if had_unsaved and not self._has_unsaved:
             self._notice.post(lambda: tr("Everything is saved now."), milliseconds=UNDO_MS)
+
+    def _retry_later(self) -> None:
+        if not self.retrying:  # a user who types fails again and again, and must not put the retry off for ever
+            self._retry_timer.start()
 
     def close(self) -> list[str]:
         """Return a sentence for each text that is unsaved when the window closes.

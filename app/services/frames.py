@@ -163,6 +163,7 @@ class FirstFrame(QObject):
         super().__init__(window)
         self._window, self._part = window, part
         window.installEventFilter(self)
+        window.update()  # one that is visible already would not paint before the caret blinks
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:
