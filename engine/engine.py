@@ -24,6 +24,7 @@ from engine.generation.harmony import reader_for
 from engine.generation.pulse import PulseCollector
 from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed, policy_for
+from engine.generation.urgent import UrgentWork, never
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.embedder import opened_embedder
@@ -90,6 +91,7 @@ class Engine:
     def welcome(self, id: int, pid: int) -> Welcome:
         """Return the engine's version, libraries, process id and limits for the window that started it."""
         packages = [package for name, package in PACKAGES.items() if installed(name)]
+        self.give_way_to(never, lambda: None)
         backend = ", ".join(f"{package} {library_version(package)}" for package in packages)
         return Welcome(id, engine=f"chickadee {VERSION}", backend=backend, pid=pid, limits=limits())
 
@@ -178,6 +180,28 @@ class Engine:
     ) -> tuple[AnswerOptions, AnswerConstraint | None]:
         """Return the options of an answer, and its mask if it must have a certain form. Raises Failure."""
         template = self._loaded().template
+    def give_way_to(self, is_due: Callable[[], bool], work: Callable[[], None]) -> None:
+        """Pause answers in the background for `work` whenever `is_due` returns True."""
+        self._is_urgent, self._do_urgent = is_due, work
+
+    def _pause(self) -> None:
+        """Do the urgent work between two steps of the running answer, then put back what the answer needs.
+
+        Raises Stopped if the answer was stopped meanwhile: the cache then keeps the urgent chat.
+        """
+        model, answering = self._loaded(), self._answering
+        put_back = model.chat_cache.set_aside()
+        self._do_urgent()
+        if self._model is not model:  # after a bug, the server may have unloaded it
+            raise no_model()
+        if self.stop.is_set():
+            raise Stopped
+        self.save_chat()  # the urgent one, whose keys and values are dropped now
+        put_back()
+        if answering:
+            self._answering = answering
+            self.pulses.report_answer(answering[1])
+
         opening = "" if request.continue_last else opened_reasoning(prompt, template.vocabulary.text)
         so_far = request.messages[-1].content if request.continue_last else ""
         found = template.tool_support(self.stop.is_set).format if request.tools else HERMES
@@ -203,6 +227,7 @@ class Engine:
 
     def _prompt(self, request: Generate) -> list[int]:
         """Return the tokens of the request's prompt. Raises Failure if there is nothing to answer, or too much."""
+            urgent=UrgentWork(self._is_urgent, self._pause) if request.background else UrgentWork(),
         template, info = self._loaded().template, self._loaded().info
         if request.prompt is not None:
             return plain_prompt(template.vocabulary, request.prompt, info.n_ctx)

@@ -498,7 +498,9 @@ class EngineQueue:
         self._start_next()
 
     def _start_next(self) -> None:
-        if self._active or self.guests.busy or self.state.phase != "ready" or self._switching_library:
+        if self._active or self.guests.in_the_way or self.state.phase != "ready" or self._switching_library:
+            return
+        if self.guests.busy and (self._outdated() or not self._queue):
             return
         if self._outdated():
             self._send_load()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from app.events import Event
 from common.sentences import Sentence
-from engine.protocol.events import ENDS, Failed, Finished, PrefillProgress
+from engine.protocol.events import ENDS, Failed, PrefillProgress
 from engine.protocol.events import Event as EngineEvent
 from engine.protocol.requests import Cancel, Embed, Generate, Request
 
@@ -19,8 +19,10 @@ Post = Callable[[Request], int]  # sends a request to the engine and returns the
 class Guests:
     """Requests of one other program, the API's front, by the ids that it gave them.
 
-    Those that take long wait here, one runs at a time, and chats go first. `post` sends a request to the engine, and
-    `heard` gets the events, with the program's ids. `changed` is emitted when the first one begins or the last ends.
+    Those that take long wait here, one runs at a time, and chats go first: a request that is being read is stopped for
+    a chat and begins again afterwards, an answer that is being written is paused by the engine. `post` sends a request
+    to the engine, and `heard` gets the events, with the program's ids. `changed` is emitted when the first one begins
+    or the last ends.
     """
 
     def __init__(self, post: Post) -> None:
@@ -37,6 +39,13 @@ class Guests:
     def busy(self) -> bool:
         """Whether one runs."""
         return self._running is not None
+
+    @property
+    def in_the_way(self) -> bool:
+        """Whether one runs that the engine does not pause for a chat."""
+        if self._running is None:
+            return False
+        return self._reading or self._gives_way or isinstance(self._running[1], Embed)
 
     @property
     def waiting(self) -> bool:
@@ -58,6 +67,8 @@ class Guests:
         if not self._waiting:
             return False
         request = self._waiting.popleft()
+        if isinstance(request, Generate):
+            request = replace(request, background=True)
         self._running, self._reading, self._gives_way = (self._post(request), request), True, False
         self.changed.emit()
         return True
@@ -112,8 +123,9 @@ class Guests:
 
     def _hear_answer(self, event: EngineEvent, request: Generate | Embed) -> None:
         ends = isinstance(event, ENDS)
-        if ends and self._gives_way and _was_stopped(event):
-            self._waiting.appendleft(request)
+        if self._gives_way and not _is_failure(event):  # what came since it was stopped is written again
+            if ends:
+                self._waiting.appendleft(request)
         else:
             self._reading &= isinstance(event, PrefillProgress)
             self._say(event, request.id)
@@ -125,8 +137,6 @@ class Guests:
         self.heard(replace(event, id=id))
 
 
-def _was_stopped(event: EngineEvent) -> bool:
-    """Return whether the last event of a request says that the request was stopped."""
-    if isinstance(event, Finished):
-        return event.statistics.stop_reason == "cancelled"
-    return isinstance(event, Failed) and event.code == "cancelled"
+def _is_failure(event: EngineEvent) -> bool:
+    """Return whether an event says that a request has failed, and not because it was stopped."""
+    return isinstance(event, Failed) and event.code != "cancelled"

@@ -15,6 +15,7 @@ from engine.generation.harmony import HarmonyReader
 from engine.generation.sampling import Sampler, ScoredToken
 from engine.generation.thinking import ThoughtLimit, ThoughtMeter
 from engine.generation.tool_calls import CallPiece, ToolCallReader
+from engine.generation.urgent import UrgentWork
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
 from engine.protocol.events import (
@@ -74,7 +75,7 @@ class AnswerOptions:
     as a Trace event. `opening`: the end of the prompt that belongs to the answer, such as a marker that opens the
     model's reasoning. `answer_so_far`: the answer so far, if the answer continues one. `thinking_budget`: most tokens
     of its thoughts (0: no limit). `calls`: reader of its tool calls, if it may have any. `piece`: returns the text of a
-    token, if that is not the vocabulary's own.
+    token, if that is not the vocabulary's own. `urgent`: work that may come between two steps.
     """
 
     stops: tuple[str, ...] = ()
@@ -85,6 +86,7 @@ class AnswerOptions:
     thinking_budget: int = 0
     calls: ToolCallReader | HarmonyReader | None = None
     piece: Callable[[int], bytes] | None = None
+    urgent: UrgentWork = field(default_factory=UrgentWork)
 
 
 class Answer:
@@ -112,7 +114,7 @@ class Answer:
         self.reasoning = ReasoningParser()
         self.reasoning.resume(options.answer_so_far)
         self.counts = AnswerCounts()
-        self.thoughts = ThoughtMeter()
+        self.thoughts = ThoughtMeter(self._now)
         self._called = 0  # tools so far
         vocabulary = session.runtime.vocabulary
         self._piece = options.piece or vocabulary.piece
@@ -123,6 +125,10 @@ class Answer:
             lambda text: vocabulary.tokenize(text, special=True),
             lambda: self.text.is_whole,
         )
+
+    def _now(self) -> float:
+        """Return the time in seconds, without that of urgent work."""
+        return time.perf_counter() - self.options.urgent.seconds
 
     def end_thought(self) -> bool:
         """End the open thought soon; return False if no thought is open. Any thread may call this."""
@@ -149,7 +155,7 @@ class Answer:
         yield Finished(id, self._statistics(prompt, reason), tuple(self.counts.tokens))
 
     def _decode(self, id: int) -> Generator[Event, None, StopReason]:
-        started = time.perf_counter()
+        started = self._now()
         reason: StopReason = "cancelled"
         self.thoughts.begin(self._continued_thought_tokens())
         pieces = self.reasoning.feed(self.options.opening)  # told with the first text
@@ -159,7 +165,7 @@ class Answer:
                 yield from self._logprobs(id, step)
             for token in step.tokens:
                 pieces += self._read(token)
-            self.counts.decode_seconds = time.perf_counter() - started
+            self.counts.decode_seconds = self._now() - started
             if self.text.has_text:
                 yield from self._events(id, joined(pieces))
                 pieces = []
@@ -172,9 +178,24 @@ class Answer:
                 reason = "stop"
                 break
             reason = step.end or reason
+            if step.source and not step.end and not self._give_way():
+                break
         yield from self._finish(id, pieces)
         calls = self.options.calls
         return "tool_calls" if calls and calls.calls and reason in ("end", "stop") else reason
+
+    def _give_way(self) -> bool:
+        """Do urgent work, if some waits; return False if this answer was stopped meanwhile.
+
+        Drafters then learn again what this answer has so far.
+        """
+        if self.options.urgent.is_due():
+            try:
+                self.options.urgent.do()
+            except Stopped:
+                return False
+            self.drafting.begin([*self.session.tokens, *self.kv.pending])
+        return True
 
     def _finish(self, id: int, pieces: list[Piece]) -> Iterator[Event]:
         """End the answer's text; yield the events of its last pieces and of what was held back."""

@@ -18,6 +18,7 @@ from engine.runtime.interface import (
     CheckpointRuntime,
     Logits,
     PictureRuntime,
+    RollbackRuntime,
     Runtime,
     Tree,
     TreeRuntime,
@@ -173,6 +174,25 @@ class Session:
         self.tokens = list(tokens)
         for checkpoint in checkpoints[-self.checkpoints.most :] if self.checkpoints.most else ():
             self.checkpoints.add(checkpoint, is_turn=True)
+
+    def set_aside(self) -> Callable[[], None]:
+        """Copy the cache's content; return a function that replaces by it what the cache holds then.
+
+        Checkpoints are dropped, so that memory never holds those of two chats. Call the function once; it raises
+        Failure if the cache is smaller by then and cannot grow again.
+        """
+        assert isinstance(self.runtime, RollbackRuntime), self.runtime
+        tokens, restore = self.tokens, self.runtime.snapshot()
+        self.tokens = list(tokens)
+        self.checkpoints.clear()
+
+        def put_back() -> None:
+            self.clear()
+            self._resize_for(len(tokens))
+            restore()
+            self.tokens = tokens
+
+        return put_back
 
     def reusable(self, prompt: Sequence[int]) -> int:
         """Return the number of the prompt's first tokens that `prefill` would not run again."""
@@ -348,6 +368,19 @@ class ChatCache:
         if wanted == saved or saved <= self.session.runtime.window:
             return wanted
         return max((size for size, _ in record.checkpoints if size <= wanted), default=0)
+
+    def set_aside(self) -> Callable[[], None]:
+        """Set the current chat aside for others; return a function that makes it the current one again.
+
+        The function is as `Session.set_aside` says.
+        """
+        chat, saved_tokens, put_back_tokens = self.chat, self.saved_tokens, self.session.set_aside()
+
+        def put_back() -> None:
+            put_back_tokens()
+            self.chat, self.saved_tokens = chat, saved_tokens
+
+        return put_back
 
     def record_prefill(self, tokens: int, seconds: float) -> None:
         """Update the prefill speed after a prefill of `tokens` tokens.

@@ -302,7 +302,8 @@ class Generate:
     `constraint`: form that the answer must have. `tools`: functions that the model may call, all by the rule
     `tool_choice`; with "required", `tool` may name the only one; unless `parallel_tool_calls`, an answer has one call.
     `top_logprobs`: report each token's probability with those of so many likeliest tokens; None: report nothing.
-    `prompt`: text or tokens to continue in place of `messages`, without a chat template.
+    `prompt`: text or tokens to continue in place of `messages`, without a chat template. `background`: once it writes,
+    it is paused for answers that are not in the background.
     """
 
     id: int
@@ -329,6 +330,7 @@ class Generate:
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
+    background: bool = False
         check(len(set(names)) == len(names), "each tool needs a name of its own")
         check(not self.tool or self.tool in names, f"there is no tool named {self.tool!r:.80}")
         check(self.tool_choice != "required" or bool(names), "a call is required, but there is no tool")

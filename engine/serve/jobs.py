@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from engine.protocol.requests import Prepare, Request
+from engine.protocol.requests import Forget, Generate, Prepare, Request
 from engine.stop import StopFlag
 
 
@@ -13,12 +13,14 @@ class Jobs:
     """The queue of requests, of which one runs at a time.
 
     Cancelling the running request sets the engine's stop flag; cancelling a waiting one is remembered until its turn.
+    An answer in the background may be paused for another one.
     """
 
     def __init__(self, stop: StopFlag) -> None:
         self.stop = stop
         self._waiting: deque[Request] = deque()
         self._running: Request | None = None
+        self._paused: Request | None = None
         self._idle = False
         self._cancelled: set[int] = set()
         self._changed = threading.Condition()
@@ -47,11 +49,41 @@ class Jobs:
                 self.stop.clear()
                 return None
             job = self._running = self._waiting.popleft()
-            self.stop.clear()
-            if job.id in self._cancelled:
-                self._cancelled.discard(job.id)
-                self.stop.set()
+            self._set_stop_for(job.id)
             return job
+
+    def urgent_waits(self) -> bool:
+        """Return whether an answer waits for which the running one is to be paused, with nothing long before it."""
+        with self._changed:
+            if not (isinstance(self._running, Generate) and self._running.background):
+                return False
+            following = next((job for job in self._waiting if not isinstance(job, Forget | Prepare)), None)
+            return isinstance(following, Generate) and not following.background
+
+    def pause_for_next(self) -> Request:
+        """Pause the running request and return the next one, as `next_job` does; `resume` must follow."""
+        with self._changed:
+            assert self._running
+            if self.stop.is_set():
+                self._cancelled.add(self._running.id)
+            self._paused = self._running
+            self._running = self._waiting.popleft()
+            self._set_stop_for(self._running.id)
+            return self._running
+
+    def resume(self) -> None:
+        """Let the paused request run again."""
+        with self._changed:
+            self._running, self._paused = self._paused, None
+            if self._running:
+                self._set_stop_for(self._running.id)
+
+    def _set_stop_for(self, id: int) -> None:
+        """Set the stop flag if the request was cancelled before, else clear it."""
+        self.stop.clear()
+        if id in self._cancelled:
+            self._cancelled.discard(id)
+            self.stop.set()
 
     def finish(self, id: int) -> None:
         """Mark request `id` as finished: from now on it cannot be cancelled."""
@@ -65,9 +97,9 @@ class Jobs:
             return self._cancel(id)
 
     def cancel_all(self) -> None:
-        """Cancel the running request and all waiting ones."""
+        """Cancel the running request, a paused one, and all waiting ones."""
         with self._changed:
-            for job in (self._running, *self._waiting):
+            for job in (self._running, self._paused, *self._waiting):
                 if job:
                     self._cancel(job.id)
 
@@ -75,7 +107,7 @@ class Jobs:
         if self._running and self._running.id == id:
             self.stop.set()
             return True
-        if any(job.id == id for job in self._waiting):
+        if any(job.id == id for job in (self._paused, *self._waiting) if job):
             self._cancelled.add(id)
             return True
         return False

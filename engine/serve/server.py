@@ -121,6 +121,13 @@ class VocabularyEngine(Protocol):
     def embed(self, request: Embed) -> Embedded: ...
 
 
+@runtime_checkable
+class PausingEngine(Protocol):
+    """What only an engine can do that pauses an answer in the background for another one."""
+
+    def give_way_to(self, is_due: Callable[[], bool], work: Callable[[], None], /) -> None: ...
+
+
 class Server:
     """The server of one engine: reads requests in its own thread and does them in a second one.
 
@@ -133,6 +140,8 @@ class Server:
         self.input = input
         self.output = output
         self.jobs = Jobs(engine.stop)
+        if isinstance(engine, PausingEngine):
+            engine.give_way_to(self.jobs.urgent_waits, self._run_urgent)
         self._writing = threading.Lock()
         self._noticed: list[Sentence] = []  # failures of the last idle work, of which the user is told once
         self._announced: BackendName | None = None  # so that a user who declines the faster library is not asked again
@@ -178,6 +187,15 @@ class Server:
                     patience = QUIET_LOOK if self._idle() else None
                 if pulse := self._pulse():
                     self.send(pulse)
+
+    def _run_urgent(self) -> None:
+        """Do the urgent requests that wait, while the running one is paused."""
+        while self.jobs.urgent_waits():
+            job = self.jobs.pause_for_next()
+            try:
+                self._run_job(job)
+            finally:
+                self.jobs.resume()
 
     def _idle(self) -> bool:
         """Use idle time; return False when no idle work is left."""

@@ -205,7 +205,7 @@ def generate(request: requests.Generate, model: events.ModelInfo) -> None:
     elif "ponder" in words:
         ponder(request)
     elif "slow" in words:
-        write_for_ever(request)
+        write_for_ever(request, model)
     elif "nonsense" in words:
         say(events.Text(request.id, "before "))
         sys.stdout.buffer.write(b'this is not JSON\n{"v": 99}\n\xff\xfe\n{"v": 1, "type": "text", "id": []}\n')
@@ -244,13 +244,25 @@ def ponder(request: requests.Generate) -> None:
     finish(request, "cancelled" if request.id in CANCELLED else "end", 343, 340)
 
 
-def write_for_ever(request: requests.Generate) -> None:
+def write_for_ever(request: requests.Generate, model: events.ModelInfo) -> None:
     count = 0
     while request.id not in CANCELLED:
+        if request.background and not REQUESTS.empty():
+            pause(model)
         say(events.Text(request.id, f"word{count} " if count % 10 else f"\n\nparagraph {count} "))
         count += 1
         time.sleep(0.01)
     finish(request, "cancelled", count)
+
+
+def pause(model: events.ModelInfo) -> None:
+    """Answer what waits, as an engine does that writes in the background."""
+    request = REQUESTS.get()
+    if isinstance(request, requests.Generate):
+        note(model.path, request)
+        generate(request, model)
+    else:
+        REQUESTS.put(request)
 
 
 def main() -> None:

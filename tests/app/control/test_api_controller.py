@@ -103,6 +103,22 @@ def test_the_windows_own_question_goes_first(
         first.result(30)
 
 
+def test_an_answer_that_is_being_written_is_paused_for_the_windows_own_question(
+    chickadee: Chickadee, port: int, qtbot: QtBot, ask: Ask
+) -> None:
+    asked = in_background(lambda: question(port, "slow"))
+    guests = chickadee.engine.guests
+    qtbot.waitUntil(lambda: guests.busy and not guests.in_the_way)
+    ask(chickadee, "my own")
+    qtbot.waitUntil(lambda: len(chickadee.open_chats.current.messages) == 2 and not chickadee.open_chats.current.busy)
+    assert chickadee.open_chats.current.messages[-1].content == "echo: my own"
+    assert guests.busy
+    assert not asked.done()
+    chickadee.settings.change({"api.enabled": "off"})
+    with pytest.raises((OSError, http.client.HTTPException)):
+        asked.result(30)
+
+
 def test_a_client_that_hangs_up_stops_its_answer(chickadee: Chickadee, port: int, qtbot: QtBot) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/v1/chat/completions", json.dumps({"messages": [{"role": "user", "content": "slow"}]}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from engine.protocol.requests import Generate, Message, Prepare, Shutdown, Unload
+from engine.protocol.requests import Forget, Generate, Message, Prepare, Shutdown, Unload
 from engine.serve.jobs import Jobs
 from engine.stop import StopFlag
 
@@ -114,3 +114,63 @@ def test_idle_time_ends_with_the_next_request():
     assert stop.is_set()
     assert next_id(queue) == 1
     assert not stop.is_set()
+
+
+def test_an_answer_in_the_background_is_paused_for_one_that_is_not():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES, background=True))
+    assert next_id(queue) == 1
+    assert not queue.urgent_waits()
+    queue.put(Generate(2, MESSAGES, background=True))
+    assert not queue.urgent_waits()
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES, background=True))
+    queue.next_job()
+    queue.put(Generate(2, MESSAGES))
+    assert queue.urgent_waits()
+    assert queue.pause_for_next().id == 2
+    assert not queue.urgent_waits()
+    queue.cancel(1)
+    assert not stop.is_set()  # the paused one stops when it goes on
+    queue.cancel(2)
+    assert stop.is_set()
+    queue.finish(2)
+    queue.resume()
+    assert stop.is_set()
+    assert not queue.cancel(2)
+
+
+def test_a_background_answer_that_was_just_stopped_stays_stopped():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES, background=True))
+    queue.next_job()
+    queue.put(Generate(2, MESSAGES))
+    queue.cancel(1)
+    queue.pause_for_next()
+    assert not stop.is_set()
+    queue.resume()
+    assert stop.is_set()
+
+
+def test_short_requests_before_an_answer_do_not_delay_it():
+    queue, _ = jobs()
+    queue.put(Generate(1, MESSAGES, background=True))
+    queue.next_job()
+    queue.put(Forget(2, "deleted"))
+    queue.put(Prepare(3, MESSAGES))
+    assert not queue.urgent_waits()
+    queue.put(Generate(4, MESSAGES))
+    paused_for = []
+    while queue.urgent_waits():
+        paused_for.append(queue.pause_for_next().id)
+        queue.resume()
+    assert paused_for == [2, 3, 4]
+
+
+def test_other_requests_keep_their_turn():
+    queue, _ = jobs()
+    queue.put(Generate(1, MESSAGES, background=True))
+    queue.next_job()
+    queue.put(Unload(2))
+    queue.put(Generate(3, MESSAGES))
+    assert not queue.urgent_waits()

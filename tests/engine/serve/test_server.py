@@ -6,6 +6,7 @@ import io
 import random
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,8 @@ from tests.engine.asking import QUESTION, ask
 from tests.engine.serve.test_process import Pipe
 
 GREEDY = Sampling(temperature=0)
+SHORT = Generate(0, (Message("user", "Name a colour."),), GREEDY, max_tokens=5)
+NEVER_END = ((2, -100.0),)  # the default model's last token of an answer
 
 
 @pytest.fixture
@@ -271,3 +274,43 @@ def test_requests_in_any_order(pipe, rounds, longest):
                 assert event.id in sent
                 sent.discard(event.id)
         assert codes <= {"cancelled"}
+
+
+def ends_of(pipe: Pipe, count: int) -> list[Finished]:
+    """Return the ends of the next `count` answers, in order."""
+    ends: list[Finished] = []
+    while len(ends) < count:
+        if isinstance(event := pipe.event(), Finished):
+            ends.append(event)
+    return ends
+
+
+def test_an_answer_in_the_background_waits_for_another_one(pipe):
+    endless = replace(SHORT, id=2, max_tokens=None, background=True, sampling=replace(GREEDY, logit_bias=NEVER_END))
+    background = replace(SHORT, id=2, max_tokens=60, background=True)
+    pipe.send(Load(1, str(default_model()), n_ctx=1024, threads=1), background)
+    [alone] = ends_of(pipe, 1)
+
+    def begin(request: Generate) -> None:
+        pipe.send(request)
+        while not (isinstance(event := pipe.event(), WRITTEN) and event.id == request.id):
+            pass
+
+    begin(replace(background, id=3))
+    pipe.send(replace(SHORT, id=4))
+    mine, paused = ends_of(pipe, 2)
+    assert (mine.id, len(mine.tokens)) == (4, 5)
+    assert (paused.id, len(paused.tokens)) == (3, len(alone.tokens))
+    assert paused.statistics.stop_reason == alone.statistics.stop_reason
+
+    begin(replace(endless, id=5))
+    begin(replace(SHORT, id=6, max_tokens=40))
+    pipe.send(Cancel(7, 5))  # the one that is paused
+    mine, stopped = ends_of(pipe, 2)
+    assert (mine.id, len(mine.tokens)) == (6, 40)
+    assert (stopped.id, stopped.statistics.stop_reason) == (5, "cancelled")
+
+    begin(replace(endless, id=8))
+    begin(replace(endless, id=9, background=False))
+    pipe.send(Shutdown(10))
+    assert {(end.id, end.statistics.stop_reason) for end in ends_of(pipe, 2)} == {(8, "cancelled"), (9, "cancelled")}
