@@ -23,8 +23,8 @@ from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarC
 from engine.generation.harmony import reader_for
 from engine.generation.pulse import PulseCollector
 from engine.generation.sampling import Sampler
-from engine.kv.policy import PartialFixed, policy_for
 from engine.generation.urgent import UrgentWork, never
+from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.embedder import opened_embedder
@@ -87,11 +87,11 @@ class Engine:
         self._answering: tuple[int, Answer] | None = None  # the running Generate's id and answer
         self._last_tokens: list[int] = []  # the last prompt with its answer, in case the user continues the answer
         self._grammars: GrammarCompiler | None = None  # of the loaded model, once an answer needed a grammar
+        self.give_way_to(never, lambda: None)
 
     def welcome(self, id: int, pid: int) -> Welcome:
         """Return the engine's version, libraries, process id and limits for the window that started it."""
         packages = [package for name, package in PACKAGES.items() if installed(name)]
-        self.give_way_to(never, lambda: None)
         backend = ", ".join(f"{package} {library_version(package)}" for package in packages)
         return Welcome(id, engine=f"chickadee {VERSION}", backend=backend, pid=pid, limits=limits())
 
@@ -175,11 +175,6 @@ class Engine:
         self._last_tokens = prompt + answer.counts.tokens
         model.chat_cache.record_prefill(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
-    def _answer_options(
-        self, request: Generate, prompt: Sequence[int]
-    ) -> tuple[AnswerOptions, AnswerConstraint | None]:
-        """Return the options of an answer, and its mask if it must have a certain form. Raises Failure."""
-        template = self._loaded().template
     def give_way_to(self, is_due: Callable[[], bool], work: Callable[[], None]) -> None:
         """Pause answers in the background for `work` whenever `is_due` returns True."""
         self._is_urgent, self._do_urgent = is_due, work
@@ -202,6 +197,11 @@ class Engine:
             self._answering = answering
             self.pulses.report_answer(answering[1])
 
+    def _answer_options(
+        self, request: Generate, prompt: Sequence[int]
+    ) -> tuple[AnswerOptions, AnswerConstraint | None]:
+        """Return the options of an answer, and its mask if it must have a certain form. Raises Failure."""
+        template = self._loaded().template
         opening = "" if request.continue_last else opened_reasoning(prompt, template.vocabulary.text)
         so_far = request.messages[-1].content if request.continue_last else ""
         found = template.tool_support(self.stop.is_set).format if request.tools else HERMES
@@ -222,12 +222,12 @@ class Engine:
             thinking_budget=request.thinking.budget,
             calls=calls,
             piece=piece,
+            urgent=UrgentWork(self._is_urgent, self._pause) if request.background else UrgentWork(),
         )
         return options, mask
 
     def _prompt(self, request: Generate) -> list[int]:
         """Return the tokens of the request's prompt. Raises Failure if there is nothing to answer, or too much."""
-            urgent=UrgentWork(self._is_urgent, self._pause) if request.background else UrgentWork(),
         template, info = self._loaded().template, self._loaded().info
         if request.prompt is not None:
             return plain_prompt(template.vocabulary, request.prompt, info.n_ctx)

@@ -327,10 +327,10 @@ class Generate:
     parallel_tool_calls: bool = True
     top_logprobs: int | None = None
     prompt: str | tuple[int, ...] | None = None
+    background: bool = False
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
-    background: bool = False
         check(len(set(names)) == len(names), "each tool needs a name of its own")
         check(not self.tool or self.tool in names, f"there is no tool named {self.tool!r:.80}")
         check(self.tool_choice != "required" or bool(names), "a call is required, but there is no tool")
