@@ -26,7 +26,8 @@ from models.readable_files import readable_files
 log = logging.getLogger("engine.api")
 FIRST_ID = 1 << 40  # the link's own requests, far above those of the API
 GRACE = 3.0  # seconds in which an engine ends that was asked to
-REMEMBERED_LINES = 20  # of the engine's log, printed when it crashes
+REMEMBERED_LINES = 20  # of the engine's log, printed when it crashes or meets a bug
+LOG_SECONDS = 0.2  # in which the engine's log of a bug arrives, which comes by another pipe than the failure
 MOST_RESTARTS = 2  # that one load may ask for: another library, then the right to read the file
 
 
@@ -130,6 +131,8 @@ class ProcessLink:
     def _take(self, event: Event) -> None:
         if isinstance(event, Faster):
             self._outdated = True
+        if isinstance(event, Failed) and event.code == "internal":
+            asyncio.get_running_loop().call_later(LOG_SECONDS, self._print_log, event.sentence)
         waiting = self._own.get(event.id)
         if waiting is None:
             self.received(event)
@@ -139,11 +142,14 @@ class ProcessLink:
     def _report_end(self, process: Process) -> None:
         reason = engine_end(process.returncode or 0).sentence
         self._process, self._loaded = None, False
-        log.error("%s\n%s", reason, "\n".join(self._log))
+        self._print_log(reason)
         for future in self._own.values():
             if not future.done():
                 future.set_result(Failed(0, reason))
         self.ended(reason)
+
+    def _print_log(self, reason: Sentence) -> None:
+        log.error("%s\n%s", reason, "\n".join(self._log))
 
     async def _end(self) -> None:
         """End the process: ask, then terminate, then kill."""

@@ -8,6 +8,7 @@ they alone decide.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +69,8 @@ class Sampler:
         self.scored: list[ScoredToken] = []
         penalties = (sampling.repeat_penalty != 1.0, sampling.presence_penalty, sampling.frequency_penalty)
         penalised = any(penalties) and sampling.repeat_last_n
-        self._last: deque[int] | None = deque(history, sampling.repeat_last_n) if penalised else None
+        window = min(sampling.repeat_last_n, sys.maxsize)  # a deque takes no larger number
+        self._last: deque[int] | None = deque(history, window) if penalised else None
         self._penalty, self._presence = np.float32(sampling.repeat_penalty), np.float32(sampling.presence_penalty)
         self._frequency = np.float32(sampling.frequency_penalty)
         # Number of largest logits that a choice depends on; 0: all.

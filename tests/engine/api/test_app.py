@@ -172,6 +172,15 @@ def test_wrong_requests_get_an_error(port: int, body: Any, status: int, word: st
     assert (got, word in json.loads(text)["error"]["message"]) == (status, True), text
 
 
+@pytest.mark.parametrize("number", [2**31, 2**63, 2**70, -(2**63), -(2**70)])
+@pytest.mark.parametrize(
+    "field", ["max_tokens", "seed", "top_k", "repeat_last_n", "logprobs", "n", "temperature", "repeat_penalty"]
+)
+def test_numbers_larger_than_any_machine_word_are_taken_or_refused(port: int, field: str, number: int) -> None:
+    status, text = send(port, "/v1/completions", {"prompt": "A", "max_tokens": 1, "stop": ["e", " "], field: number})
+    assert status in (200, 400), text
+
+
 def test_who_may_ask(port: int) -> None:
     for headers, status in (
         ({"Authorization": ""}, 401),

@@ -137,6 +137,16 @@ def test_repeat_penalty(rows, penalty, last_n):
         assert_alike(row, Sampling(repeat_penalty=penalty, repeat_last_n=last_n), history)
 
 
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_numbers_larger_than_any_machine_word_mean_all_tokens(rows, temperature):
+    def choices(number: int) -> list[int]:
+        sampling = Sampling(temperature, number, repeat_penalty=2, repeat_last_n=number, seed=3)
+        sampler = Sampler(sampling, range(300))
+        return [sampler.sample(RowLogits(row[None])) for row in rows]
+
+    assert choices(2**70) == choices(10**6)
+
+
 @pytest.mark.parametrize("penalty", [1.0, 1.1])
 @pytest.mark.parametrize("presence", [0.5, 1.5, 2.0, -0.5])
 def test_presence_penalty(rows, penalty, presence):
