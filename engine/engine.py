@@ -17,6 +17,7 @@ from functools import partial
 from common.confinement import limits
 from common.failures import Failure
 from common.folders import cache_folder
+from common.power import PowerMode, PowerWatch
 from common.sentences import join_sentences
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for, shown_pieces
@@ -84,6 +85,9 @@ class Engine:
         self._saved = SavedChats(cache_folder() / "chats")
         self._crashes = CrashWatch()
         self.pulses = PulseCollector()
+        self._power_watch = PowerWatch()
+        self._power_mode: PowerMode = "auto"  # of the last request that said one
+        self._owes_idle_work = False  # work that was left out on battery, of which close does what would be lost
         self._answering: tuple[int, Answer] | None = None  # the running Generate's id and answer
         self._last_tokens: list[int] = []  # the last prompt with its answer, in case the user continues the answer
         self._grammars: GrammarCompiler | None = None  # of the loaded model, once an answer needed a grammar
@@ -161,6 +165,7 @@ class Engine:
         kv = PartialFixed(
             policy_for(request.kv_policy, model.cost_measurements, model.target.can_truncate), model.target.max_batch
         )
+        self._follow_power(request.power)
         drafting = drafting_for(drafted_beside_pictures(request, prompt), model.sources, model.target)
         model.chat_cache.open_chat(request.chat, prompt)
         options, mask = self._answer_options(request, prompt)
@@ -254,6 +259,13 @@ class Engine:
             see = partial(target.picture_tokens, exact=exact)
         return PromptOptions(request.thinking, () if isinstance(request, Prepare) else request.tools, see)
 
+    def _follow_power(self, mode: PowerMode) -> None:
+        """Save power from the next pass on, or not, as a request wishes and the battery says."""
+        self._power_mode = mode
+        reason = self._power_watch.state(mode).reason
+        self.pulses.saving_power = reason
+        self._loaded().save_power(bool(reason))
+
     def end_thought(self, request: int) -> bool:
         """End the open thought of the running Generate with this id; return False if there is none.
 
@@ -273,6 +285,7 @@ class Engine:
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Prefill the certain beginning of the next prompt; the last event is Prepared, also after a stop."""
         model, room = self._loaded(), self._loaded().info.n_ctx - 1
+        self._follow_power(request.power)
         prompt: list[int] = []
         with contextlib.suppress(Stopped):  # a stop is no error: the tokens that were read stay in the cache
             options = self._prompt_options(request)
@@ -351,9 +364,14 @@ class Engine:
         """Do useful work while no request waits; return False if nothing remains to be done later.
 
         True means that measurements are to be repeated once other programs are quiet. `report` is called with each
-        Failure; the rest of the work is done all the same. Raises Stopped if `stop` is set.
+        Failure; the rest of the work is done all the same. On battery nothing is done: the work waits until the
+        computer is plugged in and a request has ended. Raises Stopped if `stop` is set.
         """
         model = self._model
+        if self._power_watch.state(self._power_mode).postpones_idle_work:
+            self._owes_idle_work = True
+            return False
+        self._owes_idle_work = False
         if model and model.session.tokens:  # the first answer comes before all idle work
             for failure in model.idle_work():
                 if failure:
@@ -405,7 +423,13 @@ class Engine:
             self._model.session.clear()
 
     def close(self) -> None:
-        """Free the loaded model, and whatever belongs to it."""
+        """Free the loaded model, and whatever belongs to it.
+
+        What is known of its chat is saved first if that waited for a time when the computer is plugged in.
+        """
+        if self._model and self._owes_idle_work:
+            self.save_chat()
+            self._model.sources.store_learned()
         self.unload()
 
     def _loaded(self) -> LoadedModel:

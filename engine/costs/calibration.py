@@ -17,6 +17,8 @@ from statistics import median
 
 from common.failures import Failure
 from engine.costs.cost_model import KS, Timings
+from engine.costs.energy import EnergyMeter
+from engine.costs.threads import ThreadCost, ThreadTrial
 from engine.machine import usable_cores
 from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 from engine.runtime.interface import Runtime, ThreadedRuntime, prefill
@@ -36,7 +38,6 @@ UNDISTURBED = 0.85  # share of its cores' time that the process gets in an undis
 TEXT = "calibration/prose.txt"
 TEXT_CHARACTERS = 16_000  # 3,000 to 4,000 tokens
 THREAD_ROUNDS = 3  # passes for each number of threads that is tried, after one that starts them
-FASTER_THREADS = 0.95  # share of the present number's time in which another number of threads must compute a pass
 
 
 Clocks = tuple[Callable[[], float], Callable[[], float]]
@@ -54,7 +55,8 @@ class Calibration:
     """One calibration of `target`, which runs on `threads` threads; `budget` in seconds (None: BUDGET).
 
     If `others` are given, these numbers of threads are tried first, for short passes and for those of prompts, and the
-    rest is timed with the fastest ones. `clocks` return the seconds that have passed, and those that this process used.
+    rest is timed with the fastest ones. `clocks` return the seconds that have passed, and those that this process used;
+    `meter` the joules that the processor has used.
 
     Each time is the best of several runs that are spread out in time, because noise only makes a pass slower. A pass in
     which the process got less processor time than its threads wanted was disturbed by another program. Sizes that were
@@ -70,12 +72,15 @@ class Calibration:
         budget: float | None = None,
         others: Sequence[int] = (),
         clocks: Clocks = (time.perf_counter, time.process_time),
+        meter: EnergyMeter | None = None,
     ) -> None:
         self.target = target
         self.threads = ThreadCounts(threads, threads)
         self.trial = ThreadTrial(threads, others) if others and isinstance(target, ThreadedRuntime) else None
         self.budget = BUDGET if budget is None else budget
         self.clock, self.processor_clock = clocks
+        self.meter = meter or EnergyMeter()
+        self.thread_costs: tuple[ThreadCost, ...] = ()
         self.spent = 0.0  # seconds of earlier runs
         self.deep = 0  # the higher depth in tokens, once it was timed
         self.undisturbed: set[tuple[int, int, int]] = set()  # keys of `best` that had at least one undisturbed pass
@@ -158,15 +163,17 @@ class Calibration:
                 self._use(ThreadCounts(count, count))
                 yield from self._pass(tokens)  # starts the threads
                 yield from self._timed(tokens, count, trial)
-            self.threads = trial.fastest()
+            self.threads, self.thread_costs = trial.fastest(), trial.costs
         self.trial = None
         self._use(self.threads)
 
     def _timed(self, tokens: int, count: int, trial: ThreadTrial) -> Iterator[None]:
         for _ in range(1 if tokens > 1 else THREAD_ROUNDS):
+            before = self.meter.joules()
             seconds, own = self._run(tokens, 1)
+            after = self.meter.joules()
             if own > UNDISTURBED * min(count, usable_cores()) * seconds:
-                trial.add(tokens, count, seconds)
+                trial.add(tokens, count, seconds, None if before is None or after is None else after - before)
             yield
         trial.done(tokens, count)
 
@@ -264,44 +271,8 @@ class Calibration:
         times = {LOW_DEPTH: low, self.deep: {k: low[k] + rise(k) for k in self.ks}}
         row = max(0.0, (low[self.row_k] - self.best[LOW_DEPTH, self.row_k, 1]) / (self.row_k - 1))
         disturbed = not all((LOW_DEPTH, k, k) in self.undisturbed for k in self.ks)
-        return Timings(times, row, *self.large, disturbed, self.threads.decode, self.threads.prompt)
-
-
-class ThreadTrial:
-    """Seconds of passes with several numbers of threads: the `present` one, and `others`.
-
-    Threads wait for memory in a short pass, and for arithmetic in a prompt's. So the slow cores of a processor that has
-    two kinds of them, and hyper-threads, often help the one and harm the other.
-    """
-
-    def __init__(self, present: int, others: Sequence[int]) -> None:
-        self.present, self.others = present, others
-        self._seconds: dict[tuple[int, int], float] = {}  # (tokens, threads) → best time of an undisturbed pass
-        self._left = [(tokens, count) for tokens in (1, PROMPT_PASS) for count in (present, *others)]
-
-    def missing(self) -> Iterator[tuple[int, int]]:
-        """Yield the tokens and threads of the passes that are still to be timed."""
-        yield from tuple(self._left)
-
-    def add(self, tokens: int, count: int, seconds: float) -> None:
-        """Note the time of an undisturbed pass."""
-        self._seconds[tokens, count] = min(seconds, self._seconds.get((tokens, count), seconds))
-
-    def done(self, tokens: int, count: int) -> None:
-        """Note that no more passes of so many tokens with `count` threads are needed."""
-        self._left.remove((tokens, count))
-
-    def fastest(self) -> ThreadCounts:
-        """Return the fastest number of threads for short passes and for prompts."""
-        return ThreadCounts(self._fastest(1), self._fastest(PROMPT_PASS))
-
-    def _fastest(self, tokens: int) -> int:
-        present = self._seconds.get((tokens, self.present))
-        if present is None:
-            return self.present
-        times = {count: seconds for count in self.others if (seconds := self._seconds.get((tokens, count)))}
-        best = min(times, key=times.__getitem__, default=self.present)
-        return best if times.get(best, present) < FASTER_THREADS * present else self.present
+        counts = self.threads
+        return Timings(times, row, *self.large, disturbed, counts.decode, counts.prompt, self.thread_costs)
 
 
 def fit_depth_cost(differences: Mapping[int, float]) -> Callable[[int], float]:

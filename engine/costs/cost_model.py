@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.costs.profile import Profile
+from engine.costs.threads import ThreadCost
+from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 from models.shapes import KVType, Shapes
 
 KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # batch sizes that calibration times
@@ -63,7 +65,7 @@ class Timings:
     one more row of logits. `large_tokens`, `large_seconds`: size and time of one prefill batch at the lower depth, with
     logits for its last token only. `disturbed`: another program was busy all the time, so the times are too long by an
     unknown amount. `decode_threads`, `prompt_threads`: numbers of threads that were found to be fastest for short
-    passes and for prompts; 0 where none was looked for.
+    passes and for prompts; 0 where none was looked for. `thread_costs`: what passes cost with other numbers, too.
     """
 
     pass_seconds: dict[int, dict[int, float]]
@@ -73,6 +75,7 @@ class Timings:
     disturbed: bool = False
     decode_threads: int = 0
     prompt_threads: int = 0
+    thread_costs: tuple[ThreadCost, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.pass_seconds) <= 2:
@@ -90,6 +93,40 @@ class Timings:
     def ks(self) -> list[int]:
         """Batch sizes with a measured time, excluding the prefill batch."""
         return sorted(next(iter(self.pass_seconds.values())))
+
+
+def timings_with_threads(timings: Timings, counts: ThreadCounts) -> Timings | None:
+    """Estimate the timings with other numbers of threads, or return None if passes were not timed with them.
+
+    With fewer threads, reading the weights takes as many times longer as a pass of one token does; what each further
+    token adds is arithmetic, and takes as many times longer as in a pass of PROMPT_PASS tokens.
+    """
+    known = {(each.tokens, each.threads): each.seconds for each in timings.thread_costs}
+    try:
+        old, new = (
+            (known[1, threads], known[PROMPT_PASS, threads]) for threads in (timings.decode_threads, counts.decode)
+        )
+        prompts = known[PROMPT_PASS, counts.prompt] / known[PROMPT_PASS, timings.prompt_threads]
+    except KeyError:
+        return None
+    reading = new[0] / old[0]
+    adding = max(0.0, new[1] - new[0]) / (old[1] - old[0]) if old[1] > old[0] else reading
+
+    def scaled(tokens: int, seconds: float, one: float) -> float:
+        return seconds * prompts if tokens >= PROMPT_PASS else one * reading + max(0.0, seconds - one) * adding
+
+    passes = {
+        depth: {tokens: scaled(tokens, seconds, times[1]) for tokens, seconds in times.items()}
+        for depth, times in timings.pass_seconds.items()
+    }
+    return replace(
+        timings,
+        pass_seconds=passes,
+        row_seconds=timings.row_seconds * adding,
+        large_seconds=timings.large_seconds * prompts,
+        decode_threads=counts.decode,
+        prompt_threads=counts.prompt,
+    )
 
 
 class CostModel:

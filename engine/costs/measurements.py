@@ -20,9 +20,10 @@ from common.failures import Failure
 from common.folders import cache_folder
 from common.store import Store
 from engine.costs.calibration import Calibration, CalibrationProgress
-from engine.costs.cost_model import CostModel, Timings, nt, td, tl
+from engine.costs.cost_model import CostModel, Timings, nt, td, timings_with_threads, tl
 from engine.costs.profile import Profile, machine_profile, stored_profile
 from engine.costs.speeds import QuietMinuteDetector
+from engine.costs.threads import fewer_threads, power_saving_counts
 from engine.machine import Fingerprint, fingerprint, library_version, thread_candidates
 from engine.run_subprocess import run_engine_command
 from engine.runtime.contexts import ThreadCounts
@@ -74,7 +75,7 @@ class StoredCalibration(msgspec.Struct, frozen=True):
 
 
 # One calibration per model, settings and library; it is replaced when build or machine change.
-CALIBRATIONS = Store("calibration", 2, StoredCalibration)
+CALIBRATIONS = Store("calibration", 3, StoredCalibration)
 
 
 def stored_calibration(key: CalibrationKey, by_part: bool = False) -> StoredCalibration | None:
@@ -160,6 +161,8 @@ class CostMeasurements:
 
     `threads`: number of threads that the model uses before it was timed. `shapes`: None if the file's header does not
     give them. `prior`: estimated timings, used until the model was timed.
+
+    While power is saved (`save_power`), `cost_model` and `thread_counts` are those of fewer threads.
     """
 
     def __init__(self, key: CalibrationKey, threads: int, shapes: Shapes | None, prior: Timings | None = None) -> None:
@@ -168,7 +171,9 @@ class CostMeasurements:
         self.shapes = shapes
         self.profile: Profile | None = stored_profile()
         found = stored_calibration(key)
-        self.cost_model: CostModel | None = None
+        self._saves_power = False
+        self._with_usual_threads: CostModel | None = None
+        self._with_fewer_threads: CostModel | None = None
         if found:
             self.cost_model = CostModel(found.timings)
         elif prior:
@@ -182,9 +187,32 @@ class CostMeasurements:
         self.quiet_minute = QuietMinuteDetector()
 
     @property
+    def cost_model(self) -> CostModel | None:
+        """Costs of passes with the numbers of threads in use; None before anything is known."""
+        return (self._saves_power and self._with_fewer_threads) or self._with_usual_threads
+
+    @cost_model.setter
+    def cost_model(self, costs: CostModel | None) -> None:
+        """Use these costs with the usual numbers of threads, and what follows from them with fewer."""
+        self._with_usual_threads, self._with_fewer_threads = costs, None
+        timings = costs.timings if self.calibrated and costs else None
+        if timings and timings.thread_costs:
+            usual = ThreadCounts(timings.decode_threads, timings.prompt_threads)
+            saving = power_saving_counts(timings.thread_costs, usual)
+            fewer = timings_with_threads(timings, saving) if saving != usual else None
+            # Estimated, so real passes should soon outweigh it, as they do in the case of another computer's timings.
+            self._with_fewer_threads = CostModel(fewer, provisional=True) if fewer else None
+
+    def save_power(self, on: bool) -> None:
+        """Take the costs and numbers of threads that save power from now on, or the usual ones."""
+        if on != self._saves_power:
+            self._learn_from_passes()  # they ran with the numbers so far
+            self._saves_power = on
+
+    @property
     def calibrated(self) -> bool:
         """Whether this model's passes were timed on this machine."""
-        return self.cost_model is not None and not self.cost_model.provisional
+        return self._with_usual_threads is not None and not self._with_usual_threads.provisional
 
     @property
     def disk_bytes_per_s(self) -> float:
@@ -224,12 +252,14 @@ class CostMeasurements:
         Passes are processed in groups, because between two passes none of this code is in the processor's caches.
         """
         self._passes.append(timed_pass)
-        if len(self._passes) < (OBSERVE_GROUP if self.calibrated else 1):
-            return
+        if len(self._passes) >= (OBSERVE_GROUP if self.calibrated else 1):
+            self._learn_from_passes()
+
+    def _learn_from_passes(self) -> None:
         for each in self._passes:
             if self.cost_model:
                 self.cost_model.observe(each.inputs + each.drafted, each.depth, each.seconds, rows=each.rows)
-                self._observed += 1
+                self._observed += self.cost_model is self._with_usual_threads
         self._passes.clear()
 
     def measure(self, target: Runtime) -> Iterator[None]:
@@ -251,17 +281,17 @@ class CostMeasurements:
             except Failure as failure:
                 log.info("no calibration: %s", failure)
                 self._attempts = MAX_ATTEMPTS
-        elif self.cost_model and self.calibrated and self._observed >= REFRESH_AFTER:
+        elif self._with_usual_threads and self.calibrated and self._observed >= REFRESH_AFTER:
             self._observed = 0
-            store_calibration(self.key, self.cost_model.refreshed())
+            store_calibration(self.key, self._with_usual_threads.refreshed())
 
     @property
-    def thread_counts(self) -> ThreadCounts | None:
-        """Numbers of threads that were found to be fastest; None before, or if the user chose one."""
+    def thread_counts(self) -> ThreadCounts:
+        """Numbers of threads to use: those that were found to be best; before, or if the user chose one, `threads`."""
         timings = self.cost_model.timings if self.calibrated and self.cost_model else None
-        return (
-            ThreadCounts(timings.decode_threads, timings.prompt_threads) if timings and timings.decode_threads else None
-        )
+        if timings is None or not timings.decode_threads:
+            return ThreadCounts(self.threads, self.threads)
+        return ThreadCounts(timings.decode_threads, timings.prompt_threads)
 
     @property
     def awaits_quiet(self) -> bool:
@@ -325,8 +355,10 @@ def new_calibration(target: Runtime, chosen: int, threads: int) -> Calibration:
 
     `threads` is the number that the target uses so far.
     """
-    others = [] if chosen else [count for count in thread_candidates() if count != threads]
-    return Calibration(target, threads, others=others)
+    if chosen:
+        return Calibration(target, threads)
+    others = {*thread_candidates(), *fewer_threads(threads)} - {threads}
+    return Calibration(target, threads, others=sorted(others))
 
 
 def free_disk_bytes() -> int:

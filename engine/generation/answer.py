@@ -34,7 +34,7 @@ from engine.protocol.events import (
     Trace,
 )
 from engine.protocol.requests import StopReason
-from engine.runtime.interface import PictureRuntime, Runtime
+from engine.runtime.interface import PictureRuntime, Runtime, thread_counts_of
 from engine.speculative.drafting import Drafting, Off, Tally
 from engine.stop import Stopped
 from engine.tokenization.pictures import text_tokens
@@ -263,7 +263,7 @@ class Answer:
                 return Text(id, piece.text)
 
     def _statistics(self, prompt: Sequence[int], reason: StopReason) -> Statistics:
-        counts = self.counts
+        counts, threads = self.counts, thread_counts_of(self.session.runtime)
         return Statistics(
             prompt_tokens=len(prompt),
             reused_tokens=counts.reused,
@@ -289,6 +289,8 @@ class Answer:
             picture_tokens=len(prompt) - len(text_tokens(prompt)),
             encoded_tokens=counts.encoded_tokens,
             picture_seconds=counts.picture_seconds,
+            threads=threads.decode,
+            prompt_threads=threads.prompt,
         )
 
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from common.power import SavingReason
 from engine.machine import memory, resident_bytes
 from engine.protocol.events import Event, Finished, Pulse
+from engine.runtime.interface import NO_THREADS, thread_counts_of
 
 if TYPE_CHECKING:
     from engine.costs.cost_model import CostModel
@@ -45,10 +47,14 @@ class Watched(Protocol):
 
 
 class PulseCollector:
-    """Collector of pulses. `watched`: somebody watches. `clock`: returns monotonic seconds."""
+    """Collector of pulses. `watched`: somebody watches. `saving_power`: why power is saved.
+
+    `clock`: returns monotonic seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.watched = False
+        self.saving_power: SavingReason = ""
         self._clock = clock
         self._gathered_at = -EVERY_SECONDS
         self._answer: Answer | None = None  # the current or last answer, whose numbers stay visible
@@ -96,6 +102,7 @@ class PulseCollector:
         counts = self._answer.counts if self._answer else None
         pending = len(self._answer.kv.pending) if self._answer else 0
         cached = len(model.session.tokens) if model else 0
+        threads = thread_counts_of(model.target) if model else NO_THREADS
         return Pulse(
             id=0,
             rss_bytes=resident_bytes(),
@@ -114,6 +121,9 @@ class PulseCollector:
             costs=cost_curve(model.cost_measurements.cost_model, cached) if model else (),
             batch=counts.batch if counts else 0,
             head_groups=model.target.head_groups if model else (),
+            saving_power=self.saving_power,
+            threads=threads.decode,
+            prompt_threads=threads.prompt,
         )
 
 

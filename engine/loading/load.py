@@ -27,7 +27,15 @@ from engine.machine import fingerprint, return_freed_memory
 from engine.protocol.events import ModelInfo, Remedy, Vision
 from engine.protocol.requests import BackendName, KVType
 from engine.runtime.capi.model import CModel
-from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, flash_attention_suffix, size_class
+from engine.runtime.contexts import (
+    ANSWER_ROOM,
+    EXACT,
+    ContextOptions,
+    KVMode,
+    ThreadCounts,
+    flash_attention_suffix,
+    size_class,
+)
 from engine.runtime.interface import PredictingRuntime, Runtime, ThreadedRuntime
 from engine.speculative import exits
 from engine.speculative.draft_model import DraftModel, Follower
@@ -103,6 +111,15 @@ class LoadedModel:
     def _save_chat(self) -> Iterator[None]:
         self.chat_cache.save(self.cost_measurements.disk_bytes_per_s)
         yield
+
+    def save_power(self, on: bool) -> None:
+        """Compute with the numbers of threads that save power from the next pass on, or with the usual ones."""
+        self.cost_measurements.save_power(on)
+        counts, planned = self.cost_measurements.thread_counts, self.plan.memory.threads
+        if isinstance(self.target, ThreadedRuntime):
+            self.target.use_threads(counts)
+        if self.draft and isinstance(self.draft.target, ThreadedRuntime):
+            self.draft.target.use_threads(counts if on else ThreadCounts(planned, planned))
 
     def _read_ahead(self) -> Iterator[None]:
         self.sources.store_learned()
@@ -245,7 +262,7 @@ class _Loader:
         if guessed and self.disk_reads:
             guessed = self.disk_reads.slowed(guessed)
         cost_measurements = CostMeasurements(key, memory.threads, known_shapes(whole_header(model.parts)), guessed)
-        if cost_measurements.thread_counts and isinstance(target, ThreadedRuntime):
+        if isinstance(target, ThreadedRuntime):
             target.use_threads(cost_measurements.thread_counts)
         sources = DraftSources(
             cost_measurements,

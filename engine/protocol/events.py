@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from common.power import SavingReason
 from common.sentences import Sentence
 from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, Limit, StopReason, ThinkingEffort
 
@@ -122,7 +123,8 @@ class Statistics:
     proposing and choosing drafts; `verifying_seconds`: time of passes with a draft. `estimated_speedup`: factor against
     plain decoding, from the machine's measured costs; 1 where nothing is known. `thinking_tokens`, `thinking_seconds`:
     length of the thoughts without their markers. `picture_tokens`: prompt tokens that stand for pictures, of which
-    `encoded_tokens` were encoded for this answer, in `picture_seconds`, a part of `prompt_seconds`.
+    `encoded_tokens` were encoded for this answer, in `picture_seconds`, a part of `prompt_seconds`. `threads`: number of
+    threads that decoded, and `prompt_threads` that read the prompt; 0: the runtime does not tell.
     """
 
     prompt_tokens: int
@@ -150,6 +152,8 @@ class Statistics:
     encoded_tokens: int = 0
     picture_seconds: float = 0.0
 
+    threads: int = 0
+    prompt_threads: int = 0
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
@@ -461,7 +465,8 @@ class Pulse:
     current size of the cache in tokens. `steps`, `tokens`, `decode_seconds`, `drafters`, `estimated_speedup`: passes
     and results of the current answer or the last one. `prompt_rate`: prefill speed in tokens/s. `costs`: (tokens, c) of
     passes at the current depth, empty if unknown. `batch`: tokens of the last pass. `head_groups`: the KV cache by
-    groups of heads, empty if all heads keep every token.
+    groups of heads, empty if all heads keep every token. `saving_power`: why power is saved, empty if it is not.
+    `threads`, `prompt_threads`: as in Statistics, from now on.
     """
 
     id: int
@@ -482,6 +487,9 @@ class Pulse:
     batch: int = 0
     head_groups: tuple[HeadGroup, ...] = ()
 
+    saving_power: SavingReason = ""
+    threads: int = 0
+    prompt_threads: int = 0
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from common.power import PowerMode
+
 Role = Literal["system", "user", "assistant", "tool"]
 KVPolicy = Literal["always", "published", "measured"]
 KVModeName = Literal["exact", "published", "merged", "window"]
@@ -303,7 +305,8 @@ class Generate:
     `tool_choice`; with "required", `tool` may name the only one; unless `parallel_tool_calls`, an answer has one call.
     `top_logprobs`: report each token's probability with those of so many likeliest tokens; None: report nothing.
     `prompt`: text or tokens to continue in place of `messages`, without a chat template. `background`: once it writes,
-    it is paused for answers that are not in the background.
+    it is paused for answers that are not in the background. `power`: whether to save power, with fewer threads where
+    that costs little speed and without work in idle time; auto: while the computer runs on its battery.
     """
 
     id: int
@@ -328,6 +331,7 @@ class Generate:
     top_logprobs: int | None = None
     prompt: str | tuple[int, ...] | None = None
     background: bool = False
+    power: PowerMode = "auto"
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
@@ -354,13 +358,14 @@ class Generate:
 class Prepare:
     """Request to prefill the messages without answering; any later request cuts it short. Ends with Prepared.
 
-    `chat`, `thinking`: as in Generate.
+    `chat`, `thinking`, `power`: as in Generate.
     """
 
     id: int
     messages: tuple[Message, ...]
     chat: str = ""
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
+    power: PowerMode = "auto"
 
 
 @dataclass(frozen=True, slots=True)

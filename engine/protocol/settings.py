@@ -178,6 +178,15 @@ ENGINE = (
         flag=Flag("--threads", "threads (default: physical cores)", "N"),
     ),
     Setting(
+        "engine", "power", "choice", SUGGESTED.power, mark("Save power"),
+        mark("Uses fewer threads where that costs little speed, and leaves work for idle time until the computer is "
+             "plugged in."),
+        choices=((AUTO, mark("Automatic (on battery)")), ("save", mark("Always")), ("full", mark("Never"))),
+        fills="generate.power",
+        flag=Flag("--power", "save: fewer threads where that costs little speed; full: as many as are fastest (default: "
+                             "auto, which saves power on battery)"),
+    ),
+    Setting(
         "engine", "memory", "size", AUTO, mark("Memory"),
         mark("The most memory the engine may use, for example 4GB. Automatic: free memory, less a reserve."),
         low=128 * MB, high=1000 * GB, auto=True, fills="load.memory_bytes",

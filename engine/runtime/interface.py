@@ -317,8 +317,20 @@ class RollbackRuntime(Runtime, Protocol):
 class ThreadedRuntime(Runtime, Protocol):
     """A runtime whose numbers of threads can change between two passes."""
 
+    @property
+    def thread_counts(self) -> ThreadCounts:
+        """Numbers of threads in use; fewer compute while other programs keep cores busy."""
+
     def use_threads(self, threads: ThreadCounts) -> None:
         """Use these numbers of threads from the next pass on."""
+
+
+NO_THREADS = ThreadCounts(0, 0)
+
+
+def thread_counts_of(runtime: Runtime) -> ThreadCounts:
+    """Return the runtime's numbers of threads; zeros for one whose numbers are fixed."""
+    return runtime.thread_counts if isinstance(runtime, ThreadedRuntime) else NO_THREADS
 
 
 @dataclass(frozen=True, slots=True)

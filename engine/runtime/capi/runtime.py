@@ -122,6 +122,10 @@ class CRuntime(ABC):
     def head_groups(self) -> tuple[HeadGroup, ...]:
         return ()
 
+    @property
+    def thread_counts(self) -> ThreadCounts:
+        return self.context.options.thread_counts
+
     def use_threads(self, threads: ThreadCounts) -> None:
         self.context.options = replace(self.context.options, threads=threads.decode, prompt_threads=threads.prompt)
 

@@ -21,6 +21,7 @@ from engine.costs.measurements import (
     store_calibration,
     stored_calibration,
 )
+from engine.costs.threads import power_saving_counts
 from engine.machine import fingerprint
 from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 from engine.runtime.interface import RowLogits
@@ -225,6 +226,10 @@ class ThreadedTarget(ClockedTarget):
         super().__init__(lambda *a: usual(*a) / 20)
         self.threads = ThreadCounts(2, 2)
 
+    @property
+    def thread_counts(self) -> ThreadCounts:
+        return self.threads
+
     def use_threads(self, threads: ThreadCounts) -> None:
         self.threads = threads
 
@@ -232,7 +237,9 @@ class ThreadedTarget(ClockedTarget):
         threads = self.threads.of(len(tokens))
         before, worked = self.now, self.worked
         logits = super().forward(tokens, n_logits)
-        slower = 1.0 if threads == 2 else 0.6 if len(tokens) >= PROMPT_PASS else 1.4
+        slower = {1: 1.05, 2: 1.0}.get(threads, 1.4)
+        if len(tokens) >= PROMPT_PASS:
+            slower = {1: 2.0, 2: 1.0}.get(threads, 0.6)
         self.now = before + slower * (self.now - before)
         self.worked = worked + threads * (self.now - before)
         return logits
@@ -241,10 +248,14 @@ class ThreadedTarget(ClockedTarget):
 def test_short_passes_and_prompts_get_the_threads_that_are_fastest_for_each(monkeypatch):
     monkeypatch.setattr("engine.costs.calibration.usable_cores", lambda: 4)
     target = ThreadedTarget()
-    run = Calibration(target, 2, 6.5, others=(4,), clocks=(lambda: target.now, lambda: target.worked)).run()
+    run = Calibration(target, 2, 6.5, others=(1, 4), clocks=(lambda: target.now, lambda: target.worked)).run()
     *_, timings = run
     assert isinstance(timings, Timings)
     assert (timings.decode_threads, timings.prompt_threads) == (2, 4)
     assert target.threads == ThreadCounts(2, 4)
     assert timings.pass_seconds[LOW_DEPTH][1] == pytest.approx(usual(1, LOW_DEPTH, 1) / 20)
     assert timings.pass_seconds[LOW_DEPTH][48] == pytest.approx(usual(48, LOW_DEPTH, 48) / 20 * 0.6)
+    assert {(each.tokens, each.threads) for each in timings.thread_costs} == {
+        (tokens, threads) for tokens in (1, PROMPT_PASS) for threads in (1, 2, 4)
+    }
+    assert power_saving_counts(timings.thread_costs, target.threads) == ThreadCounts(1, 4)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
+from common.power import Battery, PowerWatch
 from engine.costs import speeds
+from engine.costs.cost_model import CostModel, Timings
 from engine.costs.measurements import MAX_ATTEMPTS, CalibrationKey, CostMeasurements
 from engine.costs.profile import machine_profile
 from engine.costs.speeds import QuietMinuteDetector
+from engine.costs.threads import ThreadCost
 from engine.machine import fingerprint
+from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 from tests.engine.asking import QUESTION, ask
 from tests.engine.costs.simulated_machine import NOISY, SimulatedMachine, measure_profile
 from tests.engine.fake_runtime import FakeRuntime
@@ -102,6 +108,74 @@ def test_a_disturbed_calibration_waits_for_quiet_too(waiting, monkeypatch):
     look(measurements, target, 500)
     assert len(tries) == 3
     assert not measurements.awaits_quiet
+
+
+def test_power_is_saved_with_the_costs_of_fewer_threads_and_real_passes_teach_the_ones_in_use(waiting):
+    measurements, *_ = waiting
+    assert measurements.thread_counts == ThreadCounts(2, 2)
+    measurements.save_power(True)
+    assert measurements.thread_counts == ThreadCounts(2, 2)  # nothing was timed yet
+    passes = {k: 0.050 + 0.005 * k for k in (1, 8, 48)}
+    timed = tuple(
+        ThreadCost(tokens, threads, seconds)
+        for tokens, threads, seconds in ((1, 1, 0.057), (1, 2, 0.055), (PROMPT_PASS, 1, 0.357), (PROMPT_PASS, 2, 0.205))
+    )
+    usual = CostModel(Timings({16: passes}, 0.0, 512, 3.0, False, 2, 2, timed))
+    measurements.cost_model = usual
+    assert measurements.thread_counts == ThreadCounts(1, 2)
+    saving = measurements.cost_model
+    assert saving.pass_seconds(8, 16) == pytest.approx(0.057 + 0.035 * 2)
+    for _ in range(64):
+        measurements.observe(Passed(8, 16, 0.177))
+    measurements.observe(Passed(1, 16, 0.114))
+    measurements.save_power(False)
+    assert measurements.cost_model is usual
+    assert measurements.thread_counts == ThreadCounts(2, 2)
+    assert usual.pass_seconds(8, 16) == pytest.approx(0.090)
+    assert usual.pass_seconds(1, 16) == pytest.approx(0.055)
+    measurements.save_power(True)
+    assert measurements.cost_model is saving
+    assert saving.pass_seconds(8, 16) > 0.15
+
+
+@dataclass
+class Passed:
+    """A pass without a draft, as `observe` takes it."""
+
+    inputs: int
+    depth: int
+    seconds: float
+    drafted: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.inputs
+
+
+def test_on_battery_idle_work_waits_and_closing_saves_what_would_be_lost(engine, monkeypatch):
+    done: list[str] = []
+    monkeypatch.setattr(type(engine._loaded()), "idle_work", lambda _model: iter([done.append("idle work")]))
+    monkeypatch.setattr(engine, "_free_model", lambda: None)
+    monkeypatch.setattr(type(engine._loaded().chat_cache), "save", lambda *_: done.append("saved"))
+    battery: list[Battery] = ["unplugged"]
+    monkeypatch.setattr(engine, "_power_watch", PowerWatch(lambda: battery[0], lambda: time.monotonic() * 1e6))
+    ask(engine, QUESTION, max_tokens=2)
+    assert engine.last_pulse().saving_power == "battery"
+    assert not engine.idle()
+    assert done == []
+    engine.close()
+    assert done == ["saved"]
+    for state in ("plugged", "unknown", "none"):
+        battery[0], done[:] = state, []
+        engine.idle()
+        assert done == ["idle work"]
+        engine.close()
+        assert done == ["idle work"]
+    battery[0] = "unplugged"
+    ask(engine, QUESTION, max_tokens=2, power="full")
+    assert engine.last_pulse().saving_power == ""
+    engine.idle()
+    assert done == ["idle work", "idle work"]
 
 
 def test_idle_time_goes_on_while_a_quiet_minute_is_awaited(engine, short_measurements, monkeypatch):

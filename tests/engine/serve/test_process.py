@@ -13,6 +13,12 @@ import psutil
 import pytest
 
 from common.paths import path_text
+from engine.costs.cost_model import KS, Timings
+from engine.costs.measurements import CalibrationKey, store_calibration
+from engine.costs.threads import ThreadCost
+from engine.loading.libraries import backend
+from engine.loading.library_choice import identity_of
+from engine.machine import fingerprint
 from engine.protocol.events import (
     ENDS,
     WRITTEN,
@@ -55,8 +61,10 @@ from engine.protocol.requests import (
     Unload,
     Watch,
 )
+from engine.runtime.contexts import PROMPT_PASS
 from engine.serve.process import NICE
 from models.default import default_model
+from models.header import read_header
 from models.locations import own_folder
 from tests.engine.asking import needs_ik
 from tests.engine.tokenization.hostile import ENDLESS, default_model_with
@@ -242,6 +250,43 @@ def test_tokens_are_counted_while_it_answers(pipe):
     assert plain.texts[0] > 1  # a file's text is text, whatever it says
     pipe.send(Cancel(6, request=3))
     assert isinstance(pipe.end(3), Finished)
+
+
+@pytest.fixture
+def timed_with_one_thread_as_fast(tmp_path, monkeypatch) -> None:
+    """Store timings of the default model by which one thread decodes about as fast as two."""
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    header, library = read_header(default_model()), backend("llama")
+    key = CalibrationKey(identity_of(header), 0, "f16", library.build, fingerprint())
+    passes = {k: 0.0100 + 0.0005 * k for k in KS}
+    costs = tuple(
+        ThreadCost(tokens, threads, seconds)
+        for tokens, threads, seconds in (
+            (1, 1, 0.011),
+            (1, 2, 0.0105),
+            (PROMPT_PASS, 1, 0.040),
+            (PROMPT_PASS, 2, 0.026),
+        )
+    )
+    store_calibration(key, Timings({16: passes, 256: passes}, 0.0, 256, 0.2, False, 2, 2, costs))
+
+
+def test_the_threads_change_between_two_answers_without_loading_again(timed_with_one_thread_as_fast):
+    pipe = Pipe()
+    pipe.send(Hello(1), Load(2, str(default_model()), n_ctx=1024, backend="llama"), Watch(3, True))
+    assert isinstance(pipe.end(2), Loaded)
+    answers = []
+    for id, mode in enumerate(("full", "save", "full"), 4):
+        pipe.send(Generate(id, MESSAGES, Sampling(temperature=0, repeat_penalty=1), max_tokens=8, power=mode))
+        while not isinstance(event := pipe.event(), Finished):
+            if isinstance(event, Pulse):
+                pulse = event
+        assert pulse.saving_power == ("always" if mode == "save" else "")
+        assert (pulse.threads, pulse.prompt_threads) == (event.statistics.threads, event.statistics.prompt_threads)
+        answers.append((event.statistics.threads, event.statistics.prompt_threads, event.tokens))
+    assert [answer[:2] for answer in answers] == [(2, 2), (1, 2), (2, 2)]
+    assert answers[0][2] == answers[1][2] == answers[2][2]
+    assert pipe.close() == 0
 
 
 def test_what_it_does_is_told_while_somebody_watches(pipe):
