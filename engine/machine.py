@@ -31,7 +31,11 @@ SSE42 = frozenset(("sse4_1", "sse4_2", "ssse3", "popcnt"))
 OLDER_PROCESSORS = {
     "sse42": SSE42,
     "haswell": SSE42 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma"},
+    "alderlake": SSE42 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "avx_vnni"},
 }  # their instruction sets
+# Windows tells of a few instruction sets only (PF_SSE4_2_…, PF_AVX2_INSTRUCTIONS_AVAILABLE in winnt.h); the others came
+# with the same processors. So AVX-512's dot products, which decide on a kind, count as missing there.
+WINDOWS_FEATURES = {38: OLDER_PROCESSORS["sse42"], 40: OLDER_PROCESSORS["haswell"]}
 AVX2 = frozenset(("avx2", "fma", "f16c"))
 # Kinds of processors whose passes differ in more than speed, the fastest first, with the instruction sets they need.
 KINDS = {
@@ -164,12 +168,23 @@ def pretended_processor() -> str:
 
 def processor_features() -> frozenset[str]:
     """Return the first processor's instruction sets by their Linux names; empty where the system does not list them."""
+    pretended = OLDER_PROCESSORS.get(pretended_processor())
+    if sys.platform == "win32":
+        present = ctypes.windll.kernel32.IsProcessorFeaturePresent
+        here = frozenset[str]().union(*(sets for number, sets in WINDOWS_FEATURES.items() if present(number)))
+    else:
+        here = _listed_features()
+    return here if pretended is None else here & pretended
+
+
+def _listed_features() -> frozenset[str]:
+    """Return the instruction sets that Linux lists."""
     if not CPU_INFO.exists():
         return frozenset()
     for line in CPU_INFO.read_text(errors="replace").splitlines():
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
-            return frozenset(value.split()) & OLDER_PROCESSORS.get(pretended_processor(), frozenset(value.split()))
+            return frozenset(value.split())
     return frozenset()
 
 

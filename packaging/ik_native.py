@@ -88,7 +88,7 @@ def build(units: list[Unit], made: Path, kind: str) -> None:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(run, ([*command, "-o", output] for command, output in zip(commands, outputs, strict=True))))
         # The code needs no C++ runtime.
-        link = ["-s", "-nostdlib", "-lc"] if kind == FAST else kind.split()
+        link = ["-s", "-nostdlib", "-lpthread", "-lc"] if kind == FAST else kind.split()
         run([*compiler, "-shared", *outputs, "-o", made, *link])
 
 

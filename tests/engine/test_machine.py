@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -60,18 +61,28 @@ def test_a_thread_for_each_performance_core(
     assert machine.default_threads() == threads
 
 
+@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="kinds of x86-64")
+def test_a_processor_is_of_every_kind_before_its_own():
+    kinds, known = machine.processor_kinds(), list(machine.KINDS)
+    assert kinds[-1] == "sse42"
+    assert machine.KINDS[kinds[0]] <= machine.processor_features()
+    assert [kind for kind in known if kind in kinds] == kinds
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Linux' list")
 def test_a_processor_can_be_taken_for_an_older_one(monkeypatch, tmp_path):
-    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse4_2 popcnt avx2 fma avx512f\n")
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse4_2 popcnt avx2 fma avx_vnni avx512f\n")
     monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "cpuinfo")
     for name, expected in (
-        ("", {"fpu", "sse4_2", "popcnt", "avx2", "fma", "avx512f"}),
+        ("", {"fpu", "sse4_2", "popcnt", "avx2", "fma", "avx_vnni", "avx512f"}),
+        ("alderlake", {"sse4_2", "popcnt", "avx2", "fma", "avx_vnni"}),
         ("haswell", {"sse4_2", "popcnt", "avx2", "fma"}),
         ("sse42", {"sse4_2", "popcnt"}),
     ):
         monkeypatch.setenv(machine.PROCESSOR_VARIABLE, name)
         assert machine.processor_features() == expected
     monkeypatch.setenv(machine.PROCESSOR_VARIABLE, "abacus")
-    with pytest.raises(Failure, match=r"abacus is not known: choose one of sse42, haswell"):
+    with pytest.raises(Failure, match=r"abacus is not known: choose one of sse42, haswell, alderlake"):
         machine.processor_features()
 
 

@@ -12,13 +12,14 @@ the rest is computed:
 - Compute buffers without flash attention: a layer's scores (4 bytes for each cell, token and head), their mask and two
   of a pass's vectors take the place of the rest once they are larger.
 - The bytes that an output head takes if it is read in two parts (3 MB with Qwen2.5-1.5B).
+- The unpacked weights that each thread keeps while a prompt is read (0.9 MB with Qwen2.5-1.5B).
 """
 
 from __future__ import annotations
 
 import re
 
-from engine.machine import return_freed_memory
+from engine.machine import default_threads, return_freed_memory
 from engine.protocol.requests import FlashAttention, KVType
 from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged_bytes
 from engine.runtime.contexts import (
@@ -32,7 +33,13 @@ from engine.runtime.contexts import (
 )
 from engine.runtime.ik import needs
 from engine.runtime.ik.library import lib, log
-from engine.runtime.ik.runtime import IkModel, context_params, largest_pass, output_head_bytes
+from engine.runtime.ik.runtime import (
+    IkModel,
+    context_params,
+    kept_weight_bytes,
+    largest_pass,
+    output_head_bytes,
+)
 from models.shapes import shapes_of
 
 WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
@@ -73,7 +80,8 @@ class IkDryModel(CDryModel):
         kv = large[0] + (large[0] - small[0]) * (cells - SMALLEST_CACHE) // (SMALLEST_CACHE - CACHE_STEP)
         mask = max(0, cells - SMALLEST_CACHE) * n_batch * MASK
         compute = max(large[1] + mask, self._scores(cells, n_batch))
-        return ContextSizes(kv, compute + GRAPH + output_head_bytes(self.header), self.n_vocab * 4)
+        own_code = output_head_bytes(self.header) + default_threads() * kept_weight_bytes(self.header)
+        return ContextSizes(kv, compute + GRAPH + own_code, self.n_vocab * 4)
 
     def _scores(self, cells: int, n_batch: int) -> int:
         """Return the bytes that attention needs in a compute buffer without flash attention, 0 with flash attention."""

@@ -34,6 +34,8 @@ MAX_EXACT_PASS = 31  # tokens of the largest pass with correct results for these
 HEAD = "output.weight"
 EMBEDDING = "token_embd.weight"  # holds the head's weights if a file has no HEAD
 Q6_K = 14  # ggml_type
+UNPACKED = {12, 13, Q6_K}  # Q4_K, Q5_K and Q6_K: long passes unpack their weights once (native/long_passes.hpp)
+UP = "ffn_up"  # in the names of the matrices that are multiplied in turns with a gate matrix
 
 
 def largest_pass(header: Header) -> int:
@@ -49,6 +51,20 @@ def output_head_bytes(header: Header) -> int:
     if own_code is None or own_code.products is None or head is None or head.type != Q6_K:
         return 0
     return int(own_code.code.output_head_room(*head.shape))
+
+
+def kept_weight_bytes(header: Header) -> int:
+    """Return the bytes of unpacked weights that each thread keeps while prompts are read, 0 without our products.
+
+    A thread keeps 64 rows of the matrix it multiplies with; of up and gate matrices, which it takes in turns, of both.
+    """
+    own_code = native()
+    if own_code is None or own_code.products is None:
+        return 0
+    rows = [tensor.shape[0] for tensor in header.tensors if tensor.type in UNPACKED]
+    up_rows = [tensor.shape[0] for tensor in header.tensors if tensor.type in UNPACKED and UP in tensor.name]
+    room = own_code.code.chickadee_products_room
+    return int(room(max(rows, default=0)) + room(max(up_rows, default=0)))
 
 
 class IkModel(CModel):

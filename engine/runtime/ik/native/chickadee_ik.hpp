@@ -35,6 +35,8 @@ EXPORTED ggml_tensor * chickadee_tied_head(ggml_tensor * embedding);
 // Products (products.cpp).
 EXPORTED void chickadee_products_replace(bool on);  // call between passes, to compare with the library's
 EXPORTED bool chickadee_products_replaced();        // whether our products ever got into a table
+// Return the bytes of unpacked weights that each thread keeps while prompts are read, for rows of `n` weights.
+EXPORTED size_t chickadee_products_room(int n);
 
 // Output heads (output_head.hpp).
 // Return the bytes that a head of `rows` rows of `n` weights takes beside the weights.

@@ -59,6 +59,8 @@ void chickadee_products_replace(bool on) { replaces = on; }
 
 bool chickadee_products_replaced() { return has_replaced; }
 
+size_t chickadee_products_room(int n) { return ours->long_pass_room(n); }
+
 size_t output_head_room(int n, int rows) { return ours->head_room(n, rows); }
 
 int output_head_group() { return ours->rows; }

@@ -79,6 +79,16 @@ INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t 
     return products_of(broadcast(begin), weights, token, 8);
 }
 
+// Add the products of four weights and four numbers in each lane. For long passes: the compiler must not move it, or it
+// would keep too many registers busy.
+INLINE Ints plus_products(Ints sum, Ints weights, Ints numbers) {
+    sum = _mm256_dpbusd_avx_epi32(sum, weights, numbers);
+    asm volatile("" : "+x"(sum));
+    return sum;
+}
+INLINE Ints first_products(Ints weights, Ints numbers) { return plus_products(no_ints(), weights, numbers); }
+template <int most> constexpr int FIT = 8;  // registers of weights up to `most` whose products are summed at once
+
 // The sum for an output head's upper bits. `add` adds the products of 16 weights 8 q - 61; these weights are twice
 // 4 q + 1.5 - 32.
 struct RoughSum {
@@ -128,9 +138,12 @@ INLINE Ints plus_scaled(Ints sum, Ints products, Ints scale) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(products, scale));
 }
 
+// How many registers of weights up to `most` fit into one 16-bit sum of products.
+template <int most> constexpr int FIT = 32767 / (2 * 127 * most) >= 8 ? 8 : 4;
+
 // Add to `sum` the products of 32 weights, whose quants are at most `most`, and a token's numbers, times the scale.
 template <int most> INLINE Ints add_32(Ints sum, const Ints * weights, const int8_t * token, Ints scale) {
-    constexpr int fit = 32767 / (2 * 127 * most) >= 8 ? 8 : 4;
+    constexpr int fit = FIT<most>;
     static_assert(fit * 2 * 127 * most <= 32767);
     for (int i = 0; i < 8; i += fit) {
         auto products = two(weights[i], token + 4 * i);
@@ -156,6 +169,13 @@ INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t 
     auto products = broadcast(begin);
     for (int i = 0; i < 8; ++i) products = _mm256_add_epi16(products, two(weights[i], token + 4 * i));
     return at_once(_mm256_madd_epi16(products, _mm256_set1_epi16(1)));
+}
+
+// Add the products of four weights and four numbers in each lane. For long passes: the compiler must not move it, or it
+// would keep too many registers busy.
+INLINE Ints first_products(Ints weights, Ints numbers) { return at_once(_mm256_maddubs_epi16(weights, numbers)); }
+INLINE Ints plus_products(Ints sum, Ints weights, Ints numbers) {
+    return at_once(_mm256_add_epi16(sum, _mm256_maddubs_epi16(weights, numbers)));
 }
 
 // The sum for an output head's upper bits. `add` adds the products of 16 weights 8 q - 61; these weights are twice

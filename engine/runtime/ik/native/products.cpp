@@ -1,4 +1,4 @@
-// Matrix products for few tokens at once, with weights of the types Q4_K, Q5_K, Q6_K, Q4_0, Q8_0, IQ4_NL and IQ4_XS as
+// Matrix products with weights of the types Q4_K, Q5_K, Q6_K, Q4_0, Q8_0, IQ4_NL and IQ4_XS as
 // ik_llama.cpp repacks them. Compiled for each set of instructions (packaging/ik_native.py).
 //
 // ik_llama.cpp's own products take four rows of weights at a time and shuffle the tokens' numbers again for each four
@@ -28,9 +28,17 @@ template <typename Block, int tokens> struct Where {
     const int32_t * offsets[tokens];  // used with Q6 only
 };
 
+// Unpack 16 weights of all rows, four in each lane, from bytes with their lower and their two upper bits.
+INLINE void unpack_six(Ints low1, Ints low2, Ints upper, Ints * weights) {
+    const auto low = bytes(0x0f), high = bytes(0x30);
+    weights[0] = either(low1, low, up<4>(upper) & high);
+    weights[1] = either(low2, low, upper & high);
+    weights[2] = either(down<4>(low1), low, up<2>(upper) & high);
+    weights[3] = either(down<4>(low2), low, down<2>(upper) & high);
+}
+
 template <int tokens>
 INLINE void add_block(const Where<Q6, tokens> & where, Vectors<tokens> & result) {
-    const auto low = bytes(0x0f), high = bytes(0x30);
     auto & block = where.block;
     alignas(64) int8_t scales[16 * ROWS];
     gather([&](int g) INLINED { return block[g]->scales; }, 16, scales);
@@ -42,12 +50,8 @@ INLINE void add_block(const Where<Q6, tokens> & where, Vectors<tokens> & result)
         Halves low2([&](int g) INLINED { return block[g]->low[part][1]; });
         Halves highs([&](int g) INLINED { return block[g]->high[part]; });
         auto add = [&](Ints l1, Ints l2, Ints h, int s) INLINED {
-            const Ints weights[4] = {
-                either(l1, low, up<4>(h) & high),
-                either(l2, low, h & high),
-                either(down<4>(l1), low, up<2>(h) & high),
-                either(down<4>(l2), low, down<2>(h) & high),
-            };
+            Ints weights[4];
+            unpack_six(l1, l2, h, weights);
             auto scale = scale_of(scales + ROWS * s);
             for (int i = 0; i < tokens; ++i)
                 sums[i] = add_16(sums[i], weights, where.token[i]->quants + 16 * s, where.offsets[i] + s, scale);
@@ -77,6 +81,14 @@ struct Unpacked {
     }
 };
 
+// Unpack the scales and minimums of all rows; those of one part lie together.
+INLINE void scales_and_mins(const auto * const * block, int8_t * scales, int8_t * mins) {
+    Unpacked unpacked[GROUPS];
+    for (int g = 0; g < GROUPS; ++g) unpacked[g] = *block[g];
+    gather([&](int g) INLINED { return unpacked[g].scales; }, 8, scales);
+    gather([&](int g) INLINED { return unpacked[g].mins; }, 8, mins);
+}
+
 // Add the fifth bits of a row's quants. They are bits 0, 2, 1 and 3 of a byte; those of the second half are bits 4 to
 // 7.
 INLINE void add_fifth_bits(const Q5 * const * block, int part, Ints * q) {
@@ -92,12 +104,31 @@ INLINE void add_fifth_bits(const Q5 * const * block, int part, Ints * q) {
 }
 INLINE void add_fifth_bits(const Q4 * const *, int, Ints *) {}
 
+// Unpack the 32 weights of part `part` of all rows, four in each lane.
+template <typename Block>  // Q4 or Q5
+INLINE void unpack(const Block * const * block, int part, Ints * weights) {
+    const auto low = bytes(0x0f);
+    Halves even([&](int g) INLINED { return block[g]->quants[part][0]; });
+    Halves odd([&](int g) INLINED { return block[g]->quants[part][1]; });
+    const Ints quants[8] = {
+        even.first & low,  odd.first & low,  down<4>(even.first) & low,  down<4>(odd.first) & low,
+        even.second & low, odd.second & low, down<4>(even.second) & low, down<4>(odd.second) & low,
+    };
+    for (int i = 0; i < 8; ++i) weights[i] = quants[i];
+    add_fifth_bits(block, part, weights);
+}
+
+// Compute the minimum of each part's weights.
+template <typename Block> INLINE void minimums_of(const Block * const * block, const int8_t * mins, Floats * to) {
+    auto d = halves_to_floats([&](int g) INLINED { return block[g]->min; });
+    for (int part = 0; part < 8; ++part) to[part] = d * to_floats(widened(mins + ROWS * part));
+}
+
 // Subtract the minimum of each part's weights, times the sum of the token's numbers in that part.
 template <typename Block, int tokens>
 INLINE void take_off(const Where<Block, tokens> & where, const int8_t * mins, Vectors<tokens> & result) {
-    auto d = halves_to_floats([&](int g) INLINED { return where.block[g]->min; });
     Floats min[8];
-    for (int part = 0; part < 8; ++part) min[part] = d * to_floats(widened(mins + ROWS * part));
+    minimums_of(where.block, mins, min);
     for (int i = 0; i < tokens; ++i)
         for (int part = 0; part < 8; ++part)
             result[i] = less_product(result[i], min[part], all(where.token[i]->scaled_sums[part]));
@@ -106,25 +137,16 @@ INLINE void take_off(const Where<Block, tokens> & where, const int8_t * mins, Ve
 template <typename Block, int tokens>  // Q4 or Q5
 INLINE void add_block(const Where<Block, tokens> & where, Vectors<tokens> & result) {
     constexpr int most = std::is_same_v<Block, Q4> ? 15 : 31;
-    const auto low = bytes(0x0f);
     auto & block = where.block;
     alignas(64) int8_t scales[8 * ROWS], mins[8 * ROWS];
-    Unpacked unpacked[GROUPS];
-    for (int g = 0; g < GROUPS; ++g) unpacked[g] = *block[g];
-    gather([&](int g) INLINED { return unpacked[g].scales; }, 8, scales);
-    gather([&](int g) INLINED { return unpacked[g].mins; }, 8, mins);
+    scales_and_mins(block, scales, mins);
     take_off(where, mins, result);
     Ints sums[tokens];
     for (auto & sum : sums) sum = no_ints();
     for (int part = 0; part < 8; ++part) {
         ask_for(where.ahead, part, GROUPS * sizeof(Block));
-        Halves even([&](int g) INLINED { return block[g]->quants[part][0]; });
-        Halves odd([&](int g) INLINED { return block[g]->quants[part][1]; });
-        Ints weights[8] = {
-            even.first & low,  odd.first & low,  down<4>(even.first) & low,  down<4>(odd.first) & low,
-            even.second & low, odd.second & low, down<4>(even.second) & low, down<4>(odd.second) & low,
-        };
-        add_fifth_bits(block, part, weights);
+        Ints weights[8];
+        unpack(block, part, weights);
         auto scale = scale_of(scales + ROWS * part);
         for (int i = 0; i < tokens; ++i)
             sums[i] = add_32<most>(sums[i], weights, where.token[i]->quants + 32 * part, scale);
@@ -133,6 +155,16 @@ INLINE void add_block(const Where<Block, tokens> & where, Vectors<tokens> & resu
     for (int i = 0; i < tokens; ++i)
         result[i] = plus_product(result[i], d * all(where.token[i]->d), to_floats(sums[i]));
 }
+
+// Pointers to the blocks of a register's rows. If fewer rows are left than a register holds, the last four rows
+// fill the rest of it.
+template <typename Block> struct Rows {
+    const Block * block[GROUPS];
+
+    INLINE Rows(const char * from, size_t stride, int left) {
+        for (int g = 0; g < GROUPS; ++g) block[g] = (const Block *)(from + (4 * g < left ? 4 * g : left - 4) * stride);
+    }
+};
 
 // Compute the product of `tokens` tokens and `rows` rows, a multiple of four.
 template <typename Block, int tokens>
@@ -149,9 +181,8 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
     for (int row = 0; row < rows; row += ROWS) {
         auto from = (const char *)weights + row * stride;
         Where<Block, tokens> where;
-        // If fewer rows are left than a register holds, the last four rows fill the rest of it.
-        for (int g = 0; g < GROUPS; ++g)
-            where.block[g] = (const Block *)(from + (row + 4 * g < rows ? 4 * g : rows - row - 4) * stride);
+        const Rows<Block> of(from, stride, rows - row);
+        for (int g = 0; g < GROUPS; ++g) where.block[g] = of.block[g];
         where.ahead = from + ROWS * stride;
         for (int i = 0; i < tokens; ++i) where.token[i] = first[i], where.offsets[i] = offsets[i];
         Vectors<tokens> result;
@@ -168,12 +199,16 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
     }
 }
 
+}  // namespace
+
+#include "long_passes.hpp"
+
+namespace {
+
 template <typename Block, size_t... i>
 void replace_all(Products & products, Product & of_sixteen, std::index_sequence<i...>) {
     ((products[i] = product<Block, i + 1>), ...);
-    // With 16 tokens at once weights are unpacked half as often. But the sums of 16 tokens with weights of Q4 or Q5
-    // need more registers than AVX-512 has; with AVX2 the registers do not suffice anyway.
-    if constexpr (ROWS == 8 || std::is_same_v<Block, Q6>) of_sixteen = product<Block, 16>;
+    of_sixteen = long_product<Block>;
 }
 
 bool replace(int n, int type, Products & products, Product & of_sixteen) {
@@ -231,4 +266,5 @@ constinit const ProductSet avx_vnni_products
 #else
 constinit const ProductSet avx2_products
 #endif
-    = {replace, ROWS, OutputHead::room, split_head, forget_head, set_head_rough, finish_head, head_deviations};
+    = {replace, ROWS, OutputHead::room, split_head, forget_head, set_head_rough, finish_head, head_deviations,
+       long_pass_room};

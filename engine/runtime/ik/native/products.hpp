@@ -23,5 +23,6 @@ struct ProductSet {
     void (*set_head_rough)(int number, bool on);
     int (*finish_head)(int number, int row, float * logits, int count);
     const float * (*head_deviations)(int number, int row);
+    size_t (*long_pass_room)(int n);
 };
 extern const ProductSet avx2_products, avx_vnni_products, avx512_products;

@@ -72,6 +72,15 @@ INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t 
     return sum;
 }
 
+// Add the products of four weights and four numbers in each lane. For long passes: the compiler must not move it, or it
+// would keep too many registers busy.
+INLINE Ints plus_products(Ints sum, Ints weights, Ints numbers) {
+    asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(numbers));
+    return sum;
+}
+INLINE Ints first_products(Ints weights, Ints numbers) { return plus_products(no_ints(), weights, numbers); }
+template <int most> constexpr int FIT = 8;  // registers of weights up to `most` whose products are summed at once
+
 // The sum for an output head's upper bits. `add` adds the products of 16 weights 8 q - 61; these weights are twice
 // 4 q + 1.5 - 32.
 struct RoughSum {

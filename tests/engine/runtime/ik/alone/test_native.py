@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from ctypes import CDLL, c_bool, c_int, c_int64, c_long, c_void_p
+from ctypes import CDLL, c_bool, c_float, c_int, c_int64, c_long, c_void_p
 from functools import cache
 from shutil import which
 from typing import Any
@@ -34,6 +34,7 @@ Q8_K32 = (148, "quantize_row_q8_K32")
 TOKENS = {212: Q8_K32, 213: Q8_K32, 214: (15, "iqk_quantize_row_q8_K")}
 TOKEN_BYTES = 296
 SETS_HERE = [products for products in PRODUCT_SETS if processor_features() >= products.needs]
+SILU = 10  # ggml_unary_op
 MARK = 12345.0
 STOP_AFTER = 100  # nodes
 needs_native = pytest.mark.skipif(not FILE.exists(), reason="no native code for this computer")
@@ -195,7 +196,7 @@ def agree(theirs: np.ndarray, ours: np.ndarray) -> bool:
 @pytest.mark.parametrize("rows", [4, 32, 136, 420])
 def test_products_are_the_librarys(product_code, kind, n, rows):
     weights = random_weights(kind, rows, n, seed=rows)
-    for count in (*range(1, 10), 16, 19):
+    for count in (*range(1, 10), 16, 19, 32, 53):
         theirs, ours = theirs_and_ours(product_code, weights, random_tokens(kind, count, n, seed=count), kind, rows, n)
         assert np.isfinite(ours).all()
         assert agree(theirs, ours), count
@@ -207,7 +208,7 @@ def test_products_are_the_librarys(product_code, kind, n, rows):
 @pytest.mark.parametrize("fill", [None, 0x00, 0x0F, 0x7F, 0x80, 0xF0, 0xFF])
 def test_products_are_the_same_bits_as_in_plain_arithmetic(product_code, kind, rows, fill):
     """This holds for each set of instructions, any number of rows and tokens, and with every quant at its limits."""
-    for count in (*range(1, 9), 16, 27) if fill is None else (3,):
+    for count in (*range(1, 9), 16, 27, 48) if fill is None else (3, 32):
         weights, tokens, expected = expected_product(kind, rows, fill, count)
         assert np.array_equal(product(weights, tokens, kind, rows, 768), expected), count
 
@@ -233,10 +234,51 @@ def test_rows_may_be_longer_than_any_model_s(product_code, kind):
 @pytest.mark.parametrize("kind", list(WEIGHTS))
 def test_a_token_s_product_is_the_same_beside_any_others(product_code, kind):
     """Therefore drafts are verified with exactly the numbers that plain decoding would have."""
-    weights, tokens = random_weights(kind, 72, 1536, seed=1), random_tokens(kind, 19, 1536, seed=2)
-    alone = np.concatenate([product(weights, tokens[i : i + 1], kind, 72, 1536) for i in range(19)])
-    for count in (8, 16, 19):
+    weights, tokens = random_weights(kind, 72, 1536, seed=1), random_tokens(kind, 40, 1536, seed=2)
+    alone = np.concatenate([product(weights, tokens[i : i + 1], kind, 72, 1536) for i in range(40)])
+    for count in (8, 16, 19, 32, 40):
         assert np.array_equal(product(weights, tokens[:count], kind, 72, 1536), alone[:count])
+
+
+@needs_products
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+@pytest.mark.parametrize("count", [16, 32, 47])
+def test_rows_kept_from_one_matrix_are_not_used_for_another(product_code, kind, count):
+    """The results of both products lie at the same address, as those of two layers do."""
+    tokens = random_tokens(kind, count, 512, seed=3)
+    for seed in (1, 2, 1):
+        weights = random_weights(kind, 136, 512, seed)
+        expected = plain_product(weights, tokens, kind, 136)
+        assert np.array_equal(product(weights, tokens, kind, 136, 512), expected)
+
+
+@needs_products
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+@pytest.mark.parametrize("count", [1, 16, 32, 47])
+def test_up_and_gate_take_turns(product_code, kind, count):
+    """The library multiplies 16 tokens with the up matrix, then with the gate matrix, then the next 16 tokens."""
+    n, rows = 512, 136
+    up, gate = (random_weights(kind, rows, n, seed) for seed in (5, 6))
+    tokens = random_tokens(kind, count, n, seed=7)
+    multiply: Any = open_library().code.iqk_moe_fused_up_gate
+    multiply.argtypes = (
+        [c_long] * 3 + [c_int] * 3 + [c_void_p] * 2 + [c_long, c_int, c_void_p, c_long]
+        + [c_void_p] * 3 + [c_long] * 2 + [c_void_p, c_float, c_int, c_int]
+    )  # fmt: skip
+    multiply.restype = c_bool
+    results = []
+    for replaces in (False, True):
+        product_code.chickadee_products_replace(replaces)
+        result = np.full((count, rows), np.nan, np.float32)
+        matrices = kind, up.ctypes.data, gate.ctypes.data, n // BLOCK * WEIGHTS[kind][0]
+        token_type = TOKENS[kind][0], tokens.ctypes.data, tokens.shape[1]
+        biases, limit, part = (None, None), 0.0, (0, 1)
+        place = result.ctypes.data, rows * 4, count * rows * 4, None
+        assert multiply(rows, count, n, count, SILU, *matrices, *token_type, *biases, *place, limit, *part)
+        results.append(result)
+    theirs, ours = results
+    assert theirs.any()
+    assert np.abs(theirs - ours).max() <= 1e-5 * np.abs(theirs).max()
 
 
 @needs_products
