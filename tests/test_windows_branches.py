@@ -41,8 +41,9 @@ TESTS = {  # in tests/
     "engine/commands/look.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",
     "engine/run_subprocess.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",
     "engine/runtime/graph/kv_layout.py": "engine/runtime/graph/test_kv_layout.py::test_more_than_there_is",
+    "engine/machine.py": "engine/test_machine.py::test_a_processor_is_of_every_kind_before_its_own",
     "engine/runtime/ik/needs.py": (
-        "engine/loading/test_library_choice.py::test_windows_too_computes_as_an_older_processor"
+        "engine/loading/test_library_choice.py::test_an_older_processor_may_lack_what_ik_needs"
     ),
     "engine/runtime/llama/library.py": "engine/runtime/test_llama.py::test_greedy_is_deterministic",
     "engine/serve/process.py": "engine/serve/test_process.py::test_the_window_goes_first_on_windows_too",

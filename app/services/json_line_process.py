@@ -137,7 +137,8 @@ class JsonLineProcess(QObject):
 class LineBuffer:
     """A buffer that cuts a stream of bytes into lines, whatever pieces it arrives in.
 
-    `feed` returns the lines that a piece has completed, without line breaks and without blank ones.
+    `feed` returns the lines that a piece has completed, without line breaks and without blank ones. On Windows a
+    library's text ends its lines with two characters.
     """
 
     def __init__(self) -> None:
@@ -151,7 +152,7 @@ class LineBuffer:
         *lines, rest = piece.split(b"\n")
         lines[0] = bytes(self._rest) + lines[0]
         self._rest = bytearray(rest)
-        return [line for line in lines if line.strip()]
+        return [line.removesuffix(b"\r") for line in lines if line.strip()]
 
 
 def _end(process: QProcess, grace_ms: int, terminate: bool) -> bool:

@@ -36,6 +36,7 @@ it continues until the next request. A token has four characters.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import queue
 import signal
@@ -76,6 +77,14 @@ def listen() -> None:
     os._exit(0)
 
 
+def end_as(signal_name: str, windows_code: int) -> None:
+    """End this process by a signal, on Windows by the exit code that stands for it."""
+    if sys.platform == "win32":
+        ctypes.windll.kernel32.TerminateProcess(ctypes.c_void_p(-1), windows_code)
+    else:
+        os.kill(os.getpid(), signal.Signals[signal_name])
+
+
 def count(request: requests.Count) -> events.Counted:
     """Count the request's tokens: one for four characters."""
     texts = tuple(len(text) // 4 for text in request.texts)
@@ -111,7 +120,7 @@ def load(request: requests.Load) -> events.ModelInfo | None:
     crashed = path.with_name("crashed")
     if "crash" in request.path and not ("once" in request.path and crashed.exists()):
         crashed.touch()
-        os.kill(os.getpid(), signal.SIGSEGV)
+        end_as("SIGSEGV", 0xC0000005)
     restarted = path.with_name("restarted")
     outdone = path.with_name("outdone").exists()
     if ("other" in path.name or outdone) and not restarted.exists():
@@ -201,7 +210,7 @@ def generate(request: requests.Generate, model: events.ModelInfo) -> None:
     elif "die" in words:
         say(events.Text(request.id, "The partial answer"))
         time.sleep(0.2)
-        os.kill(os.getpid(), signal.SIGKILL)
+        end_as("SIGKILL", 0xC0000017)
     elif "ponder" in words:
         ponder(request)
     elif "slow" in words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -10,8 +11,12 @@ import pytest
 from models import part_file
 from models.collection import scan_models
 from models.download_queue import DownloadJob, DownloadQueue, plan_download, unfinished_downloads
+from models.header import read_header
 from models.locations import own_folder
 from models.part_file import PartFile
+from models.projector import find_projector
+from models.removal import remove
+from tests.engine.runtime.vision_models import write_projector
 from tests.models.hub_server import Handler
 from tests.models.make_gguf import make_gguf
 
@@ -54,6 +59,12 @@ def wait_until(queue: DownloadQueue, what) -> None:
     queue.listeners.append(listen)
     if not any(map(what, queue.jobs)):
         assert found.wait(30)
+
+
+def end_the_wait(stalled: threading.Event) -> None:
+    """Let the server go on on Windows, where shutting a socket down does not end its reads (python/cpython#91913)."""
+    if sys.platform == "win32":
+        stalled.set()
 
 
 def states(queue: DownloadQueue) -> list[str]:
@@ -107,6 +118,7 @@ def test_cancelling_deletes_what_has_arrived(server, hub, queue, stalled):
     wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
     queue.cancel(second.id)
     queue.cancel(first.id)
+    end_the_wait(stalled)
     queue.close()
     assert states(queue) == ["cancelled", "cancelled"]
     assert list((own_folder() / "a/b").iterdir()) == []
@@ -156,6 +168,7 @@ def test_cancelling_in_the_second_part_deletes_the_first_too(server, hub, queue,
     job = queue.add(plan_download(hub.model("a/b"), hub))
     wait_until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
     queue.cancel(job.id)
+    end_the_wait(stalled)
     queue.close()
     assert list((own_folder() / "a/b").iterdir()) == []
 
@@ -186,3 +199,49 @@ def test_senseless_notes_are_passed_over(own_data):
         (own_folder() / f"{number}.gguf.part.json").write_text(text)
     assert list(unfinished_downloads()) == []
     assert PartFile(own_folder() / "none.gguf").read_note() is None
+
+
+@pytest.fixture
+def seeing(server, tmp_path) -> None:
+    server.add("bird-4b-Q4_0.gguf", make_gguf(tmp_path / "bird.gguf", llama__embedding_length=576).read_bytes())
+    server.add("bird-4b-Q8_0.gguf", make_gguf(tmp_path / "bird8.gguf", llama__embedding_length=576).read_bytes())
+    server.add("mmproj-F16.gguf", write_projector(tmp_path / "mmproj.gguf").read_bytes())
+
+
+def test_a_projector_arrives_with_its_model_and_goes_with_it(hub, queue, seeing):
+    job = queue.add(plan_download(hub.model("a/b", "q4_0"), hub))
+    assert queue.wait()
+    path = queue.jobs[0].path
+    assert path
+    projector = find_projector(read_header(path))
+    assert projector
+    assert job.progress.total == path.stat().st_size + projector.file_bytes
+    queue.add(plan_download(hub.model("a/b", "q8_0"), hub))  # finds the projector and checks its digest
+    assert queue.wait()
+    assert states(queue) == ["done", "done"]
+    small, large = sorted((model for model in scan_models() if model.location.kind == "own"), key=lambda m: m.name)
+    remove(small).finish()
+    assert projector.path.exists()
+    remove(large).finish()
+    assert not projector.path.exists()
+
+
+def test_another_projector_than_published_is_refused(server, hub, queue, seeing):
+    server.add("mmproj-F16.gguf", b"x" * 1000, oid="0" * 64)
+    queue.add(plan_download(hub.model("a/b", "q4_0"), hub))
+    assert queue.wait()
+    (job,) = queue.jobs
+    assert job.state == "failed"
+    assert not list(own_folder().rglob("mmproj*.gguf"))
+
+
+def test_a_projector_is_part_of_what_a_restart_offers(hub, queue, seeing, stalled):
+    download = plan_download(hub.model("a/b", "q4_0"), hub)
+    job = queue.add(download)
+    wait_until(queue, lambda job: job.progress.done > 0)
+    queue.pause(job.id)
+    end_the_wait(stalled)
+    queue.close()
+    (unfinished,) = unfinished_downloads()
+    assert {path.name for _, path in unfinished.files} == {"bird-4b-Q4_0.gguf", "mmproj-F16.gguf"}
+    assert unfinished.path.name == "bird-4b-Q4_0.gguf"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import sys
 from importlib.util import find_spec
@@ -11,7 +10,7 @@ from pathlib import Path
 from common.failures import Failure
 from common.paths import display_name
 from common.sentences import Sentence
-from engine.machine import CPU_INFO, OLDER_PROCESSORS, pretended_processor, processor_features
+from engine.machine import CPU_INFO, processor_features
 from models.header import Header
 from models.shapes import KVType, shapes_of
 
@@ -22,7 +21,6 @@ X86 = ("avx2", "fma", "f16c", "popcnt")
 # Without dot-product instructions the library omits its own kernels and is no faster than llama.cpp. Apple's chips
 # have these instructions.
 ARM = ("asimddp",)
-WINDOWS_AVX2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE
 
 # Numbers of ggml_type that certainly mean the same in both projects, which number new types independently.
 F32 = 0
@@ -110,11 +108,7 @@ def missing_features() -> list[str]:
         needed = ARM
     else:
         return []
-    if sys.platform == "win32":
-        older = OLDER_PROCESSORS.get(pretended_processor())
-        has_avx2 = "avx2" in older if older else ctypes.windll.kernel32.IsProcessorFeaturePresent(WINDOWS_AVX2)
-        return [] if has_avx2 else ["avx2"]
-    if not CPU_INFO.exists():
+    if sys.platform != "win32" and not CPU_INFO.exists():
         return []
     features = processor_features()
     return [feature for feature in needed if feature not in features]

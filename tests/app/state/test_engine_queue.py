@@ -143,9 +143,11 @@ def test_a_model_for_another_library_is_loaded_by_a_new_engine(
     assert "Runs on ik_llama.cpp with 2 threads" in detail_lines(chickadee.engine.state)
 
 
-def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBot) -> None:
-    lines = "".join(encode(Text(1, str(number))).decode() for number in range(3000))
-    client = EngineClient([sys.executable, "-c", f"import sys; sys.stdout.write({lines!r})"])
+def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBot, tmp_path: Path) -> None:
+    burst = tmp_path / "burst"
+    burst.write_bytes(b"".join(encode(Text(1, str(number))) for number in range(3000)))
+    code = f"import sys; sys.stdout.buffer.write(open({str(burst)!r}, 'rb').read())"
+    client = EngineClient([sys.executable, "-c", code])
     told: list[object] = []
     client.received.connect(told.append)
     client.ended.connect(told.append)

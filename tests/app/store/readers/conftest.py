@@ -11,7 +11,8 @@ import pytest
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "home"
     path.mkdir()
-    monkeypatch.setenv("HOME", str(path))
+    for name in ("HOME", "USERPROFILE"):  # Windows' is the second
+        monkeypatch.setenv(name, str(path))
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "DATA_DIR", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     return path

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 QUESTION, ANSWER, OTHER, FOLLOW_UP = "What does a chickadee eat?", "Seeds and insects.", "Mostly insects.", "In winter?"
 THOUGHT, SECONDS = "Small birds eat small things.", 1_750_000_000
+# Where programs keep their data below a home folder.
+DATA = {"win32": "AppData/Local", "darwin": "Library/Application Support"}.get(sys.platform, ".local/share")
 ID = "6f1f6ab8-2a3b-4c3d-9e0a-0123456789ab"
 
 
@@ -275,14 +278,22 @@ def write_json(path: Path, value: object) -> Path:
 
 
 def write_all(home: Path) -> None:
-    """Write one chat of each program where it keeps its chats on Linux."""
-    path = home / ".local/share/nomic.ai/GPT4All" / f"gpt4all-{ID}.chat"
+    """Write one chat of each program where it keeps its chats on this system."""
+    path = gpt4all_folder(home) / f"gpt4all-{ID}.chat"
     path.parent.mkdir(parents=True)
     path.write_bytes(gpt4all())
     thread, messages = jan()
-    folder = home / ".local/share/Jan/data/threads" / ID
+    folder = home / DATA / "Jan/data/threads" / ID
     write_json(folder / "thread.json", thread)
     (folder / "messages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in messages), encoding="utf-8")
     write_json(home / ".lmstudio/conversations/work" / f"{SECONDS}.conversation.json", lm_studio())
     write_open_webui(home / ".open-webui/webui.db")
-    write_ollama(home / ".ollama/db.sqlite")
+    write_ollama(ollama_database(home))
+
+
+def gpt4all_folder(home: Path) -> Path:
+    return home / DATA / "nomic.ai/GPT4All"
+
+
+def ollama_database(home: Path) -> Path:
+    return home / DATA / "Ollama/db.sqlite" if sys.platform in ("win32", "darwin") else home / ".ollama/db.sqlite"

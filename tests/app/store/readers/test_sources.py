@@ -21,6 +21,10 @@ from tests.app.store.readers import sample_files as samples
 
 WITH_TREE = ("lm-studio", "open-webui", "llama.cpp", "claude")
 WITH_FILE = ("llama.cpp", "claude", "gpt4all")
+ENDLESS = (
+    "CREATE VIEW chat AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+    " SELECT i AS id, '' AS title, '' AS chat, 0 AS created_at, 0 AS updated_at FROM n"
+)
 THINKING = f"<think>\n{samples.THOUGHT}\n</think>\n\n{samples.ANSWER}"
 
 
@@ -119,7 +123,7 @@ def test_only_checked_chats_come_and_undo_gives_changed_ones_back(store: ChatSto
 
 def test_one_bad_file_does_not_keep_the_others_out(home: Path, store: ChatStore) -> None:
     samples.write_all(home)
-    folder = home / ".local/share/nomic.ai/GPT4All"
+    folder = samples.gpt4all_folder(home)
     (folder / "gpt4all-bad.chat").write_bytes(samples.gpt4all()[:200])
     (folder / "gpt4all-new.chat").write_bytes(samples.gpt4all(13))
     (home / ".lmstudio/conversations/bad.conversation.json").write_text("[" * 5000)
@@ -127,7 +131,8 @@ def test_one_bad_file_does_not_keep_the_others_out(home: Path, store: ChatStore)
     webui = home / ".open-webui/webui.db"
     webui.unlink()
     samples.write_open_webui(webui, [samples.open_webui(), samples.open_webui() | {"id": "x", "chat": [1]}])
-    (home / ".ollama/db.sqlite").write_bytes((home / ".ollama/db.sqlite").read_bytes()[:5000])
+    ollama = samples.ollama_database(home)
+    ollama.write_bytes(ollama.read_bytes()[:5000])
     problems = []
     for source in found_sources():
         shown = preview(source, TransferProgress())
@@ -142,7 +147,7 @@ def test_one_bad_file_does_not_keep_the_others_out(home: Path, store: ChatStore)
         "Chat 2 in webui.db is damaged. It is left out.",
         "db.sqlite is damaged, or Ollama is writing in it. Close Ollama and try again.",
     ]
-    (home / ".ollama/db.sqlite").unlink()
+    ollama.unlink()
     assert counts(import_chats(map(Choice, found_sources()), store.path, TransferProgress())) == (4, 0, 0)
 
 
@@ -151,20 +156,15 @@ def test_a_hostile_database_is_refused(
     store: ChatStore, tmp_path: Path, make: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x.db"
-    db = sqlite3.connect(path)
-    if make == "view":
-        db.execute(
-            "CREATE VIEW chat AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-            " SELECT i AS id, '' AS title, '' AS chat, 0 AS created_at, 0 AS updated_at FROM n"
-        )
-    elif make == "other":
-        db.execute("CREATE TABLE birds (name)")
-    else:
-        samples.write_ollama(tmp_path / "y.db").replace(path)
+    if make == "huge":
+        samples.write_ollama(path)
         monkeypatch.setattr(sources, "LONGEST", 10)
         monkeypatch.setattr("app.store.readers.database.LONGEST", 10)
-    db.commit()
-    db.close()
+    else:
+        db = sqlite3.connect(path)
+        db.execute(ENDLESS if make == "view" else "CREATE TABLE birds (name)")
+        db.commit()
+        db.close()
     with pytest.raises(Failure):
         load(path, store)
     assert everything(store) == {}
