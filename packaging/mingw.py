@@ -11,6 +11,7 @@ from steps import run
 GCC = "x86_64-w64-mingw32-gcc-posix"
 OBJDUMP = "x86_64-w64-mingw32-objdump"
 PACKAGES = ("gcc-mingw-w64-x86-64-posix", "g++-mingw-w64-x86-64-posix")
+WIDE = re.compile("%[yz]mm")
 EXPORTS = re.compile(r"\[Ordinal/Name Pointer\] Table.*?\n\n", re.S)
 
 
@@ -24,6 +25,15 @@ def exports(library: Path) -> list[str]:
     shown = subprocess.run([OBJDUMP, "-p", library], capture_output=True, text=True, check=True).stdout
     table = EXPORTS.search(shown)
     return re.findall(r"^\s*\[ *\d+\].*?(\S+)$", table[0], re.M) if table else []
+
+
+def uses_avx(library: Path) -> bool:
+    """Return whether the DLL has instructions with registers that came with AVX."""
+    with subprocess.Popen([OBJDUMP, "-d", "--no-show-raw-insn", library], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = any(WIDE.search(line) for line in process.stdout)
+        process.kill()
+    return found
 
 
 def definitions(name: str, targets: dict[str, str]) -> str:

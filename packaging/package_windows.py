@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import installers
+from mingw import uses_avx
 from package import LOCK, release
 from prepare import apt_install
 from release import DIST, EPOCH, VERSION
@@ -27,8 +28,15 @@ PYTHON = WindowsPython(BUILD / "package", LOCK)
 WINE = Wine(BUILD / "packing prefix")
 EMPTY = Wine(BUILD / "another computer")  # a prefix that nothing else is installed in
 FREEZE_SECONDS, SETUP_SECONDS, ANSWER_SECONDS = 1800, 300, 300
-# Linked into llama.cpp by mingw: name, and Debian's package with its licence text.
-COMPILED_IN = {"mingw-w64": "mingw-w64-common", "GCC runtime libraries": "gcc-mingw-w64-base"}
+OLD_PROCESSORS = ("libllama.dll", "libmtmd.dll", "ggml.dll", "ggml-base.dll", "ggml-cpu-x64.dll", "ggml-cpu-sse42.dll")
+# What is inside without being a Python package: name, and Debian's package with its licence text.
+INSIDE = {
+    "mingw-w64": "mingw-w64-common", "GCC runtime libraries": "gcc-mingw-w64-base",  # linked into llama.cpp
+    "OpenSSL": "libssl3", "libffi": "libffi8", "SQLite": "libsqlite3-0", "bzip2": "libbz2-1.0", "XZ Utils": "liblzma5",
+    "zlib": "zlib1g", "Expat": "libexpat1",  # in the libraries of Python
+}  # fmt: skip
+MICROSOFT = "Microsoft C++ runtime"  # beside Python and Qt
+DOCUMENTS = Path("/usr/share/doc")
 
 
 def main() -> int:
@@ -45,11 +53,13 @@ def main() -> int:
 
 
 def package() -> None:
-    apt_install([] if shutil.which("makensis") else ["nsis"])
+    documented = {name for name in INSIDE.values() if licence(name).exists()}
+    apt_install([*([] if shutil.which("makensis") else ["nsis"]), *sorted({*INSIDE.values()} - documented)])
     WINE.make()
     PYTHON.make()
     freeze()
-    add_compiler_licences(BUNDLE / "licences")
+    add_licences(BUNDLE / "licences")
+    check_old_processors(BUNDLE / "_internal" / "llama_cpp" / "lib")
     files = installers.make(BUNDLE, "win32", DIST / "windows")
     release(files)
     check(*files[:2])
@@ -72,17 +82,34 @@ def require(ended: Ended, failure: str) -> str:
     return ended.output
 
 
-def add_compiler_licences(folder: Path) -> None:
-    """Add the licences and the SBOM's entries of the compiler's libraries inside llama.cpp. Raises SetupError."""
+def add_licences(folder: Path) -> None:
+    """Add the licences and the SBOM's entries of what is inside without being a Python package. Raises SetupError."""
     bill = folder / "sbom.cdx.json"
     content = json.loads(bill.read_text(encoding="utf-8"))
-    for name, debian in COMPILED_IN.items():
-        text = Path("/usr/share/doc") / debian / "copyright"
+    texts = {name: licence(debian) for name, debian in INSIDE.items()}
+    texts[MICROSOFT] = ROOT / "packaging" / "windows" / "microsoft.txt"
+    for name, text in texts.items():
         if not text.exists():
             raise SetupError(f"{text} is missing: the licence of {name}")
         shutil.copyfile(text, folder / f"{name}.txt")
-        content["components"].append({"type": "library", "name": name, "version": "as in Debian's compiler"})
+        content["components"].append({"type": "library", "name": name})
     bill.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def licence(package: str) -> Path:
+    """Return the licence text that a Debian package installs."""
+    return DOCUMENTS / package / "copyright"
+
+
+def check_old_processors(folder: Path) -> None:
+    """Check that what every processor runs has no AVX, and that faster kernels are beside it. Raises SetupError."""
+    kernels = sorted(folder.glob("ggml-cpu-*.dll"))
+    old = [folder / name for name in OLD_PROCESSORS]
+    missing = [path.name for path in old if not path.exists()]
+    if missing:
+        raise SetupError(f"{', '.join(missing)}: not in the bundle")
+    expect("llama.cpp runs on processors without AVX", not any(map(uses_avx, old)))
+    expect(f"it has kernels for {len(kernels)} kinds of processors", any(map(uses_avx, kernels)))
 
 
 def check(setup: Path, archive: Path) -> None:

@@ -68,7 +68,7 @@ class WindowsPython:
 
     def stamp(self) -> str:
         """Return a digest of everything that it is made from."""
-        made_from = [*sorted(SOURCES.iterdir()), self.lock, WEIGHTS_LOCK, Path(__file__)]
+        made_from = [SOURCES / "python.c", PYTHON_LOCK, self.lock, WEIGHTS_LOCK, Path(__file__)]
         text = b"".join(path.read_bytes() for path in made_from) + f"{sys.version}{WINDOWS_LLAMA.key()}".encode()
         return hashlib.sha256(text).hexdigest()
 

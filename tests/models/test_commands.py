@@ -27,8 +27,9 @@ TOP = Path(__file__).resolve().parents[2]
 def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "models", *map(str, arguments)]
     environment = os.environ | variables
-    pipes = {"stdin": subprocess.DEVNULL, "capture_output": True}
-    return subprocess.run(command, cwd=TOP, env=environment, **pipes, text=True, encoding="utf-8")
+    return subprocess.run(
+        command, cwd=TOP, env=environment, capture_output=True, stdin=subprocess.DEVNULL, text=True, encoding="utf-8"
+    )
 
 
 def json_of(*arguments: object, **variables: str) -> Any:
