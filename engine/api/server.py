@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import ipaddress
 import os
 import socket
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from models.network import offline_reason
 
 KEEP_ALIVE_SECONDS = 75
 SHUTDOWN_SECONDS = 3
+WINSOCK = 10_000  # Windows numbers the errors of its sockets from here
 
 
 def listen(host: str, port: int, key: str) -> socket.socket:
@@ -38,6 +42,8 @@ def listen(host: str, port: int, key: str) -> socket.socket:
 def listen_unix(path: Path) -> socket.socket:
     """Return a socket file that this user alone may use. Raises Failure if the file is another program's."""
     try:
+        if not hasattr(socket, "AF_UNIX"):  # Python has none on Windows
+            raise OSError(errno.EAFNOSUPPORT, "no socket files on this system", str(path))
         _remove_stale(path)
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)  # so that the file is private from its beginning
@@ -119,6 +125,8 @@ def address_in_network() -> str:
 def reason_of(error: Exception) -> str:
     """Return the system's words for an error of a socket, without the address that Python adds to them."""
     number = getattr(error, "errno", None)
+    if sys.platform == "win32" and number and number > WINSOCK:
+        return ctypes.FormatError(number).strip(" .\r\n")
     return os.strerror(number) if number else str(error)
 
 

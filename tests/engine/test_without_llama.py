@@ -55,7 +55,7 @@ def hidden(tmp_path, monkeypatch) -> Run:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "engine", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=240)
+        return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240)
 
     return run
 

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from common.failures import Failure
 from engine.api.security import is_loopback, without_port
 
 KEY = "a-key"
@@ -202,6 +204,23 @@ def test_hosts_of_this_computer() -> None:
         assert not is_loopback(without_port(host)), host
 
 
+def test_an_address_that_is_taken_is_told_in_the_systems_words() -> None:
+    from engine.api.server import listen
+
+    with listen("127.0.0.1", 0, "") as taken, pytest.raises(Failure, match=r"address|Address") as failure:
+        listen("127.0.0.1", taken.getsockname()[1], "")
+    assert "nknown error" not in str(failure.value)
+
+
+def test_a_system_without_socket_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.api.server import listen_unix
+
+    monkeypatch.delattr(socket, "AF_UNIX", raising=False)
+    with pytest.raises(Failure, match=r"api\.sock"):
+        listen_unix(tmp_path / "api.sock")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no socket files")
 def test_a_socket_file_is_private(tmp_path: Path) -> None:
     from engine.api.server import listen_unix
 
