@@ -69,7 +69,8 @@ class ApiController(QObject):
         values, state = self._settings.values, self._engine.state
         default = self._settings.options(state.path, thinks=state.thinks).generate
         host, port = HOSTS[str(values["api.reach"])], int(values["api.port"])
-        return Configure(host, port, str(values["api.key"]), default, state.model)
+        store = values["api.store"] == "on"
+        return Configure(host, port, str(values["api.key"]), default, state.model, store)
 
     def _listens_at(self, options: Configure) -> bool:
         """Return whether the process listens there; a key that is removed may forbid what it listens to."""

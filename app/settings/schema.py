@@ -80,6 +80,12 @@ WINDOW = (
         "api", "port", "whole", 8765, mark("Port"), mark("The number at the end of the address."),
         low=1024, high=65_535,
     ),
+    Setting(
+        "api", "store", "choice", "off", mark("Keep other programs' context on disk"),
+        mark("What the model has read of their chats is kept among the cached context, so that their next request is "
+             "answered sooner. Off: only where a request says so."),
+        choices=(("off", mark("Off")), ("on", mark("On"))),
+    ),
     Setting("api", "key", "text", "", mark("Key"), mark("Programs must send this key."), high=200, listed=False),
 )  # fmt: skip
 # Both tables as one, by the settings' names. A view, not a copy, so that a setting added to a table appears here.

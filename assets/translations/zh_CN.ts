@@ -5307,6 +5307,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Keep other programs' context on disk</source>
+    <translation>将其他程序的上下文保存到磁盘</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Light</source>
     <translation>浅色</translation>
   </message>
@@ -5406,6 +5411,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Unload when idle</source>
     <translation>闲置时卸载</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>What the model has read of their chats is kept among the cached context, so that their next request is answered sooner. Off: only where a request says so.</source>
+    <translation>模型读取过的其他程序的聊天内容会保存在上下文缓存中，使它们的下一个请求更快得到回答。关闭：仅当请求要求时才保存。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>

@@ -43,13 +43,20 @@ class Form(Protocol):
 class Api:
     """The endpoints. `default` returns a Generate with the options that clients leave open.
 
-    `embedding_model`: path of the model that makes vectors; empty: the loaded one.
+    `store` returns whether chats are kept on disk unless a request says otherwise. `embedding_model`: path of the model
+    that makes vectors; empty: the loaded one.
     """
 
     def __init__(
-        self, jobs: Jobs, activity: Activity, default: Callable[[], Generate], embedding_model: str = ""
+        self,
+        jobs: Jobs,
+        activity: Activity,
+        default: Callable[[], Generate],
+        store: Callable[[], bool],
+        embedding_model: str = "",
     ) -> None:
-        self.jobs, self.activity, self.default, self.embedding_model = jobs, activity, default, embedding_model
+        self.jobs, self.activity, self.embedding_model = jobs, activity, embedding_model
+        self.default, self.store = default, store
         self.started = int(time.time())
 
     # --- answers ------------------------------------------------------------------------------------------------------
@@ -57,14 +64,14 @@ class Api:
     async def chat(self, request: Request) -> Response:
         """Answer a chat's last message."""
         body = await read_body(request, chat.ChatRequest)
-        run = await self._run(request, [chat.generate_of(body, self.default())], body.user)
+        run = await self._run(request, [chat.generate_of(body, self.default(), self.store())], body.user)
         form = chat.ChatForm(body, self.model_name)
         return await self._answer(request, run, form, body.stream, chat.error_chunk)
 
     async def messages(self, request: Request) -> Response:
         """Answer a chat's last message, in Anthropic's form."""
         body = await read_body(request, messages.MessagesRequest)
-        run = await self._run(request, [messages.generate_of(body, self.default())])
+        run = await self._run(request, [messages.generate_of(body, self.default(), self.store())])
         form = messages.MessagesForm(body, self.model_name)
         return await self._answer(request, run, form, body.stream, messages.error_chunk)
 
@@ -77,7 +84,7 @@ class Api:
     async def respond(self, request: Request) -> Response:
         """Answer a chat's last message, in the form of responses."""
         body = await read_body(request, responses.ResponsesRequest)
-        run = await self._run(request, [responses.generate_of(body, self.default())], body.user)
+        run = await self._run(request, [responses.generate_of(body, self.default(), self.store())], body.user)
         form = responses.ResponsesForm(body, self.model_name)
         return await self._answer(request, run, form, body.stream, form.error_chunk)
 

@@ -75,8 +75,8 @@ class ChatRequest(SamplingFields, kw_only=True):
     chat_template_kwargs: TemplateValues | None = None
 
 
-def generate_of(body: ChatRequest, default: Generate) -> Generate:
-    """Return the engine's request; `default` has the options that the client leaves open. Raises ApiError."""
+def generate_of(body: ChatRequest, default: Generate, store: bool = False) -> Generate:
+    """Return the engine's request; `default` and `store` are what the client leaves open. Raises ApiError."""
     body.check_count()
     messages = messages_of(body.messages)
     constraint = body.constraint()
@@ -90,7 +90,7 @@ def generate_of(body: ChatRequest, default: Generate) -> Generate:
         sampling=exact_by_default(sampling, body.repeat_penalty, bool(constraint or body.tools)),
         max_tokens=length_limit(body.max_completion_tokens, body.max_tokens) or default.max_tokens,
         stop=(*default.stop, *body.stops()),
-        chat=chat_id(messages, body.store),
+        chat=chat_id(messages, body.store, store),
         continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),
         thinking=thinking_options(default.thinking, body.reasoning_effort or values.reasoning_effort, on, budget),
         constraint=constraint,

@@ -190,13 +190,13 @@ def checked(build: Callable[[], T]) -> T:
         raise ApiError(400, f"{text[:1].upper()}{text[1:]}.", "bad_value") from error
 
 
-def chat_id(messages: tuple[Message, ...], store: bool | None) -> str:
+def chat_id(messages: tuple[Message, ...], store: bool | None, usual: bool) -> str:
     """Return the id under which a chat's keys and values may be saved, so that its next request finds them.
 
-    A client sends no id, but a chat begins with the same messages each time. Empty for `"store": false`: nothing of
-    the chat is kept on disk.
+    A client sends no id, but a chat begins with the same messages each time. Empty unless the request says
+    `"store": true`, or says nothing where `usual` is True: nothing of the chat is kept on disk.
     """
-    if store is False:
+    if not (usual if store is None else store):
         return ""
     questions = [index for index, message in enumerate(messages) if message.role == "user"]
     start = messages[: questions[0] + 1] if questions else messages

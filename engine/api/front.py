@@ -35,13 +35,16 @@ class Place:
     unix: Path | None = None
 
 
-def serve_alone(place: Place, load: Load, default: Generate, embedding_model: str = "") -> int:
-    """Serve with an engine of its own until Ctrl-C. Raises Failure if it cannot listen, or not load the model."""
+def serve_alone(place: Place, load: Load, default: Generate, *, store: bool = False, embedding_model: str = "") -> int:
+    """Serve with an engine of its own until Ctrl-C. Raises Failure if it cannot listen, or not load the model.
+
+    `store`: keep the cached context of chats on disk, also where a request does not ask for it.
+    """
     start_logging()
     listening = listen_unix(place.unix) if place.unix else listen(place.host, place.port, place.key)
     jobs = Jobs(ProcessLink(load, [embedding_model] if embedding_model else []))
     access = Access(place.key, any_host=not is_loopback(place.host))
-    api = Api(jobs, Activity(log_request), lambda: default, embedding_model)
+    api = Api(jobs, Activity(log_request), lambda: default, lambda: store, embedding_model)
     where = place.unix or address_of(place.host, listening.getsockname()[1])
     ready = f"chickadee: {path_of(load.path).name} answers at {where}. Ctrl-C ends.\n"
 
@@ -72,7 +75,7 @@ def serve_window() -> int:
     address = address_of(options.host, listening.getsockname()[1])
     confine(Rights(processes=False, accepts=True))  # the window's engine has the models, and nothing else is needed
     jobs = Jobs(link)
-    api = Api(jobs, Activity(link.tell), lambda: link.options.default)
+    api = Api(jobs, Activity(link.tell), lambda: link.options.default, lambda: link.options.store)
     access = not is_loopback(options.host)
     app = application(api, lambda: Access(link.options.key, any_host=access))
     server = Server(app, jobs, lambda: link.tell(Serving(address)))

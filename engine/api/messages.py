@@ -121,10 +121,11 @@ class MessagesRequest(CountRequest, kw_only=True):
     thinking: ThinkingConfig | None = None
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None
+    store: bool | None = None  # not Anthropic's, but the same for all forms of chats
 
 
-def generate_of(body: MessagesRequest, default: Generate) -> Generate:
-    """Return the engine's request. Raises ApiError."""
+def generate_of(body: MessagesRequest, default: Generate, store: bool = False) -> Generate:
+    """Return the engine's request, as `engine.api.chat.generate_of` does. Raises ApiError."""
     messages = messages_of(body)
     wanted = {"temperature": body.temperature, "top_p": body.top_p or None, "top_k": body.top_k}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
@@ -138,7 +139,7 @@ def generate_of(body: MessagesRequest, default: Generate) -> Generate:
         sampling=exact_by_default(sampling, None, bool(form or body.tools)),
         max_tokens=length_limit(body.max_tokens),
         stop=(*default.stop, *filter(None, body.stop_sequences or ())),
-        chat=chat_id(messages, None),
+        chat=chat_id(messages, body.store, store),
         continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),
         thinking=thinking_options(default.thinking, effort, on, thinking.budget_tokens if thinking and on else None),
         constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,

@@ -81,8 +81,8 @@ class ResponsesRequest(SamplingFields, kw_only=True):
     metadata: dict[str, Any] | None = None
 
 
-def generate_of(body: ResponsesRequest, default: Generate) -> Generate:
-    """Return the engine's request. Raises ApiError."""
+def generate_of(body: ResponsesRequest, default: Generate, store: bool = False) -> Generate:
+    """Return the engine's request, as `engine.api.chat.generate_of` does. Raises ApiError."""
     if body.previous_response_id:
         raise ApiError(
             400, "Responses are not kept here: send the whole chat as input.", "unsupported", "previous_response_id"
@@ -96,7 +96,7 @@ def generate_of(body: ResponsesRequest, default: Generate) -> Generate:
         sampling=exact_by_default(sampling, body.repeat_penalty, bool(constraint or body.tools)),
         max_tokens=length_limit(body.max_output_tokens) or default.max_tokens,
         stop=(*default.stop, *body.stops()),
-        chat=chat_id(messages, body.store),
+        chat=chat_id(messages, body.store, store),
         continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),
         thinking=thinking_options(default.thinking, body.reasoning.effort if body.reasoning else None, None, None),
         constraint=constraint,

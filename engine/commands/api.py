@@ -33,6 +33,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--embedding-model", type=path_of, metavar="PATH", help="GGUF file for embeddings (default: the model itself)"
     )
+    parser.add_argument(
+        "--store", action="store_true", help='keep the cached context of chats on disk, as "store": true in a request'
+    )
     parser.add_argument("--relay", action="store_true", help="use the engine of the window that started this")
     add_options(parser, "load", "generate")
 
@@ -53,4 +56,6 @@ def run(options: argparse.Namespace) -> int:
         return front.serve_window()
     load, default = requests_of(options)
     place = front.Place(options.host, options.port, options.key, options.unix)
-    return front.serve_alone(place, load, default, path_text(options.embedding_model or ""))
+    return front.serve_alone(
+        place, load, default, store=options.store, embedding_model=path_text(options.embedding_model or "")
+    )

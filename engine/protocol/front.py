@@ -19,7 +19,8 @@ class Configure(msgspec.Struct, tag="configure", frozen=True):
     """Options of the front, to it. `host` and `port` count only in the first of these messages.
 
     `key`: what clients must send; empty if they need none. `default`: a Generate with the options that clients leave
-    open. `model`: the loaded model, None while there is none.
+    open. `model`: the loaded model, None while there is none. `store`: whether chats are kept on disk unless a request
+    says otherwise.
     """
 
     host: str
@@ -27,6 +28,7 @@ class Configure(msgspec.Struct, tag="configure", frozen=True):
     key: str
     default: Generate
     model: ModelInfo | None = None
+    store: bool = False
 
 
 class Serving(msgspec.Struct, tag="serving", frozen=True):

@@ -29,7 +29,7 @@ def free_port() -> int:
 
 def question(port: int, words: str, key: str = "", path: str = "/v1/chat/completions") -> tuple[int, dict[str, Any]]:
     """Ask the API as another program does; return the status and the answer."""
-    body = {"messages": [{"role": "user", "content": words}], "store": False}
+    body = {"messages": [{"role": "user", "content": words}]}
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.request("POST", path, json.dumps(body), {"authorization": f"Bearer {key}", "user-agent": "Editor/1"})
         response = connection.getresponse()
@@ -69,6 +69,21 @@ def test_another_program_asks_the_windows_model_and_the_page_shows_it_without_co
     assert "hello" not in page.requests.text()
     page.copy_address.click()
     assert QGuiApplication.clipboard().text() == f"http://127.0.0.1:{port}"
+
+
+def test_chats_are_kept_on_disk_only_if_the_settings_say_so(
+    chickadee: Chickadee, port: int, qtbot: QtBot, requests: Requests
+) -> None:
+    def is_kept() -> bool:
+        asked = in_background(partial(question, port, "hello"))
+        qtbot.waitUntil(asked.done)
+        return bool([request.chat for request in requests() if isinstance(request, Generate)][-1])
+
+    assert not is_kept()
+    for store in ("on", "off"):
+        chickadee.settings.change({"api.store": store})
+        while is_kept() != (store == "on"):  # the API's process hears of the change a moment later
+            continue
 
 
 def test_a_key_is_asked_for_as_soon_as_there_is_one(chickadee: Chickadee, port: int, qtbot: QtBot) -> None:

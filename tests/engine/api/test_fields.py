@@ -1,0 +1,43 @@
+"""Fields that several forms of requests share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.api import chat, messages, responses
+from engine.protocol.requests import Generate
+
+QUESTION = {"role": "user", "content": "Hello"}
+FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "chat": (chat.ChatRequest, chat.generate_of, {"messages": [QUESTION]}),
+    "messages": (messages.MessagesRequest, messages.generate_of, {"messages": [QUESTION], "max_tokens": 1}),
+    "responses": (responses.ResponsesRequest, responses.generate_of, {"input": "Hello"}),
+}
+
+
+def chat_id(form: str, usual: bool, **fields: Any) -> str:
+    """Return the id under which the engine may keep the chat of a request on disk."""
+    kind, generate_of, body = FORMS[form]
+    made: Generate = generate_of(msgspec.json.decode(json.dumps(body | fields), type=kind), Generate(0, ()), usual)
+    return made.chat
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_chat_is_kept_on_disk_only_if_the_request_or_the_user_says_so(form: str) -> None:
+    kept = chat_id(form, usual=True)
+    assert kept.startswith("api-")
+    assert chat_id(form, usual=False) == chat_id(form, usual=False, store=None) == ""
+    assert chat_id(form, usual=False, store=True) == chat_id(form, usual=True, store=None) == kept
+    assert chat_id(form, usual=True, store=False) == ""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_chat_is_found_by_how_it_begins(form: str) -> None:
+    name = "input" if form == "responses" else "messages"
+    longer = [QUESTION, {"role": "assistant", "content": "Hi!"}, {"role": "user", "content": "How are you?"}]
+    assert chat_id(form, True, **{name: longer}) == chat_id(form, True)
+    assert chat_id(form, True, **{name: [longer[2]]}) != chat_id(form, True)
