@@ -30,6 +30,7 @@ from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
 from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
+from app.control.page_controller import PageController
 from app.control.palette_controller import PaletteController
 from app.control.preparation_controller import PreparationController
 from app.control.quick_controller import QuickController
@@ -74,6 +75,7 @@ class Intervals:
     tick: int = 250  # between looks at whether the engine still reacts
     patience: int = PATIENCE_MS  # until an engine that does not stop is killed
     read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
+    links: int = 400  # after the last letter, until links in the message are looked for
     save_text: int = 500  # text typed in this time may be lost if the program is killed
     speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
     minute: int = 60_000  # of idle time, after some of which the model is unloaded
@@ -105,6 +107,7 @@ class Chats:
     messages: MessageController
     drafts: DraftController
     collections: CollectionsController
+    pages: PageController
     model: ChatModelController
     list: ChatListController
     find: FindController
@@ -129,7 +132,8 @@ class Chats:
         """
         parts = (
             self.quick, self.window_state, self.chat, self.model, self.list, self.find, self.importing,
-            self.import_export, self.palette, self.drafts, self.collections, self.storage, self.notifications,
+            self.import_export, self.palette, self.pages, self.drafts, self.collections, self.storage,
+            self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -195,6 +199,7 @@ def compose_chats(
         messages=messages,
         drafts=drafts,
         collections=CollectionsController(window, open_chats, collections, indexing, retriever),
+        pages=PageController(window, open_chats, drafts, settings.settings, intervals.links),
         model=ChatModelController(window, open_chats, engine, models.controller),
         list=chat_list,
         find=FindController(window, open_chats),

@@ -419,6 +419,18 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "refused.server_key": "{host} does not accept the key (error {status}). Check the key.",
     "refused.server_needs_key": "{host} requires a key (error {status}).",
     "refused.server_request": "{host} refused the request (error {status}): {reason}.",
+    # Web pages that the user asks for.
+    "refused.page_address": "“{address}” is no address of a web page.",
+    "refused.page_private": (
+        "{host} leads into your own network, to {address}. Such an address is read only if you give it yourself."
+    ),
+    "refused.page_kind": "{host} sent {kind}. Only web pages, texts and PDF files can be read.",
+    "refused.page_large": "The page at {host} is larger than {most:bytes}. Save a part of it, and attach that.",
+    "refused.page_packed": "{host} sent the page packed in a way that cannot be read ({kind}).",
+    "refused.page_nonsense": "What {host} sent is no web page.",
+    "refused.page_account": "{host} shows this page only to its own visitors (error {status}). Paste its text instead.",
+    "not_found.page": "There is no page at this address on {host} (error {status}).",
+    "no_connection.page_slow": "{host} took longer than {n} seconds to send the page.",
     "refused.server_filter": "{host} ended the answer: its filter does not allow more.",
     "not_found.server_model": "{host} does not have {model} any more. Choose another model.",
     "not_found.server_api": "There is no model server at {host} under this address. It often ends with /v1.",

@@ -17,6 +17,7 @@ SCHEME = "server:"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 LOCAL_NAMES = (".local", ".lan", ".internal", ".home.arpa", ".localhost")  # names that no public server has
 LONGEST_URL, LONGEST_KEY = 500, 4_000
+TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # numbers of IPv4 as IPv6 (RFC 6052)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +107,15 @@ def is_local_network(host: str) -> bool:
         return ipaddress.ip_address(host).is_private
     except ValueError:
         return False
+
+
+def is_public(address: str) -> bool:
+    """Return whether this number is that of a computer in the public internet, also one inside another number."""
+    number = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(number, ipaddress.IPv6Address):
+        inner = [number.ipv4_mapped, number.sixtofour, *(number.teredo or ())]
+        if number in TRANSLATED:
+            inner.append(ipaddress.IPv4Address(int(number) & 0xFFFF_FFFF))
+        if any(each is not None and not is_public(str(each)) for each in inner):
+            return False
+    return number.is_global and not number.is_multicast

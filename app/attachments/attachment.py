@@ -7,14 +7,17 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from app.words import mark, tr
 from engine.protocol.requests import Picture
+from models.servers import host_of
 
 # "nothing" is no file: the name of collections in which nothing was found.
 AttachmentKind = Literal["text", "code", "table", "web", "pdf", "word", "pasted", "nothing", "picture"]
 MOST_NAME = 120  # characters
+CALENDAR_END = 32_503_507_200.0  # the last days of the year 2999 as Unix time: Windows' calendar ends with 3000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Attachment:
         sent: indices of the parts that the model reads, in order; None for the whole text.
         path: of a collection's file; "" for a file that the user attached.
         places: where each of `parts` was found in that file; empty if `text` is all of the file's text.
+        address: of a web page; "" for a file.
+        read_at: when the page was fetched, in Unix seconds.
         picture: what the model sees; a picture has no text.
     """
 
@@ -51,6 +56,25 @@ class Attachment:
     path: str = ""
     places: tuple[Place, ...] = ()
     picture: Picture | None = None
+    address: str = ""
+    read_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for an address or a time that nobody could have read a page at or on."""
+        if self.address:
+            host_of(self.address)
+        if not 0 <= self.read_at < CALENDAR_END:
+            raise ValueError("a web page was not read at this time")
+
+    @property
+    def host(self) -> str:
+        """The web page's host; "" for a file."""
+        return host_of(self.address) if self.address else ""
+
+    @property
+    def read_on(self) -> str:
+        """The day on which the web page was fetched, as 2026-11-25, by the local calendar."""
+        return f"{datetime.fromtimestamp(self.read_at):%Y-%m-%d}"
 
     @property
     def was_found(self) -> bool:
@@ -105,6 +129,7 @@ SENTENCES = {
     "bomb": mark("“{name}” unpacks to far more data than it should, so it was not opened."),
     "slow": mark("Reading “{name}” took longer than a minute and was stopped. Attach a part, or save it as text."),
     "memory": mark("Reading “{name}” needed too much memory and was stopped. Attach a part, or save it as text."),
+    "empty_page": mark("“{name}” shows no text without its scripts. Open it in a browser and paste the text you need."),
     "crashed": mark("“{name}” could not be read: the file reader stopped. Save it as text and attach that."),
 }  # fmt: skip
 
@@ -205,12 +230,15 @@ def block_of(attachment: Attachment) -> str:
 
 
 def _heading(attachment: Attachment) -> str:
-    name = attachment.name.replace('"', "'")
+    name = '"' + attachment.name.replace('"', "'") + '"'
     if attachment.places:
-        return f'Passages found in the file "{name}":'
+        return f"Passages found in the file {name}:"
+    what = "file"
+    if attachment.address:
+        what, name = "web page", f"{name} ({attachment.host}, read on {attachment.read_on})"
     if attachment.sent is None:
-        return f'File "{name}":'
-    return f'Parts of the file "{name}", which has {len(attachment.parts)} parts:'
+        return f"{what.capitalize()} {name}:"
+    return f"Parts of the {what} {name}, which has {len(attachment.parts)} parts:"
 
 
 def _found_passages(attachment: Attachment) -> str:

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from app.attachments.attachment import Refused
 from app.attachments.plain_text import clean
@@ -31,14 +31,14 @@ BROKEN = (
 Errors = tuple[type[Exception], ...]
 
 
-def pages_of_pdf(path: Path) -> list[str]:
+def pages_of_pdf(file: Path | BinaryIO) -> list[str]:
     """Return the text of each page, "" for a page without text. Raises Refused."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
     broken = (*BROKEN, PyPdfError, AssertionError, ArithmeticError)
     try:
-        reader = PdfReader(path, strict=False)
+        reader = PdfReader(file, strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
             raise Refused("encrypted")
         count = len(reader.pages)

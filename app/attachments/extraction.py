@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import stat
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.attachments.attachment import AttachmentKind, Refused, parts_of
 from app.attachments.documents import MAIN, pages_of_pdf, text_of_document
-from app.attachments.plain_text import decode, text_of_page
+from app.attachments.plain_text import decode
+from app.attachments.web_page import declared_encoding, main_text_of_page, text_of_page
+from engine.protocol.events import PageRead
 from engine.protocol.requests import Picture
 
 MB = 10**6
@@ -26,6 +30,8 @@ CODE_ENDINGS = """
 CODE = frozenset(CODE_ENDINGS.split())
 TABLES = (".csv", ".tsv")
 WEB = (".html", ".htm", ".xhtml")
+WEB_KINDS = ("text/html", "application/xhtml+xml")
+WEB_BEGINNINGS = ("<!doctype html", "<html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +120,44 @@ def _picture(path: Path, size: int, head: bytes, pixels: int) -> Extracted:
 
 def _plain(path: Path, size: int) -> Extracted:
     with path.open("rb") as file:
-        text = decode(file.read(MOST_PLAIN))
+        raw = file.read(MOST_PLAIN)
     suffix = path.suffix.lower()
-    begin = text[:512].lstrip().lower()
-    if suffix in WEB or begin.startswith(("<!doctype html", "<html")):
+    text = decode(raw, declared_encoding(raw) if suffix in WEB else "")
+    if suffix in WEB or _begins_a_page(text):
         return _checked("web", size, text_of_page(text))
     kind: AttachmentKind = "code" if suffix in CODE else "table" if suffix in TABLES else "text"
     return _checked(kind, size, text)
 
 
+def _begins_a_page(text: str) -> bool:
+    return text[:512].lstrip().lower().startswith(WEB_BEGINNINGS)
+
+
+def read_page(page: PageRead) -> tuple[Extracted, str]:
+    """Return the main text of a page that was fetched, and its title, "" if it has none; raise Refused."""
+    raw, size = page.data, len(page.data)
+    if not raw.strip():
+        raise Refused("empty_page")
+    if b"%PDF-" in raw[:1024]:
+        return _with_parts(_paged(pages_of_pdf(io.BytesIO(raw)), size)), ""
+    if is_picture(raw[:4096]) or raw.startswith(b"PK\3\4"):
+        raise Refused("binary")
+    _refuse_known(raw[:4096])
+    text = decode(raw, declared_encoding(raw, page.charset))
+    if page.kind not in WEB_KINDS and not _begins_a_page(text):
+        return extracted("text", size, text), ""
+    title, text = main_text_of_page(text)
+    if not text.strip():
+        raise Refused("empty_page")
+    return extracted("web", size, f"# {title}\n\n{text}" if title and not text.startswith("# ") else text), title
+
+
 def _pdf(path: Path, size: int) -> Extracted:
     _limit(size, MOST_DOCUMENT)
-    pages = pages_of_pdf(path)
+    return _paged(pages_of_pdf(path), size)
+
+
+def _paged(pages: Sequence[str], size: int) -> Extracted:
     starts, at = [], 0
     for page in pages:
         starts.append(at)

@@ -1,10 +1,9 @@
-"""Decoding of text files: which encoding the bytes are in, or that they are not text; and the text of web pages."""
+"""Decoding of text files: which encoding the bytes are in, or that they are not text."""
 
 from __future__ import annotations
 
 import codecs
 import re
-from html.parser import HTMLParser
 from itertools import islice
 
 from charset_normalizer import from_bytes
@@ -23,9 +22,12 @@ CONTROLS = frozenset(map(chr, (*range(9), 11, *range(14, 27), *range(28, 32), 12
 CONTROL = re.compile("[" + "".join(sorted(CONTROLS)) + "]")  # `str.translate` takes 20 times as long for wide text
 
 
-def decode(raw: bytes) -> str:
-    """Return the text with newlines as line ends; raise Refused if the bytes are not text."""
-    text = _decoded(raw)
+def decode(raw: bytes, declared: str = "") -> str:
+    """Return the text with newlines as line ends; raise Refused if the bytes are not text.
+
+    `declared`: the codec that the text itself or its sender names, which is used where it fits; "" if none does.
+    """
+    text = _decoded(raw, declared)
     sample = text[:SAMPLE]
     if sum(map(CONTROLS.__contains__, sample)) * 50 > len(sample):
         raise Refused("binary")
@@ -38,7 +40,7 @@ def clean(text: str) -> str:
     return CONTROL.sub("", text.encode("utf-8", "replace").decode())
 
 
-def _decoded(raw: bytes) -> str:
+def _decoded(raw: bytes, declared: str) -> str:
     for mark, name in BOMS:
         if raw.startswith(mark):
             return raw.decode(name, "replace")
@@ -53,6 +55,10 @@ def _decoded(raw: bytes) -> str:
         return wide
     if b"\0" in raw[:SAMPLE]:
         raise Refused("binary")
+    if declared:
+        text = raw.decode(declared, "replace")
+        if text.count("\ufffd") * 200 <= len(text):  # else it is declared wrongly
+            return text
     return raw.decode(encoding_of(raw), "replace")
 
 
@@ -142,73 +148,3 @@ def _is_chinese(sample: bytes) -> bool:
 
 def _refuse() -> str:
     raise Refused("binary")
-
-
-# --- what a reader would see of a web page; scripts, styles and everything embedded are dropped -----------------------
-
-DROPPED = frozenset(
-    ("script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas", "audio", "video", "select")
-)
-BLOCK_NAMES = """address article aside blockquote body br dd details div dl dt fieldset figcaption figure footer form
-h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table title tr ul"""
-BLOCKS = frozenset(BLOCK_NAMES.split())
-HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-
-
-def text_of_page(source: str) -> str:
-    """Return the page's text; headings and list items are marked, and the cells of a table row stand between bars."""
-    parser = _Page()
-    parser.feed(source)
-    parser.close()
-    text = "".join(parser.pieces)
-    text = re.sub(r"[ \t]+\n", "\n", text)
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
-
-
-class _Page(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._dropped: list[str] = []  # open elements whose content is skipped
-        self._verbatim = 0
-
-    def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
-        if tag in DROPPED:
-            self._dropped.append(tag)
-        if self._dropped:
-            return
-        if tag in BLOCKS:
-            self.pieces.append("\n")
-        if tag in HEADINGS:
-            self.pieces.append("\n" + HEADINGS[tag])
-        elif tag == "li":
-            self.pieces.append("- ")
-        elif tag in ("td", "th"):
-            self.pieces.append("| ")
-        elif tag == "p":
-            self.pieces.append("\n")
-        self._verbatim += tag == "pre"
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._dropped:  # elements left open inside end too
-            del self._dropped[self._dropped.index(tag) :]
-            return
-        if self._dropped:
-            return
-        if tag == "pre":
-            self._verbatim = max(0, self._verbatim - 1)
-        if tag in BLOCKS:
-            self.pieces.append("\n")
-        elif tag in ("td", "th"):
-            self.pieces.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        if self._dropped:
-            return
-        if self._verbatim:
-            self.pieces.append(data)
-            return
-        text = re.sub(r"\s+", " ", data)
-        if text != " " or (self.pieces and not self.pieces[-1].endswith(("\n", " "))):
-            at_start = not self.pieces or self.pieces[-1].endswith(("\n", " "))
-            self.pieces.append(text.lstrip() if at_start else text)

@@ -43,6 +43,7 @@ COMMANDS = (
     Command("file", "new_temporary_chat", mark("New tem&porary chat"), ("Ctrl+Shift+N",)),
     Command("file", "ask", mark("Quic&k question…"), ()),
     Command("file", "attach", mark("&Attach files…"), ("Ctrl+Shift+U",), "attach", mark("Attach files")),
+    Command("file", "read_page", mark("&Read linked page"), ("Ctrl+Shift+L",)),
     Command("file", "collections", mark("&Document collections…"), ()),
     Command("file", "open_model", mark("&Open model…"), ("Ctrl+O",)),
     Command("file", "models", mark("&Models…"), ("Ctrl+M",)),

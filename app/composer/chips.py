@@ -23,6 +23,7 @@ from app.commands.commands import keys_in
 from app.composer.picture_view import show_picture, thumbnail_of
 from app.look.live import Live, LiveAction
 from app.look.theme import SIZES, code_font, icon, theme
+from app.markdown.guard import displayable_address
 from app.state.draft import DraftFile
 from app.words import as_written, mark, tr, tr_n
 from engine.protocol.requests import Picture
@@ -30,13 +31,15 @@ from engine.protocol.requests import Picture
 SLICE = 20_000  # characters of a file's text that are shown at once: a few milliseconds
 
 
-class Chip(Live, QFrame):
-    """Chip of one file: a click or Enter shows the file's text; the button, Delete or Backspace triggers `remove`."""
+class ChipFrame(Live, QFrame):
+    """A chip's button `face` and, if it is removable, the button for `remove`, which Delete and Backspace trigger too.
 
-    def __init__(self, item: DraftFile, removable: bool, parent: QWidget) -> None:
+    The subclass calls `apply_look` once it is complete.
+    """
+
+    def __init__(self, removable: bool, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("chip")
-        self.item = item
         self.remove = LiveAction(self, mark("Remove"), "close", keys_in("file", "remove"))
         self.remove.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.remove.setEnabled(removable)
@@ -44,7 +47,6 @@ class Chip(Live, QFrame):
         self.face = QPushButton(self)
         self.face.setProperty("kind", "chip")
         self.face.setAutoDefault(True)  # Return presses it, as Space does
-        self.face.clicked.connect(self._open)
         self.close_button = QToolButton(self)
         self.close_button.setDefaultAction(self.remove)
         self.close_button.setVisible(removable)
@@ -54,6 +56,15 @@ class Chip(Live, QFrame):
         row.setSpacing(0)
         row.addWidget(self.face)
         row.addWidget(self.close_button)
+
+
+class Chip(ChipFrame):
+    """Chip of one file: a click or Enter shows the file's text; the button, Delete or Backspace triggers `remove`."""
+
+    def __init__(self, item: DraftFile, removable: bool, parent: QWidget) -> None:
+        super().__init__(removable, parent)
+        self.item = item
+        self.face.clicked.connect(self._open)
         self.apply_look()
 
     def retranslate(self) -> None:
@@ -62,6 +73,9 @@ class Chip(Live, QFrame):
             self._describe_picture(size)
             return
         name = self.fontMetrics().elidedText(self.item.name, Qt.TextElideMode.ElideMiddle, SIZES.chip)
+        if page := self._page:
+            self._describe_page(page, name, size)
+            return
         self.face.setText(f"{name} · {size}".replace("&", "&&") if size else name.replace("&", "&&"))
         words = ", ".join(filter(None, (self.item.name, size)))
         self.face.setAccessibleName(tr("File {name}", name=words))
@@ -70,6 +84,20 @@ class Chip(Live, QFrame):
         )
         self.face.setToolTip(as_written(f"{self.item.name}\n{tr('Show the text')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
+
+    def _describe_page(self, page: Attachment, name: str, size: str) -> None:
+        """Show a web page's title with its host and the day on which it was read."""
+        host = page.host if page.host != page.name else ""
+        self.face.setText(" · ".join(filter(None, (name, host, page.read_on, size))).replace("&", "&&"))
+        words = ", ".join(filter(None, (page.name, host, page.read_on, size)))
+        self.face.setAccessibleName(tr("Web page {name}", name=words))
+        self.face.setAccessibleDescription(
+            tr("Opens the text. Press Delete to remove the page.") if self._removable else ""
+        )
+        address = displayable_address(page.address)
+        read = tr("{address}, read on {day}", address=address, day=page.read_on)
+        self.face.setToolTip(as_written(f"{page.name}\n{read}\n{tr('Show the text')}"))
+        self.close_button.setAccessibleName(tr("Remove {name}", name=page.name))
 
     def _describe_picture(self, size: str) -> None:
         """Show a thumbnail: with name and size while it can be removed, alone once it was sent."""
@@ -84,6 +112,11 @@ class Chip(Live, QFrame):
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
 
     @property
+    def _page(self) -> Attachment | None:
+        """The attachment, if it is a web page."""
+        return self.item.attachment if self.item.attachment and self.item.attachment.address else None
+
+    @property
     def _picture(self) -> Picture | None:
         return self.item.attachment.picture if self.item.attachment else None
 
@@ -93,7 +126,7 @@ class Chip(Live, QFrame):
             self.face.setIcon(QIcon(thumbnail))
             self.face.setIconSize(thumbnail.size())
         else:
-            self.face.setIcon(icon("file", theme().soft))
+            self.face.setIcon(icon("globe" if self.item.link or self._page else "file", theme().soft))
             self.face.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self.retranslate()  # the name is elided to the new width
 
@@ -222,6 +255,8 @@ class AttachmentText(Live, QDialog):
         self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.about = QLabel(self)
         self.about.setObjectName("settingHelp")
+        self.about.setWordWrap(True)
+        self.about.setTextFormat(Qt.TextFormat.PlainText)
         self.text = QPlainTextEdit(self)
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)
@@ -247,7 +282,8 @@ class AttachmentText(Live, QDialog):
         pages = tr_n("{n} page", "{n} pages", len(a.pages)) if a.pages else ""
         parts = tr("{sent} of {total} parts sent", sent=len(a.sent), total=len(a.parts)) if a.sent is not None else ""
         characters = tr_n("{n} character", "{n} characters", len(a.text))
-        self.about.setText(" · ".join(filter(None, (characters, pages, parts))))
+        source = f"{displayable_address(a.address)}, {a.read_on}" if a.address else ""
+        self.about.setText(" · ".join(filter(None, (source, characters, pages, parts))))
         self.text.setAccessibleName(tr("Text of {name}", name=a.name))
 
     def _fill(self) -> None:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushBut
 
 from app.commands.commands import ActionButton, CommandSet
 from app.composer.collections_button import CollectionsButton
+from app.composer.page_offers import PageOffers
 from app.composer.prompt_editor import PromptEditor
 from app.composer.think_button import ThinkButton
 from app.composer.tray import Tray
@@ -125,6 +126,7 @@ class Composer(Live, QFrame):
         self.progress.setTextFormat(Qt.TextFormat.PlainText)  # the text contains file names
         self.progress.hide()
         self.tray = Tray(self)
+        self.offers = PageOffers(self)
         self.attach_button = ActionButton(commands.actions["attach"], self)
         self.attach_button.setObjectName("attach")
         self.collections_button = CollectionsButton(commands.actions["use_collections"], self)
@@ -145,6 +147,7 @@ class Composer(Live, QFrame):
         layout.setSpacing(4)
         layout.addWidget(self.progress)
         layout.addWidget(self.tray)
+        layout.addWidget(self.offers)
         layout.addLayout(row)
         self.text.submitted.connect(self.submit)
         self.text.pressed_beyond.connect(self._recall)

@@ -43,6 +43,7 @@ from models.seeing import smallest_in_catalogue, smallest_on_disk
 MAX_FILES = 20  # files in one message
 ASSUMED_CONTEXT = 16_384  # tokens, where a server does not tell: what most can read at least
 FILES = "files"  # topic of problems with the files of a message
+FileCallback = Callable[[Attachment | str], None]
 
 
 class DraftKeeper:
@@ -262,6 +263,22 @@ class DraftController(QObject):
 
         self._background.run(lambda: (smallest_on_disk(AddedPaths().read()), smallest_in_catalogue()), named)
 
+    def attach_page(self, link: str, name: str, read: Callable[[FileCallback], Callable[[], object]]) -> bool:
+        """Attach the web page at `link`, which `read` begins to read; return False if the message has no room for it.
+
+        `read` gets the callback for its outcome, and returns what stops it: removing the page does.
+        """
+        conversation, item = self._current(), DraftFile(name, link=link)
+        draft, self._refused = self._drafts.draft_of(conversation), []
+        self._waits_for_choice = False
+        if len(draft.items) >= MAX_FILES:
+            self._report_refused(lambda: tr("A message can have {most} files. Remove one first.", most=MAX_FILES))
+            return False
+        draft.items.append(item)
+        item.stop = read(lambda result: self._file_read(conversation, item, result))
+        self._count_files(conversation)
+        return True
+
     def attach_text(self, text: str) -> None:
         """Attach a long pasted text as a file; the button of a notice inserts it into the message instead."""
         conversation, item = self._current(), DraftFile(tr("Pasted text"))
@@ -298,6 +315,7 @@ class DraftController(QObject):
     def remove(self, item: DraftFile) -> None:
         draft = self._drafts.draft_of(self._current())
         if item in draft.items:
+            item.stop()
             draft.items.remove(item)
             draft.fit = "unknown"
             self._count_files(self._current())

@@ -32,8 +32,7 @@ class UnsavedController(QObject):
         for event in (messages.edit_not_saved, drafts.draft_not_saved):
             event.connect(self._retry_later)
 
-    @property
-    def retrying(self) -> bool:
+    def is_retrying(self) -> bool:
         """Whether something is unsaved and will be tried again."""
         return self._retry_timer.isActive()
 
@@ -46,7 +45,7 @@ class UnsavedController(QObject):
             self._notice.post(lambda: tr("Everything is saved now."), milliseconds=UNDO_MS)
 
     def _retry_later(self) -> None:
-        if not self.retrying:  # a user who types fails again and again, and must not put the retry off for ever
+        if not self.is_retrying():  # a user who types fails again and again, and must not put the retry off for ever
             self._retry_timer.start()
 
     def close(self) -> list[str]:

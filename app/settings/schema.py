@@ -50,13 +50,19 @@ WINDOW = (
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting(
+        "window", "read_pages", "choice", "on", mark("Offer to read linked pages"),
+        mark("A link in your message gets a button that fetches the page and attaches its text. Nothing connects "
+             "before you press it."),
+        choices=(("on", mark("On")), ("off", mark("Off"))),
+    ),
+    Setting(
         "models", "folder", "folder", "", mark("Models folder"),
         mark("Downloads go into this folder. Models in the folder before stay there and are still found."),
     ),
     Setting(
         "models", "network", "choice", ALLOWED, mark("Connections"),
-        mark("Chickadee connects only when you search for models, download them, or use one on a server. “Never” "
-             "blocks that too."),
+        mark("Chickadee connects only when you search for models, download them, use one on a server, or have a web "
+             "page read. “Never” blocks that too."),
         choices=((ALLOWED, mark("When I ask for it")), ("forbidden", mark("Never"))),
     ),
     Setting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,11 +27,21 @@ NO_TEXT, NO_FILES = (f"DELETE FROM {table} WHERE chat_id = ?" for table in UNSEN
 
 @dataclass
 class DraftFile:
-    """An attached file; `attachment` is None while it is read, `tokens` is None until they are counted."""
+    """An attached file or web page; `attachment` is None while it is read, `tokens` until they are counted.
+
+    `link`: the web page's address as the user wrote it; "" for a file. `stop`: ends the reading.
+    """
 
     name: str
     attachment: Attachment | None = None
     tokens: int | None = None
+    link: str = ""
+    stop: Callable[[], object] = lambda: None
+
+    @property
+    def address(self) -> str:
+        """The web page's address; "" for a file."""
+        return self.link or (self.attachment.address if self.attachment else "")
 
 
 @dataclass

@@ -29,7 +29,7 @@ KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
 MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
-ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent, path, places, picture, width, height"
+ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent, path, places, picture, width, height, address, read_at"
 DOOMED = 0  # `deleted_at` of permanently deleted chats, which app.store.upkeep removes from the file
 # `deleted_at` of chats that are being imported. No list shows them, and the next start removes those left by a kill.
 HIDDEN = -1.0
@@ -279,8 +279,21 @@ def write_attachments(db: sqlite3.Connection, message_id: str, attachments: Sequ
     for position, a in enumerate(attachments):
         packed = [msgspec.json.encode(value).decode() for value in (a.parts, a.pages, a.sent)]
         db.execute(
-            f"INSERT INTO attachments (message_id, position, {ATTACHMENT_FIELDS}) VALUES ({', '.join('?' * 14)})",
-            (message_id, position, a.name, a.kind, a.size, a.text, *packed, a.path, _packed_places(a), *_picture(a)),
+            f"INSERT INTO attachments (message_id, position, {ATTACHMENT_FIELDS}) VALUES ({', '.join('?' * 16)})",
+            (
+                message_id,
+                position,
+                a.name,
+                a.kind,
+                a.size,
+                a.text,
+                *packed,
+                a.path,
+                _packed_places(a),
+                *_picture(a),
+                a.address,
+                a.read_at,
+            ),
         )
 
 
@@ -313,8 +326,8 @@ def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple
 
 def _attachment(row: Sequence[Any]) -> Attachment:
     """Build an attachment from ATTACHMENT_FIELDS; a damaged row, or one of another version, keeps only its text."""
-    name, kind, size, text, parts, pages, sent, path, places, picture, width, height = row
-    raw = {"name": name, "kind": kind, "size": size, "text": text, "path": path}
+    name, kind, size, text, parts, pages, sent, path, places, picture, width, height, address, read_at = row
+    raw = {"name": name, "kind": kind, "size": size, "text": text, "path": path, "address": address, "read_at": read_at}
     try:
         for key, packed in (("parts", parts), ("pages", pages), ("sent", sent), ("places", places or "[]")):
             raw[key] = msgspec.json.decode(packed)

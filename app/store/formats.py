@@ -165,6 +165,9 @@ def file_name(title: str) -> str:
 
 def _attached(file: Attachment, folder: str, files: dict[str, bytes]) -> str:
     """Return the line about an attached file; a picture is added to `files`."""
+    if file.address:
+        link = f"[{_line(file.name)}](<{file.address}>)"
+        return tr("*Attached: {page}, read on {day}*", page=link, day=file.read_on)
     if not file.picture:
         return tr("*Attached: {name}*", name=_line(file.name))
     ending = ".png" if file.picture.data.startswith(b"\x89PNG") else ".jpg"

@@ -253,6 +253,12 @@ def add_pictures(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE attachments ADD COLUMN height INTEGER NOT NULL DEFAULT 0")
 
 
+def remember_web_pages(db: sqlite3.Connection) -> None:
+    """Add the address of an attached web page and when it was fetched, in Unix seconds; "" and 0 for files."""
+    db.execute("ALTER TABLE attachments ADD COLUMN address TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE attachments ADD COLUMN read_at REAL NOT NULL DEFAULT 0")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -276,6 +282,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     remember_agreed_hosts,
     create_collections,
     add_pictures,
+    remember_web_pages,
 )
 
 

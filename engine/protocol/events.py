@@ -514,6 +514,21 @@ class ModelsListed:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRead:
+    """Last event of ReadPage.
+
+    `url`: where the page was found, after redirects. `kind`: its media type, and `charset`: the encoding that the
+    server names; empty if it names none. `data`: the page's bytes, unpacked.
+    """
+
+    id: int
+    url: str
+    kind: str
+    charset: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     """Last event of Cancel. `found`: False if the request had already ended."""
 
@@ -571,10 +586,10 @@ Event = (
     Welcome | LoadProgress | SpeedExpected | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
     | ThinkingStarted | Thinking | ThinkingEnded | ToolCallStarted | ToolCallArguments | Logprobs | Trace | Finished
     | Prepared | Counted | Tokenized | Detokenized | Embedded | Forgotten | Notice | StatusReport | Watching | Pulse
-    | ModelsListed | Cancelled | AnsweringNow | Failed
+    | ModelsListed | PageRead | Cancelled | AnsweringNow | Failed
 )  # fmt: skip
 ENDS = (
     Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Tokenized, Detokenized, Embedded, Forgotten,
-    StatusReport, Watching, ModelsListed, Cancelled, AnsweringNow, Failed,
+    StatusReport, Watching, ModelsListed, PageRead, Cancelled, AnsweringNow, Failed,
 )  # fmt: skip
 WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # the events whose texts, joined, are the answer

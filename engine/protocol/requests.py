@@ -476,6 +476,17 @@ class ListModels:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadPage:
+    """Request for the web page at an address that the user gave. Ends with PageRead.
+
+    Only the remote engine knows it. The address's host is taken as the user's own wish, also in a local network.
+    """
+
+    id: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Request to free everything and end the process, without an event."""
 
@@ -484,5 +495,5 @@ class Shutdown:
 
 Request = (
     Hello | Load | Unload | Generate | Prepare | Count | Tokenize | Detokenize | Embed | Forget | Cancel | AnswerNow
-    | Status | Watch | ListModels | Shutdown
+    | Status | Watch | ListModels | ReadPage | Shutdown
 )  # fmt: skip

@@ -14,16 +14,18 @@ from engine.protocol.events import (
     Loaded,
     ModelInfo,
     ModelsListed,
+    PageRead,
     Prepared,
     Pulse,
     SpeedExpected,
     StatusReport,
     Welcome,
 )
-from engine.protocol.requests import BackendName, Count, Generate, ListModels, Load, Prepare, Server
+from engine.protocol.requests import BackendName, Count, Generate, ListModels, Load, Prepare, ReadPage, Server
 from engine.remote.answer import RemoteAnswer, estimated_tokens, prompt_tokens
 from engine.remote.body import ignored_fields
 from engine.remote.http import Patience
+from engine.remote.page import read_page
 from engine.remote.probe import Probed, not_there, probe
 from engine.stop import StopFlag
 from models.servers import RemoteModel
@@ -54,6 +56,11 @@ class RemoteEngine:
         """Return what the server is and which models it has. Raises Failure, and Stopped."""
         probed = self._probe(request.server)
         return ModelsListed(request.id, probed.server.url, probed.software, probed.models)
+
+    def read_page(self, request: ReadPage) -> PageRead:
+        """Return the web page at an address that the user gave. Raises Failure, and Stopped."""
+        self._check_allowed()
+        return read_page(request, self.stop.is_set)
 
     def load(
         self,

@@ -23,7 +23,7 @@ from urllib.request import getproxies, proxy_bypass
 from common.failures import Failure
 from engine.remote.failures import exchange_failure
 from engine.stop import Stopped
-from models.servers import DEFAULT_PORTS, host_of, is_this_computer
+from models.servers import DEFAULT_PORTS, host_of, is_public, is_this_computer
 
 AGENT = "chickadee"
 CONNECT_SECONDS = 15
@@ -47,13 +47,18 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to a server. `body` is JSON; empty for a GET. `most`: bytes of the whole response."""
+    """A request to a server. `body` is JSON; empty for a GET. `most`: bytes of the whole response.
+
+    `accept`: the media types that are wanted. `public`: a server in a local network, or on this computer, is refused.
+    """
 
     url: str
     key: str = field(default="", repr=False)
     body: bytes = b""
     most: int = 4 << 20
     patience: Patience = Patience()
+    accept: str = ""
+    public: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,8 @@ class Exchange:
         self._connection = connection
         connection.connect()
         assert connection.sock is not None
+        if request.public and connection.host == parts.hostname:  # a proxy looks names up itself
+            _check_public(connection.sock.getpeername()[0], request.url)
         connection.sock.settimeout(max(request.patience.first, request.patience.gap))
         if self._aborted.is_set():
             return
@@ -207,7 +214,18 @@ def headers_for(request: Request) -> dict[str, str]:
         headers["Content-Type"] = "application/json"
     if request.key:
         headers["Authorization"] = f"Bearer {request.key}"
+    if request.accept:
+        headers["Accept"] = request.accept
     return headers
+
+
+def _check_public(address: str, url: str) -> None:
+    """Raise Failure unless this is a computer of the public internet.
+
+    The address is that of the open connection, before anything is asked: a name may lead elsewhere the next time.
+    """
+    if not is_public(address):
+        raise Failure("refused.page_private", host=host_of(url), address=address)
 
 
 def connect(parts: SplitResult, patience: Patience) -> tuple[http.client.HTTPConnection, str]:
@@ -216,7 +234,7 @@ def connect(parts: SplitResult, patience: Patience) -> tuple[http.client.HTTPCon
     The proxy that the system names is used, except for this computer's own servers.
     """
     host, port = parts.hostname or "", parts.port
-    target = parts.path or "/"
+    target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     proxy = _proxy_for(parts.scheme, host)
     if proxy is None:
         if parts.scheme == "https":

@@ -12,7 +12,7 @@ from common.confinement import limits, problems
 from common.failures import Failure
 from engine.protocol.events import Event
 from engine.protocol.lines import claim_stdout
-from engine.protocol.requests import ListModels, Load, Request
+from engine.protocol.requests import ListModels, Load, ReadPage, Request
 from engine.remote.engine import RemoteEngine
 from engine.rights import connections_forbidden
 from engine.serve.process import start_logging
@@ -43,7 +43,7 @@ def serve() -> int:
 
 
 class RemoteServer(Server):
-    """A server of requests whose engine is a RemoteEngine: it lists models, and reads no file."""
+    """A server of requests whose engine is a RemoteEngine: it lists models and fetches web pages, and reads no file."""
 
     def __init__(self, engine: RemoteEngine, input: BinaryIO, output: BinaryIO) -> None:
         super().__init__(engine, input, output)
@@ -52,6 +52,8 @@ class RemoteServer(Server):
     def _dispatch(self, request: Request) -> None:
         if isinstance(request, ListModels):
             self.send(self._remote.list_models(request))
+        elif isinstance(request, ReadPage):
+            self.send(self._remote.read_page(request))
         else:
             super()._dispatch(request)
 

@@ -22,7 +22,8 @@ from app.attachments import extraction
 from app.attachments.attachment import PART, SENTENCES, UNIT, Refused, estimated_tokens, parts_of, sentence
 from app.attachments.child import Reply
 from app.attachments.extraction import read_file
-from app.attachments.plain_text import decode, text_of_page
+from app.attachments.plain_text import decode
+from app.attachments.web_page import text_of_page
 from common.confinement import landlock
 from tests.app.attachments.samples import pdf_of
 from tests.app.unprivileged import permissions_hold

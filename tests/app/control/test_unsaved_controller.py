@@ -71,7 +71,7 @@ def test_the_program_ends_clean_and_says_what_is_lost(folders: Folders) -> None:
 def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    assert not chickadee.chats.unsaved.retrying
+    assert not chickadee.chats.unsaved.is_retrying()
     conversation = chickadee.open_chats.current
     filler = fill_up(chickadee.folders.data)
     say(chickadee, SECOND)
@@ -81,15 +81,15 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     chickadee.window.composer.text.setPlainText("third " * 1000)
     assert chickadee.chats.drafts.retry_unstored() is None
     chickadee.chats.drafts._drafts.store_draft(conversation, files=False)
-    assert chickadee.chats.unsaved.retrying
+    assert chickadee.chats.unsaved.is_retrying()
     chickadee.chats.unsaved.retry()
     assert len(chickadee.chats.unsaved.retry_all()) == 3
     assert all(sentence.endswith(FULL) for sentence in chickadee.chats.unsaved.retry_all())
-    assert chickadee.chats.unsaved.retrying
+    assert chickadee.chats.unsaved.is_retrying()
     filler.unlink()
     chickadee.chats.unsaved.retry()
     assert chickadee.window.notice.text.text() == "Everything is saved now."
-    assert not chickadee.chats.unsaved.retrying
+    assert not chickadee.chats.unsaved.is_retrying()
     chickadee.window.close()
     assert chickadee.lost == []
     assert [content for _, content, _ in stored(chickadee.folders)][:3:2] == ["first", SECOND]
