@@ -18,9 +18,9 @@ from models.shapes import KV_ELEMENT_BYTES
 
 MIB = 1 << 20
 
-# Python, numpy, llama.cpp's code: resident memory of an engine that has answered, less all other parts (52 MiB), plus
+# Python, numpy, llama.cpp's code: resident memory of an engine that has answered, less all other parts (50 MiB), plus
 # the private memory of the process that renders templates (10.6 MiB).
-PROGRAM_BYTES = 63 * MIB
+PROGRAM_BYTES = 61 * MIB
 NGRAM_TABLE_BYTES = 6 * MIB  # n-gram table: 4.8 (SmolLM2) to 5.8 MB (Qwen2.5); no table where it cannot pay
 VOCABULARY_BYTES_PER_TOKEN = (
     330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included

@@ -13,8 +13,8 @@ from engine.protocol.lines import decode_event, encode
 from engine.protocol.requests import Hello
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="huge pages are asked for on Linux only")
-def test_the_engine_asks_for_huge_pages_and_keeps_its_pipes_and_pid(monkeypatch):
+@pytest.mark.skipif(sys.platform != "linux", reason="the allocator is glibc's on Linux only")
+def test_the_engine_sets_up_its_allocator_and_keeps_its_pipes_and_pid(monkeypatch):
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=4")
     command = [sys.executable, "-m", "engine", "serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as engine:
@@ -28,6 +28,7 @@ def test_the_engine_asks_for_huge_pages_and_keeps_its_pipes_and_pid(monkeypatch)
     assert isinstance(welcome, Welcome)
     assert welcome.pid == engine.pid
     assert b"GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in environment
+    assert b"glibc.malloc.mmap_threshold=1048576" in environment
     assert b"glibc.malloc.arena_max=4" in environment
     assert b"GGML_NO_BACKTRACE=1" in environment
     assert b"GOMP_SPINCOUNT=" in environment

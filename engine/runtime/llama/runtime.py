@@ -33,7 +33,7 @@ from engine.runtime.contexts import (
     supports_kv_type,
 )
 from engine.runtime.interface import UNLIMITED, Checkpoint
-from engine.runtime.llama.library import lib, log, open_library, stop_check
+from engine.runtime.llama.library import ggml, lib, log, open_library, stop_check
 from engine.runtime.llama.mtp import NextTokenLayers, layers_options, mtp_params, open_layers, states_bytes
 from engine.runtime.llama.repack import HEAD, repacked_sizes
 from engine.runtime.llama.vision import Vision
@@ -58,6 +58,7 @@ WINDOWS = re.compile(
 DSV4_STATE = re.compile(r"DSV4 .* state = .* size = +([\d.]+) MiB")
 COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
 OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
+NODES = re.compile(r"max_nodes = (\d+)")
 
 
 class Model(CModel):
@@ -161,7 +162,9 @@ class Context(CContext):
         params.kv_unified = unified
         params.abort_callback = self._interrupt.function
         params.abort_callback_data = self._interrupt.address
-        super().__init__(lib, log, model, options, params, stop)
+        with log.lines() as lines:
+            super().__init__(lib, log, model, options, params, stop)
+        self.window = cache_window(model, lines)
         # Architectures that cannot roll back have the number set to 0 silently.
         self.rollback = int(lib.llama_n_rs_seq(self.pointer))
 
@@ -209,7 +212,6 @@ class LlamaRuntime(CRuntime):
     """
 
     def __init__(self, model: Model, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
-        self._window = model.window
         self._newest_undoable = 0  # tokens of the last pass that recurrent layers can forget
         self.vision: Vision | None = None  # of a model with a projector
         self._lost = 0  # tokens whose ordinary keys and values are left after a pass that destroyed recurrent states
@@ -279,6 +281,8 @@ class LlamaRuntime(CRuntime):
             self._layers.truncate(self._positions.of(size))
 
     def _adopt_context(self, context: CContext) -> None:
+        assert isinstance(context, Context), context
+        self._window = context.window
         self._lost = self._newest_undoable = 0
         super()._adopt_context(context)
 
@@ -460,24 +464,44 @@ class DryModel(CDryModel):
             return None
         rollback = int(lib.llama_n_rs_seq(context))
         lib.llama_free(context)
-        return parse_sizes(lines, self.model.window, rollback)
+        return parse_sizes(lines, cache_window(self.model, lines), rollback)
+
+
+def cache_window(model: CModel, lines: Iterable[str]) -> int:
+    """Return the tokens up to which a cache can be truncated anywhere, from the lines logged while it was made.
+
+    A header may name a window that no cache has: of exaone4 only the 64 layers of the largest model use it.
+    """
+    return model.window if model.window == 0 or WINDOWS.search("\n".join(lines)) else UNLIMITED
+
+
+def graph_bytes(nodes: int) -> int:
+    """Return the bytes of a context's two graphs, of the last pass and of the largest one, with room for `nodes` each.
+
+    That room is zero-filled, so it is resident (`llm_graph_result` in src/llama-graph.h): 1 to 3 MB with most models,
+    17 MB where the nodes of gated delta nets are counted by the tokens of a pass, 69 MB with kimi-k3.
+    """
+    tensor: int = ggml("ggml_tensor_overhead", ctypes.c_size_t)()
+    graph: int = ggml("ggml_graph_overhead_custom", ctypes.c_size_t, ctypes.c_size_t, ctypes.c_bool)(nodes, False)
+    return 2 * (tensor * nodes + graph)
 
 
 def parse_sizes(lines: Iterable[str], window: int = UNLIMITED, rollback: int = 0) -> ContextSizes:
     """Return sizes in bytes from the lines that llama.cpp logs while it makes a context.
 
-    `window` is the model's (`Model.window`), `rollback` the context's. Raises RuntimeError if the lines lack the sizes,
+    `window` is the cache's (`cache_window`), `rollback` the context's. Raises RuntimeError if the lines lack the sizes,
     because the library's wording has changed.
     """
     text = "\n".join(lines)
-    if not COMPUTE.search(text):
+    nodes = NODES.search(text)
+    if not COMPUTE.search(text) or not nodes:
         raise RuntimeError(f"llama.cpp no longer logs its buffer sizes as expected:\n{text}")
     checkpoint = logged_bytes(RECURRENT, text) // (1 + rollback)
     for cells, size in WINDOWS.findall(text):
         checkpoint += int(float(size) * MIB * min(1.0, (window or UNLIMITED) / int(cells)))
     return ContextSizes(
         logged_bytes(KV, text) + logged_bytes(DSV4_STATE, text),
-        logged_bytes(COMPUTE, text),
+        logged_bytes(COMPUTE, text) + graph_bytes(int(nodes[1])),
         logged_bytes(OUTPUT, text),
         checkpoint=max(1, checkpoint) if window < UNLIMITED else 0,  # the log rounds small sizes to 0
         rollback=rollback,

@@ -9,6 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.engine_process import EngineProcess
+from benchmarks.memory import peak_bytes
+from benchmarks.tiny_models import write_tiny_model
+from benchmarks.tiny_shapes import SHAPES
+from benchmarks.trials import pretend_fast_disk
 from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
 from engine.engine import Engine
@@ -16,16 +21,19 @@ from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, 
 from engine.loading.options import LoadOptions, PlanOptions
 from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
-from engine.protocol.requests import KVType, Load
+from engine.protocol.events import Loaded
+from engine.protocol.requests import Generate, KVType, Load, Message
 from engine.runtime.capi import sequence_state
 from engine.runtime.contexts import ContextOptions, ContextSizes, OwnLayersSizes, WeightSizes
-from engine.runtime.interface import prefill
+from engine.runtime.interface import UNLIMITED, prefill
 from engine.runtime.llama.library import log
-from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, parse_sizes
+from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, graph_bytes, parse_sizes
 from engine.stop import StopFlag
 from models.default import default_model
 
 MIB, GIB = 1 << 20, 1 << 30
+COMPUTE_LINE = "sched_reserve:        CPU compute buffer size =     1.00 MiB"
+NODES_LINE = "sched_reserve: max_nodes = 1024"
 KV_BYTES: dict[KVType, float] = {"f16": 2, "q8_0": 17 / 16, "q4_0": 9 / 16}
 WEIGHTS = WeightSizes(1060 * MIB, 597 * MIB, 463 * MIB)
 
@@ -342,15 +350,59 @@ def test_dry_weights_are_the_real_ones(dry, real):
     assert sum(buffers.values()) == pytest.approx(dry.weights.repacked / MIB, abs=0.02)
 
 
-def test_a_log_without_sizes_is_a_bug():
+@pytest.mark.parametrize("line", ["llama_context: something else", COMPUTE_LINE, NODES_LINE])
+def test_a_log_without_sizes_is_a_bug(line):
     with pytest.raises(RuntimeError, match="no longer logs"):
-        parse_sizes(["llama_context: something else"])
+        parse_sizes([line])
 
 
 def test_sliding_windows_have_two_caches():
-    compute = "sched_reserve:        CPU compute buffer size =     1.00 MiB"
     kv = "llama_kv_cache: size =    2.00 MiB (   512 cells,   4 layers,  1/1 seqs), K (f16):    1.00 MiB"
-    assert parse_sizes([kv, kv, compute]) == ContextSizes(kv=4 * MIB, compute=MIB, output=0)
+    expected = ContextSizes(kv=4 * MIB, compute=MIB + graph_bytes(1024), output=0)
+    assert parse_sizes([kv, kv, COMPUTE_LINE, NODES_LINE]) == expected
+
+
+@pytest.mark.parametrize("name", ["qwen3", "qwen35"])
+def test_the_plan_is_what_the_process_takes(tmp_path, name):
+    models = tmp_path / "models"
+    models.mkdir()
+    path = write_tiny_model(models / "tiny.gguf", SHAPES[name])
+    pretend_fast_disk(tmp_path)
+    with EngineProcess(tmp_path) as process:
+        loaded = process.ask(Load(process.next_id(), str(path), 2048, threads=1, backend="llama"))
+        assert isinstance(loaded, Loaded)
+        question = Message("user", "a" * 1900)
+        process.ask(Generate(process.next_id(), (question,), max_tokens=4, draft="off"))
+        measured = peak_bytes(process.process.pid)
+    # With a tiny model nearly all of it is the program itself, and a tenth of that depends on the system's libraries.
+    assert sum(loaded.model.plan.values()) == pytest.approx(measured, rel=0.15)
+
+
+def test_graphs_of_gated_delta_nets_are_large(tmp_path):
+    sizes = []
+    for name in ("qwen3", "qwen35"):
+        with DryModel(write_tiny_model(tmp_path / f"{name}.gguf", SHAPES[name])) as model:
+            small, large = model.context(1024, n_batch=128), model.context(1024, n_batch=512)
+            assert small
+            assert large
+            sizes.append(large.compute - small.compute)
+    assert sizes[1] - sizes[0] == pytest.approx(graph_bytes(512 * 40) - graph_bytes(128 * 40), rel=0.2)
+
+
+def test_a_window_that_no_cache_has_needs_no_checkpoints(tmp_path):
+    header = SHAPES["qwen3"] | {"architecture": "exaone4", "attention.sliding_window": 128}
+    path = write_tiny_model(tmp_path / "exaone4.gguf", header)
+    with DryModel(path) as dry:
+        context = dry.context(1024)
+    assert context
+    assert context.checkpoint == 0
+    model = Model(path)
+    runtime = LlamaRuntime(model, ContextOptions(1024, 1), StopFlag())
+    try:
+        assert (model.window, runtime.window) == (128, UNLIMITED)
+    finally:
+        runtime.close()
+        model.close()
 
 
 def test_the_engine_refuses_what_cannot_fit_and_keeps_the_loaded_model(engine: Engine):
