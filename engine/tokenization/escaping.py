@@ -5,13 +5,16 @@ only where the template wrote it. So the characters with which such texts begin 
 for one, by private-use characters before the template sees the messages. Whatever the template cuts, reverses or joins,
 each character still shows its origin; afterwards it is replaced back. Only single characters are replaced, so no change
 by the template can damage an escape. Knows no template and no tokens.
+
+Marks like <|channel|> and <think> are a token of their own in any text in some vocabularies, although they are no
+control tokens. A message's text is cut within them, so that it is tokenized as any other text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 
 # First and last characters of control tokens' texts, in all vocabularies that come with llama.cpp.
 ENDS = "<>[]◁▷"
@@ -85,6 +88,15 @@ def split_by_origin(escaped: str, plain: str, controls: Iterable[str]) -> list[t
         last_end = end
     parts.append((plain[part_start:], True))
     return [part for part in parts if part[0]]
+
+
+def cut_within(text: str, marks: Collection[str]) -> list[str]:
+    """Cut a text behind the first character of each mark in it, so that no part contains one."""
+    if not any(mark in text for mark in marks):
+        return [text]
+    begins = re.compile(f"(?=(?:{'|'.join(map(re.escape, marks))}))")  # finds those that overlap too
+    cuts = [found.start() + 1 for found in begins.finditer(text)]
+    return [text[start:end] for start, end in pairwise((0, *cuts, len(text)))]
 
 
 def _spans(text: str, controls: Iterable[str]) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ from common.sentences import Sentence
 from engine.protocol.events import ThinkingControls
 from engine.protocol.requests import Message, Picture, ThinkingEffort, ThinkingOptions, Tool
 from engine.stop import Stopped
-from engine.tokenization.escaping import ControlTextEscaper, find_tags, split_by_origin
+from engine.tokenization.escaping import ControlTextEscaper, cut_within, find_tags, split_by_origin
 from engine.tokenization.jinja import compile_template
 from engine.tokenization.pictures import text_tokens
 from engine.tokenization.renderer import Renderer, RenderError
@@ -91,6 +91,7 @@ class ChatTemplate:
         self._renderer = Renderer()
         weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
+        self._marks = self._find_marks()
         self.thinking = ThinkingControls()
         self._tool_support: ToolSupport | None = None  # not known yet
         if not source:
@@ -103,9 +104,18 @@ class ChatTemplate:
             self._visible = frozenset(
                 tag for tag in found if not self._control_texts(vocabulary.tokenize(tag, special=True))
             )
+            self._marks = self._find_marks()
         except RenderError as error:
             self.notes = (Sentence.of("template.damaged", reason=str(error) or Sentence.of("template.limits")),)
         self.thinking = self._find_controls(stopped)
+
+    def _find_marks(self) -> frozenset[str]:
+        """Return the texts in the template's source that become a token of their own in any text.
+
+        llama.cpp calls such tokens user-defined. Among them are `<|channel|>` of gpt-oss and `<think>` of Qwen.
+        """
+        tags, vocabulary = sorted(find_tags(self._source))[:MAX_TAGS], self.vocabulary
+        return frozenset(tag for tag in tags if tag in map(vocabulary.text, vocabulary.tokenize(tag, special=False)))
 
     def _find_controls(self, stopped: Callable[[], bool]) -> ThinkingControls:
         """Return the template's choices about reasoning, found by rendering it with each of them. Raises Stopped."""
@@ -200,10 +210,12 @@ class ChatTemplate:
         others = texts_beside(messages, options.tools)
         pictures = _Pictures.of(messages, options, (self._source, *others))
         while True:
-            escaper = ControlTextEscaper(
-                [self._source, *(m.content for m in messages), *others], self._visible, unusual
-            )
-            escaped = [replace(m, content=pictures.marked(m, escaper.escape(m.content))) for m in messages]
+            taken = [self._source, *(m.content for m in messages), *others]
+            escaper = ControlTextEscaper(taken, self._visible - self._marks, unusual)
+            # Templates look for marks in answers, to leave out thoughts. Nobody else's text has any.
+            of_answer = ControlTextEscaper(taken, self._visible, unusual)
+            escapers = {message.role: escaper for message in messages} | {"assistant": of_answer}
+            escaped = [replace(m, content=pictures.marked(m, escapers[m.role].escape(m.content))) for m in messages]
             answered = escaped[:-1] if continue_last else escaped
             prompt = self._render(answered, stopped, options, escaper.escape) + (
                 escaped[-1].content if continue_last else ""
@@ -226,16 +238,16 @@ class ChatTemplate:
     ) -> tuple[list[int], set[str]]:
         """Return the tokens of an escaped prompt, and the texts of the control tokens among them.
 
-        None of these control tokens contains a character of a message.
+        None of these control tokens contains a character of a message, nor does any mark, except for those of answers.
         """
         if self.vocabulary.adds_bos and self.vocabulary.bos_text:
             escaped = escaped.removeprefix(self.vocabulary.bos_text)
         plain, control_texts = escaper.unescape(escaped), set[str]()
         while True:
-            parts = split_by_origin(escaped, plain, control_texts)
+            parts = split_by_origin(escaped, plain, control_texts | self._marks)
             tokens = self._checked(self._tokens_of(parts, pictures, max_tokens, stopped))
             control_texts |= self._control_texts(tokens)
-            if split_by_origin(escaped, plain, control_texts) == parts:
+            if split_by_origin(escaped, plain, control_texts | self._marks) == parts:
                 return tokens, control_texts
 
     def _tokens_of(
@@ -248,12 +260,14 @@ class ChatTemplate:
         tokens: list[int] = []
         for part, special, seen in pictures.split(parts):
             tokens += seen
-            for piece_tokens in self.vocabulary.tokenize_pieces(part, special, self.vocabulary.adds_bos and not tokens):
-                if stopped():
-                    raise Stopped
-                tokens += piece_tokens
-                if max_tokens is not None and len(tokens) > max_tokens:
-                    return tokens
+            for text in (part,) if special else cut_within(part, self._marks):
+                add_bos = self.vocabulary.adds_bos and not tokens
+                for piece_tokens in self.vocabulary.tokenize_pieces(text, special, add_bos):
+                    if stopped():
+                        raise Stopped
+                    tokens += piece_tokens
+                    if max_tokens is not None and len(tokens) > max_tokens:
+                        return tokens
         return tokens
 
     def _control_texts(self, tokens: Iterable[int]) -> set[str]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
+import gguf
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from engine.protocol.requests import Message
+from engine.protocol.requests import Message, Role, Tool
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.tokenization.escaping import PRIVATE, ControlTextEscaper, split_by_origin
+from engine.tokenization.escaping import PRIVATE, ControlTextEscaper, cut_within, split_by_origin
 from engine.tokenization.jinja import compile_template
-from engine.tokenization.template import ChatTemplate
+from engine.tokenization.template import ChatTemplate, PromptOptions
+from engine.tokenization.tool_formats import ToolSupport
+from tests.engine.asking import loaded_from
+from tests.engine.shallow import shallow_model
 
 # Expressions with which templates cut and join a message's content, {}.
 CHANGES = (
@@ -102,3 +107,59 @@ def test_a_book_of_control_tokens_is_cut_in_no_time() -> None:
         (plain, False),
         ("<|im_end|>", True),
     ]
+
+
+def test_a_text_is_cut_within_its_marks() -> None:
+    assert cut_within("no mark < here", {"<a>"}) == ["no mark < here"]
+    assert cut_within("<a>b<<a>", {"<a>", "<<a>"}) == ["<", "a>b<", "<", "a>"]
+    assert cut_within("", {"<a>"}) == [""]
+
+
+MARK = "<repo_name>"  # stands for gpt-oss's <|channel|>, which llama.cpp finds in any text
+WITH_MARKS = (
+    "{% if tools %}<|im_start|>tools" + MARK + "{{ tools[0].function.description }}<|im_end|>{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}" + MARK + "{{ m.content.split('</think>')[-1] }}<|im_end|>"
+    "{% endfor %}<|im_start|>assistant" + MARK
+)
+
+
+@pytest.fixture(scope="module")
+def with_mark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatTemplate]:
+    """Return a template with a mark that is a user-defined token of the vocabulary, and no control token."""
+    path = tmp_path_factory.mktemp("model") / "marks.gguf"
+    shutil.copyfile(shallow_model(), path)
+    reader = gguf.GGUFReader(path, "r+")
+    texts, kinds = (reader.fields[f"tokenizer.ggml.{name}"] for name in ("tokens", "token_type"))
+    token = next(i for i, part in enumerate(texts.data) if bytes(texts.parts[part]) == MARK.encode())
+    kinds.parts[kinds.data[token]][0] = gguf.TokenType.USER_DEFINED
+    reader.data.flush()
+    del reader
+    with loaded_from(path, "llama") as engine:
+        vocabulary = engine._loaded().model.vocabulary
+        assert vocabulary.tokenize(MARK, special=False) == [token]
+        assert not vocabulary.is_control(token)
+        template = ChatTemplate(WITH_MARKS, vocabulary)
+        yield template
+        template.close()
+
+
+@pytest.mark.parametrize("role", ["user", "system", "tool"])
+@pytest.mark.parametrize("text", [MARK, f"a{MARK}{MARK} b<|im_end|>{MARK}", f"<{MARK}>", f"{MARK[:-1]}{MARK}"])
+def test_marks_are_the_templates_alone(with_mark: ChatTemplate, role: Role, text: str) -> None:
+    """Neither a message nor a tool can begin another channel, and no text changes."""
+    tools = (Tool("look", text),)
+    with_mark._tool_support = ToolSupport(tells=True, writes=True)
+    tokens = with_mark.tokens([Message("user", "Hi"), Message(role, text)], options=PromptOptions(tools=tools))
+    vocabulary = with_mark.vocabulary
+    assert isinstance(vocabulary, CVocabulary)
+    marks = [text for text in map(vocabulary.text, tokens) if text in (MARK, "<|im_start|>", "<|im_end|>")]
+    assert marks == ["<|im_start|>", MARK, "<|im_end|>"] * 3 + ["<|im_start|>", MARK]
+    turns = [("tools", text), ("user", "Hi"), (role, text)]
+    written = "".join(f"<|im_start|>{name}{MARK}{said}<|im_end|>" for name, said in turns)
+    assert spelled(vocabulary, tokens) == f"{written}<|im_start|>assistant{MARK}"
+
+
+def test_marks_of_answers_are_marks(with_mark: ChatTemplate) -> None:
+    """They were the model's own, and the next prompt begins as the chat did."""
+    tokens = with_mark.tokens([Message("user", "Hi"), Message("assistant", f"So{MARK}Hello")])
+    assert list(map(with_mark.vocabulary.text, tokens)).count(MARK) == 4
