@@ -20,8 +20,8 @@ TESTS = {  # in tests/
     "app/services/running_program.py": (
         "app/control/test_quick_controller.py::test_a_second_start_with_ask_opens_the_quick_window"
     ),
-    "engine/costs/file_speed.py": (
-        "engine/costs/test_file_speed.py::test_the_file_is_read_for_the_time_that_was_given"
+    "engine/costs/disk_reads.py": (
+        "engine/costs/test_disk_reads.py::test_the_file_is_read_for_the_time_that_was_given"
     ),
     "app/services/json_line_process.py": (
         "app/services/test_json_line_process.py::test_one_that_does_not_react_is_killed"

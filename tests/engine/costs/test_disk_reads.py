@@ -1,21 +1,30 @@
-"""What passes read from the disk: of dense models and of mixtures, with caches of all sizes."""
+"""What passes read from the disk: of dense models and of mixtures, with caches of all sizes; and the disk's speed.
+
+Of the speed only that there is one, because other programs use the disk too.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.costs.cost_model import CostModel, Timings
-from engine.costs.disk_reads import USUAL_BATCH, DiskReads
+from engine.costs.disk_reads import PIECE, STEP, USUAL_BATCH, DiskReads, MappedFile, UnbufferedFile, file_read_speed
 from engine.costs.prediction import Speed
+from models.default import default_model
 from models.shapes import WeightReads
 
 GB = 10**9
 DISK = 0.5 * GB  # bytes per second
 DENSE = DiskReads(WeightReads(8 * GB), 6 * GB, DISK)
+can_map = pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="pages cannot be dropped here")
 MIXTURE = DiskReads(WeightReads(2 * GB, 16 * GB, 8 / 128), 10 * GB, DISK)
 
 
@@ -52,3 +61,53 @@ def test_drafts_are_nearly_free_where_each_pass_reads_the_whole_file_and_dear_wi
     assert CostModel(timings).c(8) == pytest.approx(5)
     assert CostModel(DENSE.slowed(timings)).c(8) < 1.03
     assert CostModel(MIXTURE.slowed(timings)).c(8) > 5
+
+
+def test_the_file_is_read_for_the_time_that_was_given():
+    started = time.perf_counter()
+    speed = file_read_speed(default_model(), threads=2, budget=0.1)
+    assert speed
+    assert 1e5 < speed < 1e12
+    assert time.perf_counter() - started < 30
+
+
+def test_a_tiny_file_has_no_speed(tmp_path):
+    path = tmp_path / "tiny"
+    path.write_bytes(b"x" * PIECE)
+    assert file_read_speed(path, threads=2) is None
+
+
+def test_a_file_that_is_gone_is_an_error(tmp_path):
+    with pytest.raises(OSError, match="gone"):
+        file_read_speed(tmp_path / "gone", threads=1)
+
+
+@can_map
+def test_what_was_cached_is_dropped_before_it_is_read(tmp_path):
+    """A fresh process counts how many bytes it had the disk read: all of them, although the file was just written."""
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(2 * PIECE))
+    with path.open("rb") as file:
+        os.fsync(file.fileno())  # pages that are not on the disk yet cannot be dropped
+        with MappedFile(path) as source:
+            source.read(0)
+            before = _bytes_from_disk()
+            source.read(0)
+            assert _bytes_from_disk() - before < STEP  # it is cached now
+            source.forget(0)
+            source.read(0)
+    if before:  # some kernels of virtual machines do not count
+        assert _bytes_from_disk() - before >= STEP
+
+
+def _bytes_from_disk() -> int:
+    lines = Path("/proc/self/io").read_text().splitlines() if sys.platform == "linux" else []
+    return next((int(line.split()[1]) for line in lines if line.startswith("read_bytes")), 0)
+
+
+def test_systems_without_such_calls_read_past_the_cache(monkeypatch):
+    monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    assert (file_read_speed(default_model(), threads=2, budget=0.05) or 0) > 1e5
+    with UnbufferedFile(default_model()) as source:
+        source.forget(0)
+        source.read(PIECE)
