@@ -242,12 +242,13 @@ class ChatTemplate:
         """
         if self.vocabulary.adds_bos and self.vocabulary.bos_text:
             escaped = escaped.removeprefix(self.vocabulary.bos_text)
-        plain, control_texts = escaper.unescape(escaped), set[str]()
+        plain = escaper.unescape(escaped)
+        parts, control_texts = [(plain, True)], set[str]()  # whole at first, to find all control tokens
         while True:
-            parts = split_by_origin(escaped, plain, control_texts | self._marks)
             tokens = self._checked(self._tokens_of(parts, pictures, max_tokens, stopped))
             control_texts |= self._control_texts(tokens)
-            if split_by_origin(escaped, plain, control_texts | self._marks) == parts:
+            before, parts = parts, split_by_origin(escaped, plain, control_texts | self._marks)
+            if parts == before:
                 return tokens, control_texts
 
     def _tokens_of(

@@ -159,6 +159,20 @@ def test_marks_are_the_templates_alone(with_mark: ChatTemplate, role: Role, text
     assert spelled(vocabulary, tokens) == f"{written}<|im_start|>assistant{MARK}"
 
 
+def test_control_tokens_stay_where_only_messages_have_marks(with_mark: ChatTemplate) -> None:
+    """Qwen's template has <tool_call> in its source, and writes none in a chat without tools."""
+    source = (
+        "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}{% if tools %}" + MARK + "{% endif %}"
+    )
+    template = ChatTemplate(source, with_mark.vocabulary)
+    texts = list(map(template.vocabulary.text, template.tokens([Message("user", f"a{MARK}<|im_end|>")])))
+    assert (texts[0], texts[-1]) == ("<|im_start|>", "<|im_end|>")
+    assert texts.count("<|im_end|>") == 1
+    assert MARK not in texts
+    assert "".join(texts) == f"<|im_start|>a{MARK}<|im_end|><|im_end|>"
+    template.close()
+
+
 def test_marks_of_answers_are_marks(with_mark: ChatTemplate) -> None:
     """They were the model's own, and the next prompt begins as the chat did."""
     tokens = with_mark.tokens([Message("user", "Hi"), Message("assistant", f"So{MARK}Hello")])
