@@ -24,6 +24,7 @@ from models.locations import own_folder
 from models.network import Network
 from models.part_file import PartFile, Source, check_room
 from models.progress import DownloadProgress
+from models.projector import is_projector_name, own_projectors
 from models.split import part_names
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,8 @@ class ModelDownload:
     def check(self) -> Sentence | None:
         """Return a sentence if the downloaded model is not what the catalogue had said of it."""
         source = self.files[0][0]
+        if is_projector_name(self.path.name):  # all that was missing
+            return None
         return check_arrival(self.path, source.repo, source.path)
 
     def _write_notes(self) -> None:
@@ -106,9 +109,12 @@ class ModelDownload:
 
 
 def plan_download(model: RemoteModel, hub: Hub, folder: Path | None = None) -> ModelDownload:
-    """Return the download of a hub model into our folder, below its repository's name. Raises Failure."""
+    """Return the download of a hub model, with its projector, into our folder, below its repository's name.
+
+    Raises Failure.
+    """
     folder = folder or own_folder()
-    return ModelDownload(model.name, tuple((_source(file, hub), _target(file, folder)) for file in model.files))
+    return ModelDownload(model.name, tuple((_source(file, hub), _target(file, folder)) for file in model.all_files))
 
 
 def _source(file: RemoteFile, hub: Hub) -> Source:
@@ -123,7 +129,10 @@ def _target(file: RemoteFile, folder: Path) -> Path:
 
 
 def unfinished_downloads(folder: Path | None = None) -> Iterator[ModelDownload]:
-    """Yield the downloads that an earlier run left unfinished; of a model in parts only the missing files."""
+    """Yield the downloads that an earlier run left unfinished, of each model only the missing files.
+
+    A projector belongs to the unfinished model in its folder; if that is complete, it is a download of its own.
+    """
     folder = folder or own_folder()
     models: dict[Path, list[tuple[Source, Path]]] = {}
     for state in sorted(folder.rglob("*.part.json")) if folder.is_dir() else ():
@@ -131,6 +140,10 @@ def unfinished_downloads(folder: Path | None = None) -> Iterator[ModelDownload]:
         source = PartFile(target).read_note()
         if source:
             models.setdefault(target.with_name(part_names(target.name)[0]), []).append((source, target))
+    for projector in [path for path in models if is_projector_name(path.name)]:
+        others = [path for path in models if path.parent == projector.parent and not is_projector_name(path.name)]
+        if others:
+            models[others[0]] += models.pop(projector)
     for first, files in models.items():
         yield ModelDownload(display_name(first), tuple(files))
 
@@ -282,7 +295,8 @@ class DownloadQueue:
         files = self._downloads[id].files
         for _, target in files:
             PartFile(target).delete()
-            if len(files) > 1:  # the other parts are useless without this one
+            is_shared = is_projector_name(target.name) and target not in own_projectors(files[0][1])
+            if len(files) > 1 and not is_shared:  # the other parts are useless without this one
                 with contextlib.suppress(OSError):
                     target.unlink(missing_ok=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin
@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urljoin
 from common.failures import Failure
 from common.paths import printable
 from models.network import Network, host_of, network_failures
+from models.projector import is_projector_name, name_words
 from models.split import part_names
 
 HUB = "https://huggingface.co"
@@ -26,6 +27,7 @@ LONGEST_NAME, LONGEST_PATH = 200, 1000  # bytes; systems allow 255 and 4096, par
 REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 QUANTISATION = re.compile(r"(?:^|[-._])((?:I?Q\d\w*|T?Q\d_\w+|BF16|F16|F32|MXFP4\w*))$", re.IGNORECASE)
 # Quantisations of a repository in the order of preference: small, and hardly worse than the original.
+PROJECTOR_KINDS = ("Q8_0", "F16", "BF16", "F32")  # in the order of preference
 PREFERRED = ("Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0", "IQ4_XS", "Q8_0", "Q6_K")
 
 
@@ -64,9 +66,10 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """Model in a repository: one file, or its parts in order."""
+    """Model in a repository: one file, or its parts in order; `projector`: the file with which it sees, if it can."""
 
     files: tuple[RemoteFile, ...]
+    projector: RemoteFile | None = None
 
     @property
     def name(self) -> str:
@@ -74,7 +77,13 @@ class RemoteModel:
 
     @property
     def size(self) -> int:
+        """Bytes of the model without its projector."""
         return sum(file.size for file in self.files)
+
+    @property
+    def all_files(self) -> tuple[RemoteFile, ...]:
+        """All that is downloaded."""
+        return (*self.files, self.projector) if self.projector else self.files
 
     @property
     def quantisation(self) -> str:
@@ -106,8 +115,9 @@ class Hub:
         for path, file in files.items():
             folder = path[: -len(file.name)]
             parts = [files.get(folder + name) for name in part_names(file.name)]
-            if parts[0] is file and None not in parts and "mmproj" not in file.name.lower():
-                models.append(RemoteModel(tuple(part for part in parts if part)))
+            if parts[0] is file and None not in parts and not is_projector_name(file.name):
+                projector = _projector_for(file, [each for each in files.values() if each.path == folder + each.name])
+                models.append(RemoteModel(tuple(part for part in parts if part), projector))
         if not models:
             raise Failure("not_found.no_model", repo=repo)
         return tuple(sorted(models, key=_preference))
@@ -227,6 +237,21 @@ def _licence(tags: object) -> str:
     tags = tags if isinstance(tags, list) else []
     named = [tag for tag in tags if isinstance(tag, str) and tag.startswith("license:")]
     return named[0].removeprefix("license:")[:60] if named else ""
+
+
+def _projector_for(model: RemoteFile, beside: Iterable[RemoteFile]) -> RemoteFile | None:
+    """Return the projector in the model's folder, the one with the most similar name; None if there is none.
+
+    Of several that differ by their precision the smaller one is as good: it is a small part of the model.
+    """
+    words = name_words(model.name)
+
+    def preference(file: RemoteFile) -> tuple[int, int, int]:
+        kind = file.quantisation
+        known = PROJECTOR_KINDS.index(kind) if kind in PROJECTOR_KINDS else len(PROJECTOR_KINDS)
+        return -len(words & name_words(file.name)), known, file.size
+
+    return min((file for file in beside if is_projector_name(file.name)), key=preference, default=None)
 
 
 def _preference(model: RemoteModel) -> tuple[int, int]:

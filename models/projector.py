@@ -7,6 +7,7 @@ aborts the process on contradictions, opens the file.
 from __future__ import annotations
 
 import logging
+import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ _listed: dict[Path, list[Path]] = {}
 
 # Words of file names that say nothing about whose file it is.
 COMMON_WORDS = {
-    "mmproj", "model", "gguf", "f16", "f32", "bf16", "fp16", "q8", "q6", "q5", "q4", "0", "1", "k", "m", "s", "xl", "l",
-    "it", "instruct", "chat", "vl", "vision", "ud", "iq4", "xs", "nl",
+    "mmproj", "model", "gguf", "f16", "f32", "bf16", "fp16", "q8", "q6", "q5", "q4", "q3", "q2", "0", "1", "k", "m",
+    "s", "xl", "l", "it", "instruct", "chat", "vl", "vision", "ud", "iq4", "xs", "nl",
 }  # fmt: skip
 MOST_CANDIDATES = 20  # projectors in one folder that are read: a folder of all models may hold one for each
 # Tensors whose outermost dimension is the width of the embeddings (`clip_n_mmproj_embd` in tools/mtmd/clip.cpp). The
@@ -64,15 +65,20 @@ class Projector:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a larger picture has more tokens."""
+        """Whether a larger picture has more tokens, one for each square of some pixels."""
         return self.type in DYNAMIC
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether a larger picture is cut into tiles, each with the tokens of a small picture."""
+        return self.type in TILED
 
     def tokens_of(self, width: int, height: int) -> int:
         """Estimate the tokens of a picture of so many pixels; exact numbers come from the loaded projector."""
         side = self.patch_size * self.merge
         if self.is_dynamic:
             return max(1, round(width / side)) * max(1, round(height / side))
-        return max(1, self.image_size // side) ** 2
+        return max(1, self.image_size // side) ** 2 * (tiles_of(width, height, self.image_size) if self.is_tiled else 1)
 
     @property
     def compute_bytes(self) -> int:
@@ -87,6 +93,15 @@ class Projector:
     def memory_bytes(self) -> int:
         """Bytes that the loaded projector takes while it encodes."""
         return self.file_bytes + self.compute_bytes
+
+
+def tiles_of(width: int, height: int, side: int) -> int:
+    """Estimate into how many tiles of `side` pixels a picture is cut, with the small one of the whole that goes along.
+
+    Kinds of projectors differ: some scale a picture first.
+    """
+    tiles = math.ceil(width / side) * math.ceil(height / side)
+    return tiles + 1 if tiles > 1 else 1
 
 
 def find_projector(model: Header) -> Projector | None:
@@ -105,16 +120,16 @@ def find_projector(model: Header) -> Projector | None:
 def projector_files(model: Path) -> list[Path]:
     """Return the projectors' files in the model's folder that may belong to it, the most similar name first.
 
-    A name such as mmproj-F16.gguf, which has no word of the model's name, counts only beside a single model: the widths
-    of many models are equal, and a wrong projector gives nonsense without any error.
+    A name such as mmproj-F16.gguf, which has no word of the model's name, counts only beside a single model, in
+    whatever precisions: the widths of many models are equal, and a wrong projector gives nonsense without any error.
     """
     files = _files_beside(model)
     projectors = [path for path in files if is_projector_name(path.name)]
-    models = {part_names(path.name)[0] for path in files if path not in projectors}
-    words = _words(model)
+    models = {frozenset(name_words(path.name)) for path in files if path not in projectors}
+    words = name_words(model.name)
 
     def common(path: Path) -> int:
-        return len(words & _words(path))
+        return len(words & name_words(path.name))
 
     found = [path for path in projectors if common(path) or len(models) <= 1]
     return sorted(found, key=lambda path: (-common(path), path.name))[:MOST_CANDIDATES]
@@ -136,9 +151,17 @@ def is_projector_name(name: str) -> bool:
     return name.lower().endswith(".gguf") and "mmproj" in name.lower()
 
 
-def _words(path: Path) -> set[str]:
+def own_projectors(model: Path) -> list[Path]:
+    """Return the projectors in the model's folder that belong to no other model there."""
+    others = {part_names(path.name)[0] for path in _files_beside(model)} - {part_names(model.name)[0]}
+    shared = {path for name in others if not is_projector_name(name) for path in projector_files(model.with_name(name))}
+    return [path for path in projector_files(model) if path not in shared]
+
+
+def name_words(name: str) -> set[str]:
     """Return the words of a file's name that tell which model it belongs to."""
-    return {word for word in re.split(r"[^a-z0-9.]+", path.stem.lower()) if word not in COMMON_WORDS} - {""}
+    stem = re.sub(r"-\d{5}-of-\d{5}$", "", name.lower().removesuffix(".gguf"))
+    return {word for word in re.split(r"[^a-z0-9.]+", stem) if word not in COMMON_WORDS} - {""}
 
 
 def read_projector(path: Path, model: Header) -> Projector:

@@ -10,6 +10,7 @@ from common.sentences import Sentence
 from models.added_paths import AddedPaths
 from models.collection import LocalModel
 from models.locations import LOCATION_NAMES, ModelLocation
+from models.projector import own_projectors
 
 ASIDE = ".removed-"  # prefix of files that wait to be deleted; it hides them, so that no scan finds them
 OWNER_SENTENCES = {
@@ -47,7 +48,10 @@ class Removal:
 
 
 def remove(model: LocalModel, added: AddedPaths | None = None) -> Removal:
-    """Remove a model. Raises Failure for models that are not ours, and if the files cannot be renamed."""
+    """Remove a model, with a projector that no other one has.
+
+    Raises Failure for models that are not ours, and if the files cannot be renamed.
+    """
     added = added or AddedPaths()
     if model.location.kind == "added":
         return _remove_from_list(model, added)
@@ -55,7 +59,7 @@ def remove(model: LocalModel, added: AddedPaths | None = None) -> Removal:
         raise Failure("not_ours.removal", name=model.name, reason=_reason(model))
     aside: dict[Path, Path] = {}
     try:
-        for path in model.files:
+        for path in (*model.files, *own_projectors(model.path)):
             _rename(path, path.with_name(f"{ASIDE}{path.name}"))
             aside[path] = path.with_name(f"{ASIDE}{path.name}")
     except Failure:

@@ -77,8 +77,10 @@ def _licence(entry: CatalogueEntry | None, facts: Facts | None) -> str:
 
 def _strengths(entry: CatalogueEntry) -> str:
     abilities = {
-        mark("writing code"): entry.coding, mark("thinking first"): entry.thinking, mark("pictures"): entry.vision,
-    }  # fmt: skip
+        mark("writing code"): entry.coding,
+        mark("thinking first"): entry.thinking,
+        mark("pictures (a second file of 0.2 to 1 GB comes along)"): entry.vision,
+    }
     return ", ".join(tr(words) for words, has in abilities.items() if has)
 
 

@@ -330,13 +330,19 @@ def file_row(model: RemoteModel, verdict: Verdict | None, is_local: bool) -> Mod
     return ModelRow(
         key=("file", model.files[0].repo, model.files[0].path),
         title=model.name,
-        facts=" · ".join(
-            filter(None, (model.quantisation, show_bytes(model.size), tr("on this computer") if is_local else ""))
-        ),
+        facts=" · ".join(filter(None, (model.quantisation, _sizes(model), tr("on this computer") if is_local else ""))),
         verdict=_judgement(verdict),
         tone=tone_of(verdict),
         actions=() if is_local else ("download",),
     )
+
+
+def _sizes(model: RemoteModel) -> str:
+    """Return the size of the model, and what its projector adds."""
+    size = show_bytes(model.size)
+    if model.projector is None:
+        return size
+    return tr("{size}, and {more} to see pictures", size=size, more=show_bytes(model.projector.size))
 
 
 def progress_words(job: DownloadJob) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.protocol.events import Statistics, Vision
 from engine.protocol.requests import Picture
+from models.projector import tiles_of
 
 USUAL_TOKENS = 512  # of one picture, where a larger one has more tokens and nothing was measured yet
 FEWEST_TOKENS, MOST_TOKENS = 64, 2048
@@ -19,7 +20,12 @@ def picture_tokens(picture: Picture, vision: Vision | None) -> int | None:
     if vision.token_side:
         side = vision.token_side
         return max(1, round(picture.width / side)) * max(1, round(picture.height / side))
-    return vision.tokens
+    return vision.tokens * (tiles_of(picture.width, picture.height, vision.side) if vision.tiled else 1)
+
+
+def was_scaled(picture: Picture, pixels: int) -> bool:
+    """Return whether a picture of at most `pixels` pixels was probably larger before: it uses nearly all of them."""
+    return picture.width * picture.height > 0.95 * pixels
 
 
 def wanted_pixels(vision: Vision | None, measured: Statistics | None, full: bool = False) -> int:
@@ -31,7 +37,7 @@ def wanted_pixels(vision: Vision | None, measured: Statistics | None, full: bool
     if vision is None:
         return 0
     if not vision.token_side:
-        return USUAL_PIXELS * (4 if full else 1)
+        return USUAL_PIXELS * (4 if full and vision.tiled else 1)
     tokens = DETAIL_TOKENS if full else USUAL_TOKENS
     if not full and measured and measured.encoded_tokens and measured.picture_seconds > 0:
         affordable = int(PATIENCE * measured.encoded_tokens / measured.picture_seconds)

@@ -336,7 +336,8 @@ def vision_of(projector: Projector) -> Vision:
     """Return what the window must know of a projector."""
     if projector.is_dynamic:
         return Vision(token_side=projector.patch_size * projector.merge)
-    return Vision(tokens=projector.tokens_of(projector.image_size, projector.image_size), side=projector.image_size)
+    side = projector.image_size
+    return Vision(projector.tokens_of(side, side), side, tiled=projector.is_tiled)
 
 
 def own_layers_drafter(target: Runtime, cost_measurements: CostMeasurements) -> OwnLayers | None:

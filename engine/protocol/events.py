@@ -36,12 +36,13 @@ class Vision:
     """How a model sees.
 
     Either each picture becomes `tokens` tokens and is scaled to `side` pixels, or it becomes a token for each square of
-    `token_side` pixels; the other fields are then 0.
+    `token_side` pixels; the other fields are then 0. `tiled`: a larger picture is cut into tiles of `side` pixels.
     """
 
     tokens: int = 0
     side: int = 0
     token_side: int = 0
+    tiled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +152,9 @@ class Statistics:
     picture_tokens: int = 0
     encoded_tokens: int = 0
     picture_seconds: float = 0.0
-
     threads: int = 0
     prompt_threads: int = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
@@ -381,6 +382,14 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class Titled:
+    """Last event of Title. `text`: the first line that the model wrote; empty if it was not asked."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Counted:
     """Last event of Count. `texts`: tokens of each text; `prompt`: tokens of the messages, 0 if none were sent."""
 
@@ -486,10 +495,10 @@ class Pulse:
     costs: tuple[tuple[int, float], ...] = ()
     batch: int = 0
     head_groups: tuple[HeadGroup, ...] = ()
-
     saving_power: SavingReason = ""
     threads: int = 0
     prompt_threads: int = 0
+
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
@@ -585,11 +594,11 @@ def _fill_code_and_message(event: Failed | Notice) -> None:
 Event = (
     Welcome | LoadProgress | SpeedExpected | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
     | ThinkingStarted | Thinking | ThinkingEnded | ToolCallStarted | ToolCallArguments | Logprobs | Trace | Finished
-    | Prepared | Counted | Tokenized | Detokenized | Embedded | Forgotten | Notice | StatusReport | Watching | Pulse
+    | Prepared | Titled | Counted | Tokenized | Detokenized | Embedded | Forgotten | Notice | StatusReport | Watching | Pulse
     | ModelsListed | PageRead | Cancelled | AnsweringNow | Failed
 )  # fmt: skip
 ENDS = (
-    Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Tokenized, Detokenized, Embedded, Forgotten,
+    Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Titled, Counted, Tokenized, Detokenized, Embedded, Forgotten,
     StatusReport, Watching, ModelsListed, PageRead, Cancelled, AnsweringNow, Failed,
 )  # fmt: skip
 WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # the events whose texts, joined, are the answer

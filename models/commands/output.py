@@ -154,5 +154,5 @@ def remote_json(model: RemoteModel) -> dict[str, Any]:
         "path": model.files[0].path,
         "quantisation": model.quantisation,
         "size_bytes": model.size,
-        "files": [{"path": file.path, "size_bytes": file.size, "sha256": file.sha256} for file in model.files],
+        "files": [{"path": file.path, "size_bytes": file.size, "sha256": file.sha256} for file in model.all_files],
     }

@@ -204,7 +204,10 @@ def test_senseless_notes_are_passed_over(own_data):
 @pytest.fixture
 def seeing(server, tmp_path) -> None:
     server.add("bird-4b-Q4_0.gguf", make_gguf(tmp_path / "bird.gguf", llama__embedding_length=576).read_bytes())
-    server.add("bird-4b-Q8_0.gguf", make_gguf(tmp_path / "bird8.gguf", llama__embedding_length=576).read_bytes())
+    server.add(
+        "bird-4b-Q8_0.gguf",
+        make_gguf(tmp_path / "bird8.gguf", llama__embedding_length=576, name="Bird 8").read_bytes(),
+    )
     server.add("mmproj-F16.gguf", write_projector(tmp_path / "mmproj.gguf").read_bytes())
 
 
@@ -219,7 +222,8 @@ def test_a_projector_arrives_with_its_model_and_goes_with_it(hub, queue, seeing)
     queue.add(plan_download(hub.model("a/b", "q8_0"), hub))  # finds the projector and checks its digest
     assert queue.wait()
     assert states(queue) == ["done", "done"]
-    small, large = sorted((model for model in scan_models() if model.location.kind == "own"), key=lambda m: m.name)
+    mine = [model for model in scan_models() if model.location.kind == "own" and model.path != projector.path]
+    small, large = sorted(mine, key=lambda model: model.name)
     remove(small).finish()
     assert projector.path.exists()
     remove(large).finish()
@@ -235,7 +239,9 @@ def test_another_projector_than_published_is_refused(server, hub, queue, seeing)
     assert not list(own_folder().rglob("mmproj*.gguf"))
 
 
-def test_a_projector_is_part_of_what_a_restart_offers(hub, queue, seeing, stalled):
+def test_a_projector_is_part_of_what_a_restart_offers(server, hub, queue, stalled):
+    for name in ("bird-4b-Q4_0.gguf", "mmproj-F16.gguf"):
+        server.add(name, CONTENT)
     download = plan_download(hub.model("a/b", "q4_0"), hub)
     job = queue.add(download)
     wait_until(queue, lambda job: job.progress.done > 0)

@@ -57,6 +57,26 @@ def test_the_best_choice_is_first_and_parts_are_one_model(server, hub):
     assert hub.licence("a/b") == "apache-2.0"
 
 
+def test_a_model_brings_its_projector(server, hub):
+    names = (
+        "Bird-VL-4B-Q4_K_M.gguf", "Bird-VL-4B-F16.gguf", "Fish-VL-4B-Q4_K_M.gguf", "deep/Stone-1B-Q8_0.gguf",
+        "mmproj-Bird-VL-4B-F16.gguf", "mmproj-Bird-VL-4B-Q8_0.gguf", "mmproj-Fish-VL-4B-F16.gguf",
+    )  # fmt: skip
+    for name in names:
+        server.add(name, name.encode())
+    found = {model.name: model for model in hub.models("a/b")}
+    chosen = {name: model.projector.name if model.projector else "" for name, model in found.items()}
+    assert chosen == {
+        "Bird-VL-4B-Q4_K_M.gguf": "mmproj-Bird-VL-4B-Q8_0.gguf",
+        "Bird-VL-4B-F16.gguf": "mmproj-Bird-VL-4B-Q8_0.gguf",
+        "Fish-VL-4B-Q4_K_M.gguf": "mmproj-Fish-VL-4B-F16.gguf",
+        "Stone-1B-Q8_0.gguf": "",
+    }
+    bird = found["Bird-VL-4B-Q4_K_M.gguf"]
+    assert [file.name for file in bird.all_files] == [bird.name, "mmproj-Bird-VL-4B-Q8_0.gguf"]
+    assert bird.size == len(bird.name)  # without its projector
+
+
 @pytest.mark.parametrize(
     "published",
     [

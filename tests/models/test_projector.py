@@ -8,7 +8,7 @@ import pytest
 
 from common.failures import Failure
 from models.header import read_header
-from models.projector import find_projector, projector_files, read_projector
+from models.projector import find_projector, own_projectors, projector_files, read_projector
 from tests.engine.runtime.vision_models import write_projector
 from tests.models.make_gguf import make_gguf
 
@@ -63,3 +63,21 @@ def test_senseless_numbers_are_refused(tmp_path: Path) -> None:
     projector.write_bytes(raw)
     with pytest.raises(Failure, match="makes no sense"):
         read_projector(projector, header)
+
+
+def test_precisions_of_one_model_share_a_projector(tmp_path: Path) -> None:
+    small, large = (model(tmp_path / f"Bird-4B-it-{kind}.gguf") for kind in ("Q4_K_M", "Q8_0"))
+    projector = write_projector(tmp_path / "mmproj-F16.gguf")
+    assert projector_files(small) == projector_files(large) == [projector]
+    assert own_projectors(small) == []
+    large.unlink()
+    assert own_projectors(small) == [projector]
+    model(tmp_path / "Fish-2B-Q4_K_M.gguf")
+    assert projector_files(small) == []  # whose is it?
+
+
+def test_tiles_of_a_larger_picture_have_tokens_each(tmp_path: Path) -> None:
+    header = read_header(model(tmp_path / "bird.gguf"))
+    found = read_projector(write_projector(tmp_path / "mmproj.gguf", "idefics3"), header)
+    assert (found.is_tiled, found.tokens_of(64, 64)) == (True, 16)
+    assert found.tokens_of(128, 100) == 16 * (2 * 2 + 1)
