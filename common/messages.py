@@ -37,6 +37,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "template.unknown_tokens": "The model's vocabulary has no tokens for this chat. Choose another model.",
     "template.pictures": "The model's chat template loses pictures. Remove them, or choose another model.",
     "no_vision.model": "This model cannot see. Remove the pictures, or choose a model that can.",
+    "no_screenshot.portal": "The desktop took no picture of the screen. Allow it in the system's privacy settings.",
     "no_vision.library": "This llama.cpp was built without support for pictures. Run `make setup` again.",
     "bad_picture.missing": "A picture's file is missing. Remove the picture, and add it again.",
     "bad_picture.damaged": "A picture's file is damaged. Remove the picture, and add it again.",

@@ -39,7 +39,7 @@ EXCLUDED = (
 # The parts of Qt that a program of widgets and SVG icons loads; `excludes` does not filter libraries and plugins.
 QT = "Core|DBus|Gui|Network|OpenGL|OpenGLWidgets|Svg|Test|WaylandClient|WaylandEglClientHwIntegration|Widgets|XcbQpa"
 QT_PLUGINS = (
-    r"iconengines/\w*qsvgicon", r"imageformats/\w*q(?:gif|ico|jpeg|svg|webp)",
+    r"iconengines/\w*qsvgicon", r"imageformats/\w*q(?:gif|ico|jpeg|svg|tiff|webp)",
     r"platforminputcontexts/lib(?:compose|ibus)",
     r"platforms/\w*q(?:cocoa|minimal|offscreen|wayland|windows|xcb)\.", r"platformthemes/\w*qxdgdesktopportal",
     r"styles/", r"wayland-(?:decoration-client|graphics-integration-client/libqt-plugin|shell-integration/libxdg)",

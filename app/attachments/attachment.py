@@ -31,6 +31,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class ScannedPages:
+    """Pictures of a scanned PDF's pages, each an attachment of its own; `count`: the pages that the PDF has."""
+
+    pages: tuple[Attachment, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attachment:
     """The text of an attached file, or what was found in a file of a collection.
 
@@ -123,7 +131,12 @@ SENTENCES = {
     "old_word": mark("“{name}” is in an old Office format. Save it as .docx or PDF and attach that."),
     "archive": mark("“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text."),
     "encrypted": mark("“{name}” is password-protected. Save a copy without the password and attach that."),
-    "no_text": mark("“{name}” has page images but no text. Run text recognition (OCR) on it first."),
+    "no_text": mark(
+        "“{name}” has page images but no text. Choose a model that can see, or run text recognition (OCR) on it first."
+    ),
+    "no_images": mark(
+        "“{name}” has no text, and its page images cannot be read here. Save its pages as PNG or JPEG and attach those."
+    ),
     "damaged": mark("“{name}” is damaged, or is not the type its name says. Open it in its own app and save it again."),
     "many_pages": mark("“{name}” has {pages} pages; up to {most} can be read. Attach fewer pages."),
     "bomb": mark("“{name}” unpacks to far more data than it should, so it was not opened."),

@@ -6,7 +6,7 @@ import io
 import stat
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.attachments.attachment import AttachmentKind, Refused, parts_of
@@ -36,7 +36,10 @@ WEB_BEGINNINGS = ("<!doctype html", "<html")
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The text or picture extracted from a file of `size` bytes; the other fields are those of an Attachment."""
+    """The text or picture extracted from a file of `size` bytes; the other fields are those of an Attachment.
+
+    A scanned PDF of `page_count` pages has no text; `scans` has pictures of its first pages by their numbers.
+    """
 
     kind: AttachmentKind
     size: int
@@ -44,6 +47,8 @@ class Extracted:
     parts: tuple[tuple[int, int], ...]
     pages: tuple[int, ...] = ()
     picture: Picture | None = None
+    scans: dict[int, Picture] = field(default_factory=dict)
+    page_count: int = 0
 
 
 def read_file(path: Path, pixels: int = 0) -> Extracted:
@@ -94,7 +99,7 @@ def _read(path: Path, pixels: int) -> Extracted:
     if not head:
         raise Refused("empty")
     if b"%PDF-" in head[:1024]:
-        return _pdf(path, status.st_size)
+        return _pdf(path, status.st_size, pixels)
     if head.startswith(b"PK\3\4"):
         return _zip(path, status.st_size)
     if is_picture(head):
@@ -152,9 +157,15 @@ def read_page(page: PageRead) -> tuple[Extracted, str]:
     return extracted("web", size, f"# {title}\n\n{text}" if title and not text.startswith("# ") else text), title
 
 
-def _pdf(path: Path, size: int) -> Extracted:
+def _pdf(path: Path, size: int, pixels: int) -> Extracted:
     _limit(size, MOST_DOCUMENT)
-    return _paged(pages_of_pdf(path), size)
+    try:
+        pages = pages_of_pdf(path)
+    except Refused as refused:
+        if refused.code != "no_text" or not pixels:
+            raise
+        return _scanned(path, size, pixels)
+    return _paged(pages, size)
 
 
 def _paged(pages: Sequence[str], size: int) -> Extracted:
@@ -163,6 +174,13 @@ def _paged(pages: Sequence[str], size: int) -> Extracted:
         starts.append(at)
         at += len(page) + 2
     return _checked("pdf", size, "\n\n".join(pages), tuple(starts))
+
+
+def _scanned(path: Path, size: int, pixels: int) -> Extracted:
+    from app.attachments.scanned import scanned_pages  # Qt, as above
+
+    pictures, count = scanned_pages(path, pixels)
+    return Extracted("pdf", size, "", (), scans=pictures, page_count=count)
 
 
 def _zip(path: Path, size: int) -> Extracted:

@@ -17,20 +17,28 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer
 
 from app.attachments import READ_FILE
-from app.attachments.attachment import Attachment, clean_name, sentence
+from app.attachments.attachment import Attachment, ScannedPages, clean_name, sentence
 from app.attachments.child import MOST_SECONDS, Reply
+from app.attachments.extraction import Extracted
 from app.services.background import Background
 from app.services.json_line_process import JsonLineProcess
+from app.words import tr
 from common.process_end import ProcessEnd
 
 log = logging.getLogger(__name__)
 AT_ONCE = 2
 PATIENCE_MS = round((MOST_SECONDS + 5) * 1000)  # the process ends itself after MOST_SECONDS; this ends one that cannot
-ReadCallback = Callable[[Attachment | str], None]
+FIELDS = tuple(field.name for field in fields(Extracted) if field.name in {own.name for own in fields(Attachment)})
+Outcome = Attachment | ScannedPages | str
+ReadCallback = Callable[[Outcome], None]
 
 
 class FileReader(QObject):
-    """A reader of files; `read` calls back with the Attachment, or with the sentence that says why there is none."""
+    """A reader of files.
+
+    `read` calls back with the Attachment, with the pages of a scanned PDF, or with the sentence that says why there is
+    neither.
+    """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -94,7 +102,7 @@ class _ReadProcess(QObject):
         self._ended(self, self._line)
 
 
-def _outcome(path: Path, line: bytes) -> Attachment | str:
+def _outcome(path: Path, line: bytes) -> Outcome:
     name = clean_name(path.name)
     try:
         reply = msgspec.json.decode(line, type=Reply)
@@ -102,5 +110,16 @@ def _outcome(path: Path, line: bytes) -> Attachment | str:
         return sentence("crashed", name)
     if reply.file is None:
         return sentence(reply.refused, name, reply.values)
+    if reply.file.scans:
+        return _scanned(name, reply.file)
     # `asdict` would copy each of thousands of parts.
-    return Attachment(name, **{field.name: getattr(reply.file, field.name) for field in fields(reply.file)})
+    return Attachment(name, **{field: getattr(reply.file, field) for field in FIELDS})
+
+
+def _scanned(name: str, file: Extracted) -> ScannedPages:
+    """Return a scanned PDF's pages as pictures with names of their own."""
+    pages = tuple(
+        Attachment(tr("{name}, page {n}", name=name, n=number), "picture", len(scan.data), "", picture=scan)
+        for number, scan in file.scans.items()
+    )
+    return ScannedPages(pages, file.page_count)

@@ -51,7 +51,7 @@ class ChipFrame(Live, QFrame):
         self.close_button.setDefaultAction(self.remove)
         self.close_button.setVisible(removable)
         self._removable = removable
-        row = QHBoxLayout(self)
+        self.row = row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, SIZES.gap_s if removable else 0, 0)
         row.setSpacing(0)
         row.addWidget(self.face)
@@ -59,13 +59,33 @@ class ChipFrame(Live, QFrame):
 
 
 class Chip(ChipFrame):
-    """Chip of one file: a click or Enter shows the file's text; the button, Delete or Backspace triggers `remove`."""
+    """Chip of one file: a click or Enter shows the file's text; the button, Delete or Backspace triggers `remove`.
+
+    A picture that was scaled down has another button, `detail`.
+    """
 
     def __init__(self, item: DraftFile, removable: bool, parent: QWidget) -> None:
         super().__init__(removable, parent)
         self.item = item
+        self._shown_picture: Picture | None = None
+        self.detail = LiveAction(
+            self, mark("Full detail"), tip=mark("Show the model all of this picture; takes longer")
+        )
+        self.detail.setCheckable(True)
+        self.detail_button = QToolButton(self)
+        self.detail_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.detail_button.setDefaultAction(self.detail)
+        self.detail_button.hide()
+        self.row.insertWidget(1, self.detail_button)
         self.face.clicked.connect(self._open)
         self.apply_look()
+
+    def show_item(self) -> None:
+        """Show the file again after it was read or counted."""
+        if self._picture is self._shown_picture:
+            self.retranslate()
+        else:
+            self.restyle()
 
     def retranslate(self) -> None:
         size = size_of(self.item) if self._removable else ""
@@ -103,6 +123,8 @@ class Chip(ChipFrame):
         """Show a thumbnail: with name and size while it can be removed, alone once it was sent."""
         name = self.fontMetrics().elidedText(self.item.name, Qt.TextElideMode.ElideMiddle, SIZES.chip)
         self.face.setText(f"{name}\n{size}".replace("&", "&&") if self._removable else "")
+        self.detail_button.setVisible(self._removable and self.item.more_detail)
+        self.detail.setChecked(self.item.in_detail)
         words = ", ".join((self.item.name, size or pixels_of(self.item)))
         self.face.setAccessibleName(tr("Picture {name}", name=words))
         self.face.setAccessibleDescription(
@@ -121,6 +143,7 @@ class Chip(ChipFrame):
         return self.item.attachment.picture if self.item.attachment else None
 
     def restyle(self) -> None:
+        self._shown_picture = self._picture
         if self._picture is not None:
             thumbnail = thumbnail_of(self._picture, SIZES.thumbnail if self._removable else 3 * SIZES.thumbnail)
             self.face.setIcon(QIcon(thumbnail))

@@ -25,10 +25,12 @@ AGAIN = {"ask": mark("Change")}
 class Tray(Live, QWidget):
     """Attached files of a draft as chips, with the choices for files that do not fit. Hidden while there are none.
 
-    `chosen` carries a key of CHOICES, or `ask`, and the DraftFile to remove, None for the largest.
+    `chosen` carries a key of CHOICES, or `ask`, and the DraftFile to remove, None for the largest. `detail_toggled`
+    carries the DraftFile of a picture that is to have all its detail, or no longer.
     """
 
     chosen = Signal(str, object)
+    detail_toggled = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -81,7 +83,7 @@ class Tray(Live, QWidget):
         focused = next((at for at, chip in enumerate(old.values()) if chip.isAncestorOf(self.focusWidget())), None)
         chips = [old.get(id(item)) or self._chip(item) for item in self._draft.items]
         for chip in chips:
-            chip.retranslate()
+            chip.show_item()
         self.chips.set_widgets(chips)
         if focused is not None and chips:
             chips[min(focused, len(chips) - 1)].face.setFocus()
@@ -89,6 +91,7 @@ class Tray(Live, QWidget):
     def _chip(self, item: DraftFile) -> Chip:
         chip = Chip(item, True, self.chips)
         chip.remove.triggered.connect(lambda: self.chosen.emit("remove", item))
+        chip.detail.triggered.connect(lambda: self.detail_toggled.emit(item))
         return chip
 
     def _button(self, key: str, words: str) -> QPushButton:

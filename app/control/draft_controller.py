@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QImage
 
-from app.attachments.attachment import Attachment, Refused, sentence
+from app.attachments.attachment import Attachment, Refused, ScannedPages, sentence
 from app.attachments.extraction import extracted
 from app.attachments.fitting import (
     CountedFile,
@@ -19,7 +19,7 @@ from app.attachments.fitting import (
     tokens_needed,
 )
 from app.attachments.pictures import picture_of
-from app.attachments.reader import FileReader
+from app.attachments.reader import FileReader, Outcome
 from app.control.chat_controller import ChatController
 from app.control.retriever import Retriever
 from app.events import Event
@@ -31,7 +31,7 @@ from app.state.draft import NEW, DraftFile, DraftStore, MessageDraft
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
-from app.state.sight import picture_tokens, wanted_pixels
+from app.state.sight import picture_tokens, wanted_pixels, was_scaled
 from app.window import Window
 from app.words import UiText, current_text, mark, tr
 from common.failures import Failure
@@ -162,6 +162,7 @@ class DraftController(QObject):
         composer.text.textChanged.connect(self._text_changed)
         composer.text.attached.connect(self.attach_content)
         composer.tray.chosen.connect(self.choose_fit)
+        composer.tray.detail_toggled.connect(self.toggle_detail)
         open_chats.current_changed.connect(self.show_draft)
         open_chats.options_changed.connect(self._options_changed)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._recount(conversation))
@@ -209,11 +210,8 @@ class DraftController(QObject):
             self.attach(content)
         elif isinstance(content, str):
             self.attach_text(content)
-        elif pixels := self._picture_pixels():
-            self._attach_image(content, pixels)
-        else:
-            self._report_refused(lambda: tr("This model cannot see pictures."))
-            self._name_seeing_model()
+        elif self.can_attach_picture():
+            self.attach_image(content, tr("Pasted picture"))
 
     def attach(self, paths: Iterable[Path]) -> None:
         """Read the files in the background and attach them to the draft, up to MAX_FILES."""
@@ -226,7 +224,7 @@ class DraftController(QObject):
                     lambda: tr("A message can have {most} files; the others were not attached.", most=MAX_FILES)
                 )
                 break
-            item = DraftFile(path.name)
+            item = DraftFile(path.name, source=path)
             draft.items.append(item)
             self._reader.read(
                 path,
@@ -235,25 +233,52 @@ class DraftController(QObject):
             )
         self._count_files(conversation)
 
-    def _attach_image(self, image: QImage, pixels: int) -> None:
-        """Attach a picture of the clipboard."""
-        conversation, item = self._current(), DraftFile(tr("Pasted picture"))
+    def can_attach_picture(self) -> bool:
+        """Return whether the model sees and the message has room for a picture; if not, say why."""
+        self._refused = []
+        if not self._picture_pixels():
+            self._report_refused(lambda: tr("This model cannot see pictures."))
+            self._name_seeing_model()
+        elif len(self._drafts.draft_of(self._current()).items) >= MAX_FILES:
+            self._report_refused(lambda: tr("A message can have {most} files. Remove one first.", most=MAX_FILES))
+        return not self._refused
+
+    def attach_image(self, image: QImage, name: str) -> None:
+        """Attach a picture that is no file, such as one of the clipboard."""
+        conversation, item = self._current(), DraftFile(name, source=image)
         self._drafts.draft_of(conversation).items.append(item)
 
         def operation() -> Attachment | str:
             try:
+        self._read_image(conversation, item, image)
+        self._count_files(conversation)
+
+    def toggle_detail(self, item: DraftFile) -> None:
+        """Read a picture again with all its detail, or as small as usual."""
+        conversation = self._current()
+        item.in_detail = not item.in_detail
+        item.attachment = item.tokens = None
+        if isinstance(item.source, QImage):
+            self._read_image(conversation, item, item.source)
+        elif isinstance(item.source, Path):
+            self._reader.read(
+                item.source, lambda result: self._file_read(conversation, item, result), self._picture_pixels(item)
+            )
+        self._count_files(conversation)
+
+    def _read_image(self, conversation: Conversation, item: DraftFile, image: QImage) -> None:
+        pixels = self._picture_pixels(item)
                 picture = picture_of(image, pixels)
             except Refused as refused:
                 return sentence(refused.code, item.name, refused.values)
             return Attachment(item.name, "picture", len(picture.data), "", picture=picture)
 
         self._background.run(operation, lambda result: self._file_read(conversation, item, result))
-        self._count_files(conversation)
 
-    def _picture_pixels(self) -> int:
+    def _picture_pixels(self, item: DraftFile | None = None) -> int:
         """Return how many pixels a new picture keeps at most; 0 if the model cannot see."""
-        model = self._engine.state.model
-        return wanted_pixels(model.vision if model else None, self._encoded)
+        model, full = self._engine.state.model, item is not None and item.in_detail
+        return wanted_pixels(model.vision if model else None, self._encoded, full)
 
     def _name_seeing_model(self) -> None:
         """Say which model can see, once it is known."""
@@ -448,7 +473,7 @@ class DraftController(QObject):
         self._drafts.store_draft(conversation)
         self._engine.submit(conversation)
 
-    def _file_read(self, conversation: Conversation, item: DraftFile, result: Attachment | str) -> None:
+    def _file_read(self, conversation: Conversation, item: DraftFile, result: Outcome) -> None:
         draft = self._drafts.draft_of(conversation)
         if item not in draft.items:  # the user has removed it meanwhile
             return
@@ -460,13 +485,36 @@ class DraftController(QObject):
         else:
             item.attachment, item.name = result, result.name
         if draft.fit in ("best", "beginning", "all"):
+        elif isinstance(result, ScannedPages):
+            self._insert_pages(draft, item, result)
             draft.fit = "unknown"
         self._count_files(conversation)
+            item.more_detail = item.in_detail or self._has_more_detail(item, result)
         self._drafts.store_draft(conversation)
 
     def _report_refused(self, words: UiText) -> None:
         self._refused.append(words)
         refused = list(self._refused)
+    def _has_more_detail(self, item: DraftFile, read: Attachment) -> bool:
+        """Return whether the picture was scaled down although the model can use more of it."""
+        usual, full = self._picture_pixels(), self._picture_pixels(DraftFile("", in_detail=True))
+        return bool(item.source and read.picture and full > usual and was_scaled(read.picture, usual))
+
+    def _insert_pages(self, draft: MessageDraft, item: DraftFile, scan: ScannedPages) -> None:
+        """Put the pages of a scanned PDF in the PDF's place, as many as the message can have."""
+        pages = scan.pages[: MAX_FILES - len(draft.items) + 1]
+        at = draft.items.index(item)
+        draft.items[at : at + 1] = [DraftFile(page.name, page) for page in pages]
+        if len(pages) < scan.count:
+            self._report_refused(
+                lambda: tr(
+                    "“{name}” has {count} pages without text; {n} of them were attached as pictures.",
+                    name=item.name,
+                    count=scan.count,
+                    n=len(pages),
+                )
+            )
+
         self._notice.post(lambda: "\n".join(map(current_text, refused)), kind="problem", topic=FILES)
 
     def _count_files(self, conversation: Conversation) -> None:

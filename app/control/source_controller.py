@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.attachments.attachment import Attachment
-from app.attachments.reader import FileReader
+from app.attachments.reader import FileReader, Outcome
 from app.dialogs.source_dialog import SourceDialog
 from app.state.open_chats import OpenChats
 from app.window import Window
@@ -48,6 +48,8 @@ class SourceController(QObject):
         else:
             dialog.show_file(result.text)
 
+        elif isinstance(result, str):
+            dialog.show_note(result)
     def _open_file(self, dialog: SourceDialog, source: Attachment) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(source.path)):
             dialog.show_note(lambda: tr("No program could open {name}.", name=source.name))

@@ -29,7 +29,9 @@ NO_TEXT, NO_FILES = (f"DELETE FROM {table} WHERE chat_id = ?" for table in UNSEN
 class DraftFile:
     """An attached file or web page; `attachment` is None while it is read, `tokens` until they are counted.
 
-    `link`: the web page's address as the user wrote it; "" for a file. `stop`: ends the reading.
+    `link`: the web page's address as the user wrote it; "" for a file. `stop`: ends the reading. `source`: the path or
+    image from which a picture can be read again, None after a restart. `in_detail`: whether the picture has all its
+    detail; `more_detail`: whether it can have it.
     """
 
     name: str
@@ -38,6 +40,9 @@ class DraftFile:
     link: str = ""
     stop: Callable[[], object] = lambda: None
 
+    source: object = None
+    in_detail: bool = False
+    more_detail: bool = False
     @property
     def address(self) -> str:
         """The web page's address; "" for a file."""
@@ -110,7 +115,7 @@ class DraftStore:
         self._without_files: set[str] = set()  # chats known to have no row in the table of files
 
     def load(self, chat_id: str) -> MessageDraft:
-        text, packed = self._store.using(
+        row, packed = self._store.using(
             lambda db: (
                 db.execute("SELECT text, options FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
                 db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
@@ -135,8 +140,8 @@ class DraftStore:
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
-                if text or options:
-                    db.execute(PUT_TEXT, (chat_id, text, options))
+                if text or any(chosen):
+                    db.execute(PUT_TEXT, (chat_id, text, *chosen))
                 else:
                     db.execute(NO_TEXT, (chat_id,))
                 if files and attachments:

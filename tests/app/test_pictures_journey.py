@@ -16,8 +16,9 @@ from app.state.answer_facts import statistics_from_json
 from app.store.exchange import MarkdownExporter
 from app.wiring import Chickadee
 from engine.protocol.events import Statistics
+from tests.app.attachments.test_scanned import jpeg_of, write_pdf
 from tests.app.conftest import Opener
-from tests.engine.runtime.vision_models import write_colour_projector
+from tests.engine.runtime.vision_models import write_colour_projector, write_projector
 from tests.engine.shallow import shallow_model
 
 Ask = Callable[[Chickadee, str], None]
@@ -106,3 +107,36 @@ def test_a_model_that_cannot_see_says_so(chickadee: Chickadee, qtbot: QtBot, tmp
     )
     assert "red.png" in notice.text.text()
     assert not chips(chickadee)
+
+
+def test_full_detail_scans_and_screenshots(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+    os.link(shallow_model(), tmp_path / "model.gguf")
+    write_projector(tmp_path / "mmproj.gguf", "qwen2vl_merger")  # larger pictures have more tokens
+    chickadee = open_window(tmp_path / "model.gguf", command=None, max_tokens=4)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
+    red_picture().save(str(tmp_path / "red.jpg"))
+    chickadee.chats.drafts.attach([tmp_path / "red.jpg"])
+    qtbot.waitUntil(lambda: [chip.item.more_detail for chip in chips(chickadee)] == [True])
+    (chip,) = chips(chickadee)
+    assert not chip.detail_button.isHidden()
+    usual = chip.item.tokens
+    chip.detail_button.click()
+    qtbot.waitUntil(lambda: bool(chip.item.attachment) and chip.item.tokens not in (None, usual))
+    assert chip.item.attachment
+    assert chip.item.attachment.picture
+    assert chip.item.attachment.picture.width == 1200  # all that the file has
+    assert (chip.item.tokens or 0) > 2 * (usual or 0)
+    assert chip.detail.isChecked()
+    chip.detail_button.click()
+    qtbot.waitUntil(lambda: chip.item.tokens == usual)
+
+    chickadee.window.commands.run("screenshot")
+    qtbot.waitUntil(lambda: len(chips(chickadee)) == 2 and chips(chickadee)[1].item.attachment is not None)
+    assert chips(chickadee)[1].item.name == "Screenshot"
+    assert chickadee.window.isVisible()
+
+    scan = write_pdf(tmp_path / "scan.pdf", *[jpeg_of("red")] * 21)
+    chickadee.chats.drafts.attach([scan])
+    qtbot.waitUntil(lambda: len(chips(chickadee)) == 20)
+    assert chips(chickadee)[-1].item.name == "scan.pdf, page 18"
+    assert "21 pages without text; 18 of them" in chickadee.window.notice.text.text()
