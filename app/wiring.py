@@ -36,8 +36,8 @@ from app.control.preparation_controller import PreparationController
 from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
 from app.control.server_keys import ServerKeys
-from app.control.settings_controller import SettingsController
 from app.control.screenshot_controller import ScreenshotController
+from app.control.settings_controller import SettingsController
 from app.control.smaller_model_controller import SmallerModelController
 from app.control.snippet_controller import SnippetController
 from app.control.speech_controller import SpeechController
@@ -45,7 +45,6 @@ from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
 from app.control.thinking_controller import ThinkingController
 from app.control.unsaved_controller import UnsavedController
-from app.control.title_controller import TitleController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
@@ -78,7 +77,6 @@ class Intervals:
     patience: int = PATIENCE_MS  # until an engine that does not stop is killed
     read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
     links: int = 400  # after the last letter, until links in the message are looked for
-    title: int = 2_000  # after an answer, so that a user who goes on at once is asked nothing of the engine before
     save_text: int = 500  # text typed in this time may be lost if the program is killed
     speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
     minute: int = 60_000  # of idle time, after some of which the model is unloaded
@@ -109,12 +107,11 @@ class Chats:
     chat: ChatController
     messages: MessageController
     drafts: DraftController
+    screenshot: ScreenshotController
     collections: CollectionsController
     pages: PageController
-    screenshot: ScreenshotController
     model: ChatModelController
     list: ChatListController
-    titles: TitleController
     find: FindController
     import_export: ImportExportController
     importing: ImportController
@@ -137,8 +134,8 @@ class Chats:
         """
         parts = (
             self.quick, self.window_state, self.chat, self.model, self.list, self.find, self.importing,
-            self.import_export, self.palette, self.pages, self.drafts, self.collections, self.storage,
-            self.notifications,
+            self.import_export, self.palette, self.pages, self.drafts, self.screenshot, self.collections,
+            self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -203,6 +200,7 @@ def compose_chats(
         chat=chat,
         messages=messages,
         drafts=drafts,
+        screenshot=ScreenshotController(window, drafts),
         collections=CollectionsController(window, open_chats, collections, indexing, retriever),
         pages=PageController(window, open_chats, drafts, settings.settings, intervals.links),
         model=ChatModelController(window, open_chats, engine, models.controller),
@@ -210,7 +208,6 @@ def compose_chats(
         find=FindController(window, open_chats),
         import_export=import_export,
         importing=ImportController(window, import_export),
-        titles=TitleController(window, open_chats, engine, chat_list, settings.settings, intervals.title),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
         snippets=snippets,
         quick=QuickController(window, open_chats, engine, chat, drafts, snippets, settings.settings),
@@ -271,7 +268,6 @@ class Chickadee(QObject):
         self.window.closing.connect(self.stop)
         self._collector = Collector(self)
         self.lost: list[str] = []  # sentences that the program prints after the window has closed
-        self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.client.memory_bytes)
 
     def start(self) -> None:
         """Start the engine with the first model; the window may be shown before or after."""

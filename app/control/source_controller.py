@@ -42,14 +42,12 @@ class SourceController(QObject):
         dialog.show()
         self._reader.read(Path(source.path), partial(self._show, dialog))
 
-    def _show(self, dialog: SourceDialog, result: Attachment | str) -> None:
-        if isinstance(result, str):
-            dialog.show_note(result)
-        else:
+    def _show(self, dialog: SourceDialog, result: Outcome) -> None:
+        if isinstance(result, Attachment):
             dialog.show_file(result.text)
-
         elif isinstance(result, str):
             dialog.show_note(result)
+
     def _open_file(self, dialog: SourceDialog, source: Attachment) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(source.path)):
             dialog.show_note(lambda: tr("No program could open {name}.", name=source.name))
