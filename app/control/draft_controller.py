@@ -247,9 +247,6 @@ class DraftController(QObject):
         """Attach a picture that is no file, such as one of the clipboard."""
         conversation, item = self._current(), DraftFile(name, source=image)
         self._drafts.draft_of(conversation).items.append(item)
-
-        def operation() -> Attachment | str:
-            try:
         self._read_image(conversation, item, image)
         self._count_files(conversation)
 
@@ -268,6 +265,9 @@ class DraftController(QObject):
 
     def _read_image(self, conversation: Conversation, item: DraftFile, image: QImage) -> None:
         pixels = self._picture_pixels(item)
+
+        def operation() -> Attachment | str:
+            try:
                 picture = picture_of(image, pixels)
             except Refused as refused:
                 return sentence(refused.code, item.name, refused.values)
@@ -482,19 +482,16 @@ class DraftController(QObject):
             self._report_refused(result)
             if result == sentence("blind", item.name):
                 self._name_seeing_model()
-        else:
-            item.attachment, item.name = result, result.name
-        if draft.fit in ("best", "beginning", "all"):
         elif isinstance(result, ScannedPages):
             self._insert_pages(draft, item, result)
+        else:
+            item.attachment, item.name = result, result.name
+            item.more_detail = item.in_detail or self._has_more_detail(item, result)
+        if draft.fit in ("best", "beginning", "all"):
             draft.fit = "unknown"
         self._count_files(conversation)
-            item.more_detail = item.in_detail or self._has_more_detail(item, result)
         self._drafts.store_draft(conversation)
 
-    def _report_refused(self, words: UiText) -> None:
-        self._refused.append(words)
-        refused = list(self._refused)
     def _has_more_detail(self, item: DraftFile, read: Attachment) -> bool:
         """Return whether the picture was scaled down although the model can use more of it."""
         usual, full = self._picture_pixels(), self._picture_pixels(DraftFile("", in_detail=True))
@@ -515,6 +512,9 @@ class DraftController(QObject):
                 )
             )
 
+    def _report_refused(self, words: UiText) -> None:
+        self._refused.append(words)
+        refused = list(self._refused)
         self._notice.post(lambda: "\n".join(map(current_text, refused)), kind="problem", topic=FILES)
 
     def _count_files(self, conversation: Conversation) -> None:

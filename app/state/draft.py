@@ -39,10 +39,10 @@ class DraftFile:
     tokens: int | None = None
     link: str = ""
     stop: Callable[[], object] = lambda: None
-
     source: object = None
     in_detail: bool = False
     more_detail: bool = False
+
     @property
     def address(self) -> str:
         """The web page's address; "" for a file."""
@@ -115,7 +115,7 @@ class DraftStore:
         self._without_files: set[str] = set()  # chats known to have no row in the table of files
 
     def load(self, chat_id: str) -> MessageDraft:
-        row, packed = self._store.using(
+        text, packed = self._store.using(
             lambda db: (
                 db.execute("SELECT text, options FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
                 db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
@@ -140,8 +140,8 @@ class DraftStore:
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
-                if text or any(chosen):
-                    db.execute(PUT_TEXT, (chat_id, text, *chosen))
+                if text or options:
+                    db.execute(PUT_TEXT, (chat_id, text, options))
                 else:
                     db.execute(NO_TEXT, (chat_id,))
                 if files and attachments:
