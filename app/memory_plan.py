@@ -24,11 +24,13 @@ PARTS = {
     "kv": mark("KV cache"),
     "own": mark("its own drafter"),
     "draft": mark("draft model"),
+    "api": mark("local API"),
     "rest": mark("other"),
 }
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
 KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
 OWN_DRAFTER = ("own_layers", "own_layers_cache")
+API = ("api", "grammars")
 # The settings for which every choice is planned, in this order. `backend` comes last: a plan of the other library
 # takes a second, because that library runs in a process of its own.
 CHOICES = {"kv_type": ("f16", "q8_0", "q4_0"), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}
@@ -73,6 +75,7 @@ def parts_words(verdict: Verdict) -> str:
         "kv": sum(parts.pop(name, 0) for name in KV),
         "own": sum(parts.pop(name, 0) for name in OWN_DRAFTER),
         "draft": sum(parts.pop(name) for name in list(parts) if name.startswith("draft_")),
+        "api": sum(parts.pop(name, 0) for name in API),
         "rest": sum(parts.values()),
     }
     texts = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]

@@ -263,6 +263,7 @@ class Chickadee(QObject):
         self.api = ApiController(self.settings_controller, self.models.engine)
         self.window.commands.bind("local_api", self.api.open)
         self.chats = compose_chats(self.window, self.models, self.store, self.settings_controller, folders, intervals)
+        self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.client.memory_bytes)
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self.window.closing.connect(self.stop)

@@ -83,8 +83,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Question to the planner about the file at `path` or about `estimate`, with wishes for the plan.
 
     The planner decides every wish that is None or 'auto'. `backend` is one of the engine's names for its libraries,
-    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free. `computer`:
-    another computer to plan an estimate for; None for this one.
+    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free. `api`: whether
+    other programs use the engine. `computer`: another computer to plan an estimate for; None for this one.
     """
 
     id: int = 0
@@ -100,6 +100,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     flash_attention: Literal["auto", "on", "off"] = "auto"
     kv_mode: str | None = None
     kv_share: float | None = None
+    api: Literal["off", "on"] = "off"
     computer: Computer | None = None
 
 

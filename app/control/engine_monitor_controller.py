@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject
 
 from app.panel.engine_panel import EnginePanel
@@ -23,6 +25,7 @@ class EngineMonitorController(QObject):
     def __init__(self, window: Window, engine: EngineQueue, open_chats: OpenChats) -> None:
         super().__init__(window)
         self._engine, self._open_chats = engine, open_chats
+        self._connection_bytes: Callable[[], int] = lambda: 0
         self._dropped: dict[tuple[str, int], int] = {}  # tokens left out, by chat id and number of turns
         self.samples = MonitorSamples()
         self.panel = EnginePanel(self.samples, window.commands)
@@ -33,17 +36,22 @@ class EngineMonitorController(QObject):
             self.samples.changed.connect(Throttle(show, every_ms, self).request)
         engine.pulsed.connect(self.samples.add_pulse)
         engine.state.phase_changed.connect(lambda state: self.samples.use_model(state.model))
-        engine.state.phase_changed.connect(lambda state: self.panel.show_host(state.host))
+        engine.state.phase_changed.connect(lambda _state: self._show_host())
         open_chats.current_changed.connect(self._show)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._show(conversation))
         open_chats.branch_changed.connect(self._show)
         open_chats.context_changed.connect(self._show)
+
+    def show_processes(self, front_bytes: Callable[[], int], connection_bytes: Callable[[], int]) -> None:
+        """Show from now on the memory of the local API's process, and of the engine's where it asks a server."""
+        self.samples.front_bytes, self._connection_bytes = front_bytes, connection_bytes
 
     def toggle(self) -> None:
         opening = self.panel.isHidden()
         self.panel.setVisible(opening)
         self._engine.watch(opening)
         if opening:
+            self._show_host()
             self.show_current()
             self.panel.show_curves()
 
@@ -65,6 +73,10 @@ class EngineMonitorController(QObject):
 
         parts = context_parts("", conversation.prompt(), conversation.chat.forget_turns)
         self._engine.count((parts.forgotten,), conversation, counted)
+
+    def _show_host(self) -> None:
+        host = self._engine.state.host
+        self.panel.show_host(host, self._connection_bytes() if host else 0)
 
     def _show(self, conversation: Conversation) -> None:
         if conversation is self._open_chats.current:

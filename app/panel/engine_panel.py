@@ -54,7 +54,7 @@ class EnginePanel(Live, QFrame):
         self._headings = [QLabel(self) for _ in range(5)]
         self.planned, self.now, self.cache, self.groups = StackedBar(), StackedBar(), StackedBar(), StackedBar()
         self.speed, self.drafts, self.saved, self.elsewhere = QLabel(), QLabel(), QLabel(), QLabel()
-        self._host = ""
+        self._host, self._connection = "", 0
         self.steps: Plot | None = None
         self.costs: CostPlot | None = None
         self._importing: threading.Thread | None = None
@@ -66,9 +66,12 @@ class EnginePanel(Live, QFrame):
         self._dropped, self._saved = dropped, saved_seconds
         self.show_numbers()
 
-    def show_host(self, host: str) -> None:
-        """Say why there is nothing to see while the server `host` answers; "" shows what this computer does."""
-        self._host = host
+    def show_host(self, host: str, connection: int) -> None:
+        """Say why there is nothing to see while the server `host` answers; "" shows what this computer does.
+
+        `connection`: bytes of the process that asks the server.
+        """
+        self._host, self._connection = host, connection
         self._area.setVisible(not host)
         self.elsewhere.setVisible(bool(host))
         self.retranslate()
@@ -92,9 +95,11 @@ class EnginePanel(Live, QFrame):
             BarSegment(tr("Weights"), parts.weights, in_bytes(parts.weights), "accent"),
             BarSegment(tr("KV cache"), parts.kv, in_bytes(parts.kv), "number"),
             BarSegment(tr("Other"), parts.buffers, in_bytes(parts.buffers), "keyword"),
+            *([BarSegment(tr("Local API"), parts.api, in_bytes(parts.api), "string")] if parts.api else ()),
         ] if parts else []  # fmt: skip
         now = [
             BarSegment(tr("Engine"), parts.engine, in_bytes(parts.engine), "accent"),
+            *([BarSegment(tr("Local API"), parts.front, in_bytes(parts.front), "string")] if parts.front else ()),
             BarSegment(tr("Other programs"), parts.others, in_bytes(parts.others), "soft"),
             BarSegment(tr("Free"), parts.free, in_bytes(parts.free), "chosen"),
         ] if parts else []  # fmt: skip
@@ -242,7 +247,10 @@ class EnginePanel(Live, QFrame):
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Engine monitor"))
         self.title.setText(tr("Engine monitor"))
-        self.elsewhere.setText(tr(ELSEWHERE, host=self._host))
+        lines = [tr(ELSEWHERE, host=self._host)]
+        if self._connection:
+            lines.append(tr("The connection takes {size} of memory here.", size=in_bytes(self._connection)))
+        self.elsewhere.setText("\n\n".join(lines))
         self.close_button.setAccessibleName(tr("Close"))
         self.close_button.setToolTip(with_keys(tr("Close"), "engine"))
         memory, cache, speed, costs, saved = self._headings

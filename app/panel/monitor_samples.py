@@ -16,6 +16,7 @@ MAX_SAMPLES = 1000  # four a second for KEPT_SECONDS, and some more
 # Parts of the engine's memory plan that the panel adds up under one name.
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "vocabulary", "own_layers")
 KV = ("kv", "kv_compressed", "snapshots", "checkpoints", "own_layers_cache")
+API = ("api", "grammars")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
-    """Memory in bytes: `weights`, `kv` and `buffers` are planned for a full context; the rest is the present use."""
+    """Memory in bytes: `weights`, `kv`, `api` and `buffers` are planned for a full context; the rest is in use now.
+
+    `api`: planned for other programs that use the engine, with answers in a form; `front`: the local API's process.
+    """
 
     weights: int
     kv: int
+    api: int
     buffers: int
     engine: int
+    front: int
     others: int
     free: int
 
@@ -63,7 +69,8 @@ class CacheMap:
 class MonitorSamples:
     """The engine's latest pulse and the samples of the last KEPT_SECONDS.
 
-    The event `changed` follows every pulse. `clock` returns monotonic seconds.
+    The event `changed` follows every pulse. `clock` returns monotonic seconds, `front_bytes` the memory of the local
+    API's process, 0 without one.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,6 +78,7 @@ class MonitorSamples:
         self.model: ModelInfo | None = None
         self.history: deque[Sample] = deque(maxlen=MAX_SAMPLES)
         self.changed: Event[()] = Event()
+        self.front_bytes: Callable[[], int] = lambda: 0
         self._clock = clock
 
     def add_pulse(self, pulse: Pulse) -> None:
@@ -103,11 +111,14 @@ class MonitorSamples:
         plan = self.model.plan if self.model else {}
         weights = sum(size for name, size in plan.items() if name.removeprefix("draft_") in WEIGHTS)
         kv = sum(size for name, size in plan.items() if name.removeprefix("draft_") in KV)
+        api = sum(plan.get(name, 0) for name in API)
         engine, free = self.pulse.rss_bytes, self.pulse.free_bytes
         # The system counts mapped weights both as the engine's and as free; here they are the engine's only.
         others = max(0, self.pulse.total_bytes - free - engine)
         free = self.pulse.total_bytes - engine - others
-        return MemoryParts(weights, kv, sum(plan.values()) - weights - kv, engine, others, max(0, free))
+        front = min(others, self.front_bytes())
+        buffers = sum(plan.values()) - weights - kv - api
+        return MemoryParts(weights, kv, api, buffers, engine, front, others - front, max(0, free))
 
     def cache(self, dropped: int = 0) -> CacheMap | None:
         pulse = self.pulse

@@ -37,6 +37,11 @@ class ApiFront(QObject):
     def running(self) -> bool:
         return self._process.running
 
+    @property
+    def memory_bytes(self) -> int:
+        """Resident memory of the process in bytes; 0 without a process."""
+        return self._process.memory_bytes
+
     def start(self, options: Configure) -> None:
         """Start the process, which tells where it serves, or why it cannot."""
         self._process.start([*engine_command("api"), "--relay"])

@@ -55,6 +55,11 @@ class EngineClient(QObject):
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def memory_bytes(self) -> int:
+        """Resident memory of the process in bytes; 0 without a process."""
+        return self._process.memory_bytes
+
     def start(self, files: Iterable[str | Path | None] = (), remote: bool = False) -> None:
         """Start the engine; `files` are those that it will be asked to load, outside of the model folders too.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import psutil
 from PySide6.QtCore import QObject, QProcess
 
 from common.process_end import ProcessEnd
@@ -48,6 +49,14 @@ class JsonLineProcess(QObject):
     def pid(self) -> int:
         """Process id; 0 without a process."""
         return self._process.processId() if self._process else 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """Resident memory of the process in bytes; 0 without a process."""
+        try:
+            return int(psutil.Process(self.pid).memory_info().rss) if self.pid else 0
+        except psutil.Error:  # it has just ended
+            return 0
 
     def start(self, command: Sequence[str]) -> None:
         """Start the process; if that fails, `ended` is called before this returns or later."""

@@ -75,7 +75,7 @@ WINDOW = (
         "api", "enabled", "choice", "off", mark("Local API"),
         mark("Other programs on this computer, such as editors and note apps, can ask the loaded model. Your own "
              "questions go first."),
-        choices=(("off", mark("Off")), ("on", mark("On"))),
+        choices=(("off", mark("Off")), ("on", mark("On"))), fills="load.api",
     ),
     Setting(
         "api", "reach", "choice", "computer", mark("Who can connect"),

@@ -90,8 +90,12 @@ class Loading:
         self._requested = self._current_options()
 
     def outdated(self) -> bool:
-        """Return whether the model was requested with other options than would be used now."""
-        return self._requested is not None and self._requested != self._current_options()
+        """Return whether the model was requested with other options than would be used now.
+
+        The local API alone is no reason to load it again: the reserve of memory has room for that.
+        """
+        current = self._current_options()
+        return self._requested is not None and self._requested != replace(current, api=self._requested.api)
 
     def request(self, path: Path) -> Load:
         """Return the request for the model at `path` and remember its options."""

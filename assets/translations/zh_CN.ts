@@ -80,6 +80,11 @@
   </message>
   <message>
     <location filename="../../app/memory_plan.py"/>
+    <source>local API</source>
+    <translation>本地 API</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
     <source>other</source>
     <translation>其他</translation>
   </message>
@@ -5156,6 +5161,11 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Room to grow</source>
     <translation>可扩展空间</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>The connection takes {size} of memory here.</source>
+    <translation>该连接在本机占用 {size} 内存。</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>

@@ -45,7 +45,7 @@ def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
     check_draft_options(options)
     load = request_fields(options, "load") | {"backend": backend_of(options)}
     model = path_text(options.model or default_model())
-    return filled(Load(0, model), load), filled(Generate(0, ()), request_fields(options, "generate"))
+    return filled(Load(0, model, api="on"), load), filled(Generate(0, ()), request_fields(options, "generate"))
 
 
 def run(options: argparse.Namespace) -> int:

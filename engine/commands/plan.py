@@ -70,6 +70,8 @@ PART_TITLES = {
     "vocabulary": "vocabulary",
     "phrases": "common phrases",
     "runtime": "program",
+    "grammars": "table for answers in a form",
+    "api": "local API, its process",
 }
 VERDICTS = {
     "fits": "fits",
@@ -85,6 +87,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "model", type=path_of, nargs="?", metavar="MODEL", help="GGUF file (default: the built-in model)"
     )
     add_options(parser, "load")
+    parser.add_argument("--api", action="store_true", help="plan for the local API too (`engine api`)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
     plans = commands.add_parser("plans", help="memory plans for other programs: JSON lines in, JSON lines out")
@@ -106,6 +109,7 @@ def run(options: argparse.Namespace) -> int:
             flash_attention=options.flash_attention or "auto",
             threads=options.threads,
             memory_bytes=None if options.memory is None else parse_bytes(options.memory),
+            api=options.api,
         )
     )
     path, memory, name = plan.options.path, plan.memory, plan.choice.name
@@ -244,6 +248,7 @@ def _estimated(ask: Ask, model: Estimate) -> Verdict:
         kv_type=ask.kv_type,
         threads=ask.threads or None,
         memory_bytes=ask.memory_bytes,
+        api=ask.api == "on",
     )
     return _verdict(
         ask, planned_estimate(model, options, ask.freed_bytes, ask.computer), "llama", traits_of_estimate(model)
@@ -261,6 +266,7 @@ def _options(ask: Ask, path: Path) -> LoadOptions:
         flash_attention=ask.flash_attention,
         threads=ask.threads or None,
         memory_bytes=ask.memory_bytes,
+        api=ask.api == "on",
     )
 
 

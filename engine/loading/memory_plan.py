@@ -3,7 +3,7 @@
 The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
 n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing needs no
 extra memory: the old cache is freed before the new one is made, and its content waits in a file
-(`engine.runtime.capi.sequence_state`).
+(`engine.runtime.capi.sequences`).
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:
@@ -236,7 +236,8 @@ class _Search:
 
     def parts(self, layout: MemoryLayout, n_ctx: int) -> dict[str, int] | None:
         """Return bytes by name; None if the model cannot have this type of KV cache."""
-        return engine_parts(self.sizes, self.draft.sizes if self.draft else None, layout, n_ctx, self.options.rows)
+        draft, options = self.draft.sizes if self.draft else None, self.options
+        return engine_parts(self.sizes, draft, layout, n_ctx, options.rows, options.api)
 
     @property
     def least_need(self) -> tuple[int, int]:

@@ -17,13 +17,15 @@ from engine.runtime.contexts import EXACT, KVMode, check_kv_type, make_kv_mode
 class PlanOptions:
     """Requirements of a memory plan; None leaves the choice to the plan. Raises ValueError for a value out of range.
 
-    `rows`: most logits rows of one pass, as calibrating and verifying drafts compute them.
+    `rows`: most logits rows of one pass, as calibrating and verifying drafts compute them. `api`: whether other
+    programs use the engine by the local API.
     """
 
     threads: int
     n_ctx: int | None = None
     kv_type: KVType | None = None
     rows: int = 48
+    api: bool = False
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -52,6 +54,7 @@ class LoadOptions:
     flash_attention: FlashAttention = "auto"
     threads: int | None = None
     memory_bytes: int | None = None
+    api: bool = False
 
     def __post_init__(self) -> None:
         assert not self.no_other or self.backend in get_args(BackendName), self
@@ -76,6 +79,7 @@ class LoadOptions:
             flash_attention=request.flash_attention,
             threads=request.threads,
             memory_bytes=request.memory_bytes,
+            api=request.api == "on",
         )
 
     @property
@@ -91,4 +95,5 @@ class LoadOptions:
     @property
     def plan_options(self) -> PlanOptions:
         """The part of the options that the memory plan needs."""
-        return PlanOptions(default_threads() if self.threads is None else self.threads, self.n_ctx, self.kv_type)
+        threads = default_threads() if self.threads is None else self.threads
+        return PlanOptions(threads, self.n_ctx, self.kv_type, api=self.api)

@@ -25,6 +25,10 @@ NGRAM_TABLE_BYTES = 6 * MIB  # n-gram table: 4.8 (SmolLM2) to 5.8 MB (Qwen2.5); 
 VOCABULARY_BYTES_PER_TOKEN = (
     330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 )
+# The local API: private memory of its process (30 MiB after 100 requests), and llguidance's table of the vocabulary
+# with what making it leaves in the allocator (206 bytes a token: Gemma 3, 266: Qwen2.5, 281: SmolLM2).
+API_BYTES = 31 * MIB
+GRAMMAR_BYTES_PER_TOKEN = 285
 ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary")
 # Checkpoints (`engine.kv.checkpoints`): two are enough to try an answer again and to go on without its thoughts.
 FEWEST_CHECKPOINTS, MOST_CHECKPOINTS = 2, 16
@@ -65,11 +69,12 @@ class MemoryLayout:
 
 
 def engine_parts(
-    sizes: Sizes, draft: Sizes | None, layout: MemoryLayout, n_ctx: int, rows: int
+    sizes: Sizes, draft: Sizes | None, layout: MemoryLayout, n_ctx: int, rows: int, api: bool = False
 ) -> dict[str, int] | None:
     """Return bytes by name of a whole engine with a model, `rows` rows of logits, and a draft model if there is one.
 
-    None if the model cannot have the layout's type of KV cache.
+    With `api` also of what other programs need that use it. None if the model cannot have the layout's type of KV
+    cache.
     """
     own = model_parts(sizes, layout, n_ctx, rows)
     if own is None:
@@ -78,6 +83,7 @@ def engine_parts(
     return (
         listed
         | {"phrases": NGRAM_TABLE_BYTES, "runtime": PROGRAM_BYTES}
+        | ({"grammars": sizes.n_vocab * GRAMMAR_BYTES_PER_TOKEN, "api": API_BYTES} if api else {})
         | (draft_parts(draft, layout, n_ctx) if draft else {})
     )
 

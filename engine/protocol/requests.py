@@ -26,6 +26,7 @@ DraftMode = Literal[
 KVType = Literal["f16", "q8_0", "q4_0"]
 BackendName = Literal["llama", "ik", "graph"]
 BackendWish = Literal["auto", "llama", "ik", "graph"]
+Switch = Literal["off", "on"]
 FlashAttention = Literal["auto", "on", "off"]
 Limit = Literal["files", "network", "integrity"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled", "tool_calls"]
@@ -248,7 +249,7 @@ class Load:
     with a mode other than exact, which needs the built-in engine, `kv_share` (0 to 1) of the kv-heads do not keep every
     token, and answers change a little. `flash_attention`: off stores all attention scores, which takes more memory and
     needs f16; auto: on. `server`: the server that has the model; `path` is then the model's name there, and the other
-    fields say nothing.
+    fields say nothing. `api`: whether memory is planned for the local API: its process, and answers with a given form.
     """
 
     id: int
@@ -264,6 +265,7 @@ class Load:
     kv_share: float | None = None
     flash_attention: FlashAttention = "auto"
     server: Server | None = None
+    api: Switch = "off"
 
     def __post_init__(self) -> None:
         check(

@@ -32,6 +32,7 @@ from models.servers import RemoteModel
 from models.titles import title_of
 
 VERSION = "0.1.0"
+PROCESS_BYTES = 25 << 20  # private memory of this process, once it has asked a server
 
 
 class RemoteEngine:
@@ -84,7 +85,7 @@ class RemoteEngine:
             path=str(remote.path), name=title_of(remote.path), architecture="", parameters=0, file_bytes=0,
             n_ctx=found.n_ctx, n_ctx_train=found.n_ctx, threads=0, template="model",
             thinking=probed.thinking_of(found.name), host=remote.host, software=probed.software,
-            ignored=ignored_fields(probed.software),
+            ignored=ignored_fields(probed.software), plan={"runtime": PROCESS_BYTES},
         )  # fmt: skip
         return Loaded(request.id, self._info, time.perf_counter() - started)
 

@@ -16,7 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.wiring import Chickadee
-from engine.protocol.requests import Generate
+from engine.protocol.requests import Generate, Load
 from tests.app.conftest import Requests
 
 Ask = Callable[[Chickadee, str], None]
@@ -84,6 +84,17 @@ def test_chats_are_kept_on_disk_only_if_the_settings_say_so(
         chickadee.settings.change({"api.store": store})
         while is_kept() != (store == "on"):  # the API's process hears of the change a moment later
             continue
+
+
+def test_the_next_load_plans_for_it_but_it_loads_no_model_again(
+    chickadee: Chickadee, port: int, qtbot: QtBot, ask: Ask, requests: Requests
+) -> None:
+    ask(chickadee, "hello")
+    qtbot.waitUntil(lambda: len(chickadee.open_chats.current.messages) == 2 and not chickadee.open_chats.current.busy)
+    chickadee.settings.change({"engine.context": 2048})
+    ask(chickadee, "hello")
+    qtbot.waitUntil(lambda: len(chickadee.open_chats.current.messages) == 4 and not chickadee.open_chats.current.busy)
+    assert [load.api for load in requests() if isinstance(load, Load)] == ["off", "on"]
 
 
 def test_a_key_is_asked_for_as_soon_as_there_is_one(chickadee: Chickadee, port: int, qtbot: QtBot) -> None:

@@ -303,6 +303,7 @@ def test_what_only_this_computer_can_do_is_greyed_with_a_reason(
     monitor = chickadee.chats.engine_monitor.panel
     assert monitor.elsewhere.isVisible()
     assert "computes the answers" in monitor.elsewhere.text()
+    assert "The connection takes" in monitor.elsewhere.text()
     panel.close()
 
 

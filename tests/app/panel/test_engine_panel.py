@@ -13,6 +13,7 @@ from app.wiring import Chickadee
 from engine.protocol.events import HeadGroup
 from engine.protocol.requests import Watch
 from tests.app.conftest import Requests
+from tests.app.control.test_api_controller import free_port
 from tests.app.test_window import Ask
 
 
@@ -32,6 +33,28 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
     assert "2.00 tokens per step" in panel.speed.text()
     assert panel.drafts.text() == "Prompt lookup: 20 of 30 drafted tokens accepted"
     assert panel.now.accessibleDescription().startswith("Engine 42 MB")
+
+
+def test_the_local_api_is_a_part_of_the_memory_while_it_is_on(chickadee: Chickadee, qtbot: QtBot) -> None:
+    monitor = chickadee.chats.engine_monitor
+    chickadee.window.commands.run("engine")
+    qtbot.waitUntil(lambda: bool(monitor.panel.now.segments))
+    assert "Local API" not in [part.name for part in (*monitor.panel.now.segments, *monitor.panel.planned.segments)]
+    port = free_port()
+    chickadee.settings.change({"api.enabled": "on", "api.port": port})
+    qtbot.waitUntil(lambda: bool(chickadee.api._address))
+    assert monitor.samples.model
+    assert monitor.samples.pulse
+    plan = monitor.samples.model.plan | {"api": 30_000_000, "grammars": 4_000_000}
+    monitor.samples.model = replace(monitor.samples.model, plan=plan)
+    monitor.panel.show_numbers()
+    assert [part.text for part in monitor.panel.planned.segments if part.name == "Local API"] == ["34 MB"]
+    [front] = [part for part in monitor.panel.now.segments if part.name == "Local API"]
+    assert 10_000_000 < front.amount < 458_000_000
+    chickadee.settings.change({"api.enabled": "off"})
+    qtbot.waitUntil(lambda: not chickadee.api.front.memory_bytes)
+    monitor.panel.show_numbers()
+    assert "Local API" not in [part.name for part in monitor.panel.now.segments]
 
 
 def test_closed_again_it_is_told_nothing_more(chickadee: Chickadee, qtbot: QtBot, requests: Requests) -> None:
@@ -92,6 +115,17 @@ def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtb
         "23 heads, 81 of 512 entries, 1 MB",
     ]
     assert panel.groups.segments[1].name == "Merged tokens (lossy)"
+
+
+def test_saving_power_is_told_with_the_reason_and_the_threads(chickadee: Chickadee, qtbot: QtBot) -> None:
+    chickadee.window.commands.run("engine")
+    samples, panel = chickadee.chats.engine_monitor.samples, chickadee.chats.engine_monitor.panel
+    qtbot.waitUntil(lambda: samples.pulse is not None)
+    assert samples.pulse
+    assert "Saving power" not in panel.speed.text()
+    samples.add_pulse(replace(samples.pulse, saving_power="battery", threads=2, prompt_threads=4))
+    words = "Saving power (on battery). Threads: 2 for writing, 4 for reading"
+    qtbot.waitUntil(lambda: words in panel.speed.text())
 
 
 def test_curves_are_drawn_in_the_colours_of_the_theme(chickadee: Chickadee, qtbot: QtBot) -> None:

@@ -31,6 +31,16 @@ def test_command_prints_its_json(capsys):
     assert plan["total_bytes"] == sum(plan["parts"].values()) < 300 * MIB
 
 
+def test_the_local_api_is_planned_when_it_is_asked_for(capsys):
+    plain, api = (json.loads(run(capsys, str(default_model()), "--json", *more)[1]) for more in ([], ["--api"]))
+    added = {name: size for name, size in api["parts"].items() if name not in plain["parts"]}
+    assert set(added) == {"grammars", "api"}
+    assert api["total_bytes"] - plain["total_bytes"] == sum(added.values()) > 40 * MIB
+    table = run(capsys, str(default_model()), "--api")[1]
+    assert "table for answers in a form" in table
+    assert "local API, its process" in table
+
+
 def test_command_prints_a_table_also_when_nothing_fits(capsys):
     code, out, _ = run(capsys, str(default_model()), "--memory", "20M")
     assert code == 0

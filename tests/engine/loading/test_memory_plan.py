@@ -23,7 +23,7 @@ from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
 from engine.protocol.events import Loaded
 from engine.protocol.requests import Generate, KVType, Load, Message
-from engine.runtime.capi import sequence_state
+from engine.runtime.capi import sequences
 from engine.runtime.contexts import ContextOptions, ContextSizes, OwnLayersSizes, WeightSizes
 from engine.runtime.interface import UNLIMITED, prefill
 from engine.runtime.llama.library import log
@@ -88,6 +88,7 @@ plan_options = st.builds(
     threads=st.just(2),
     n_ctx=st.none() | st.integers(64, 200_000),
     kv_type=st.sampled_from([None, "f16"]),
+    api=st.booleans(),
 )
 memories = st.integers(0, 24 * GIB)
 drafts = st.none() | st.builds(DraftFile, st.just("d.gguf"), sizes())
@@ -108,6 +109,7 @@ def test_a_plan_is_consistent_and_within_its_budget(sizes, options, memory, draf
     if plan.verdict == "disk":
         assert (plan.mmap, plan.repack, plan.draft_kv_type) == (True, False, None)
         assert plan.page_cache_bytes == memory - (plan.total_bytes - plan.parts["weights_mapped"]) >= 0
+    assert ("api" in plan.parts) == ("grammars" in plan.parts) == options.api
     assert all(str(reason).endswith(".") for reason in plan.reasons)
     assert all(note in plan.reasons for note in plan.notes)
     if plan.verdict == "fits":
@@ -432,7 +434,7 @@ def test_the_engine_keeps_to_the_plan():
 @pytest.mark.parametrize("writable", [True, False])
 def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable):
     """The cache's 2 MiB are more than MOST_IN_RAM here, so they move through a file if the folder is writable."""
-    monkeypatch.setattr(sequence_state, "MOST_IN_RAM", 1 << 20)
+    monkeypatch.setattr(sequences, "MOST_IN_RAM", 1 << 20)
     folder = tmp_path / "cache"
     if writable:
         folder.mkdir()
@@ -449,7 +451,7 @@ def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable
 
     expected = next_logits()
     target.resize(512)
-    assert target.state_bytes > sequence_state.MOST_IN_RAM
+    assert target.state_bytes > sequences.MOST_IN_RAM
     assert abs(next_logits() - expected).max() < 0.05
     restore = target.snapshot()
     target.truncate(0)
