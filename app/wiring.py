@@ -32,6 +32,7 @@ from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
 from app.control.page_controller import PageController
 from app.control.palette_controller import PaletteController
+from app.control.power_controller import PowerController
 from app.control.preparation_controller import PreparationController
 from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
@@ -91,7 +92,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Models:
-    """The engine queue, and the controllers of models, of the status line and of idle time."""
+    """The engine queue, and the controllers of models, of the status line, of idle time and of saving power."""
 
     engine: EngineQueue
     controller: ModelController
@@ -99,6 +100,7 @@ class Models:
     idle: IdleController
 
 
+    power: PowerController
 @dataclass(frozen=True)
 class Chats:
     """The open chats and their controllers."""
@@ -154,9 +156,10 @@ def compose_models(
     client.received.connect(engine.handle)
     client.ended.connect(engine.engine_ended)
     engine.state.phase_changed.connect(controller.engine_changed)
+    power = PowerController(window, engine, settings, intervals.minute)
     window.commands.bind("models", controller.open)
     window.commands.bind("open_model", controller.choose_model)
-    return Models(engine, controller, status, idle)
+    return Models(engine, controller, status, idle, power)
 
 
 def compose_settings(
@@ -296,6 +299,7 @@ class Chickadee(QObject):
         self.appearance.close()
         self.settings_controller.close()
         self.models.controller.close()
+        self.models.power.close()
         if self.engine.active is not None:
             self.engine.active.fail_answer(None, reason="cancelled")
         self.client.close()

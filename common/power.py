@@ -44,7 +44,7 @@ class PowerWatch:
     """Reader of the battery. `read` and `clock` (monotonic seconds) are replaced by tests."""
 
     def __init__(self, read: Callable[[], Battery] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._read, self._clock = read or read_battery, clock
+        self._read, self._clock = read or (lambda: read_battery()), clock
         self._battery: Battery = "unknown"
         self._next_read = -float("inf")
 

@@ -27,6 +27,10 @@ QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
 PREPARING = mark("llama.cpp, which runs more models, is being compiled for this computer. This happens once.")
 NAME_ROOM = 160  # pixels for the model's name; with less room, the compilation shows only numbers
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
+SAVING = {
+    "battery": mark("Saving power, because the computer runs on its battery"),
+    "always": mark("Saving power, because Settings say always"),
+}
 
 
 class Gauge(Live, QPushButton):
@@ -85,7 +89,9 @@ class StatusLine(Live, QWidget):
         super().__init__(parent)
         self._commands = commands
         self.setObjectName("status")
-        self.model, self.preparing, self.download, self.speed, self.memory = (QPushButton(self) for _ in range(5))
+        self.model, self.preparing, self.download, self.power, self.speed, self.memory = (
+            QPushButton(self) for _ in range(6)
+        )
         self.download.hide()
         self._download_words: Callable[[], tuple[str, str]] = lambda: ("", "")
         self.context = Gauge(self)
@@ -95,12 +101,12 @@ class StatusLine(Live, QWidget):
         row.setSpacing(0)
         row.addWidget(self.model)
         row.addStretch(1)
-        for part in (self.preparing, self.download, self.context, self.speed, self.memory):
+        for part in (self.preparing, self.download, self.power, self.context, self.speed, self.memory):
             row.addWidget(part)
         self._engine = EngineState()
         self._models: list[Path] = []
         self.model.clicked.connect(self._show_model_menu)
-        for part in (self.preparing, self.speed, self.memory):
+        for part in (self.preparing, self.power, self.speed, self.memory):
             part.clicked.connect(lambda _=False, part=part: self._show_numbers(part))
         self.apply_look()
 
@@ -151,6 +157,10 @@ class StatusLine(Live, QWidget):
         self.memory.setVisible(engine.rss_bytes > 0)
         self.memory.setText(in_bytes(engine.rss_bytes))
         self.preparing.setVisible(engine.preparing is not None)
+        self.power.setVisible(bool(engine.power.reason) and not engine.host)
+        self.power.setText(tr("Saving power"))
+        self.power.setToolTip(saving_words(engine))
+        self.power.setAccessibleName(saving_words(engine))
         self._elide_model()
 
     def resizeEvent(self, event: object) -> None:
@@ -176,7 +186,7 @@ class StatusLine(Live, QWidget):
 
     def _room(self) -> int:
         """Return the pixels that are left for the model's name."""
-        parts = (self.preparing, self.download, self.context, self.speed, self.memory)
+        parts = (self.preparing, self.download, self.power, self.context, self.speed, self.memory)
         others = sum(part.sizeHint().width() for part in parts if not part.isHidden())
         padding = 2 * SIZES.gap + 2 + (SIZES.icon + SIZES.gap_s) * bool(self._engine.host)
         return self.width() - others - 2 * SIZES.gap - padding
@@ -219,7 +229,9 @@ def detail_lines(engine: EngineState) -> list[str]:
             lines += [model.name, tr(REMOTE, host=model.host), model.software]
         else:
             lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
-            lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
+            threads = (numbers.threads if numbers else 0) or model.threads
+            lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=threads))
+            lines.append(saving_words(engine))
         if model.n_ctx:
             lines.append(tr(CONTEXT, used=engine.context_tokens, n_ctx=model.n_ctx))
         lines.extend(map(worded, model.notes))
@@ -232,6 +244,11 @@ def detail_lines(engine: EngineState) -> list[str]:
     if engine.preparing is not None:
         lines.append(tr(PREPARING))
     return list(filter(None, lines)) or [tr("No model is loaded")]
+
+
+def saving_words(engine: EngineState) -> str:
+    """Return that power is saved and why; "" if it is not."""
+    return tr(SAVING[engine.power.reason]) if engine.power.reason else ""
 
 
 def _speed(numbers: Statistics | None) -> float:

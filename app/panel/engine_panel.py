@@ -33,6 +33,10 @@ ELSEWHERE = mark(
     "{host} computes the answers, so memory, cached tokens and drafts are not to be seen from here. Choose a model on "
     "this computer to see them."
 )
+SAVING = {
+    "battery": mark("Saving power (on battery). Threads: {threads} for writing, {prompt_threads} for reading"),
+    "always": mark("Saving power (always). Threads: {threads} for writing, {prompt_threads} for reading"),
+}
 CURVE_SECONDS = 60.0  # seconds of the past that the curve shows
 
 
@@ -140,6 +144,8 @@ class EnginePanel(Live, QFrame):
             lines.append(
                 tr("{steps}, ×{gain} from speculative decoding", steps=per_step, gain=f"{pulse.estimated_speedup:.2f}")
             )
+        if pulse and pulse.saving_power and pulse.threads:
+            lines.append(tr(SAVING[pulse.saving_power], threads=pulse.threads, prompt_threads=pulse.prompt_threads))
         _set_text(self.speed, "\n".join(lines) or tr("No answers yet"))
         drafters = [each for each in pulse.drafters if each.drafted] if pulse else []
         lines = [

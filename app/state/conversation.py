@@ -376,7 +376,7 @@ class Conversation(ConversationEvents):
 
     def certain_prompt(self) -> tuple[Message, ...]:
         """Return the messages that the model will certainly read with the next question, including attached files."""
-        files = self.draft.certain_attachments() if self.draft else ()
+        files = self._new_files
         return drop_oldest_turns(with_draft(self.messages, files), self.chat.forget_turns)
 
     def begin_answer(self, model: str, model_path: str = "") -> None:
@@ -392,6 +392,15 @@ class Conversation(ConversationEvents):
             self._pieces = []
             self._thought_timer.resume("", None)
             sources = sources_of(self.messages[-1].attachments if self.messages else ())
+    @property
+    def has_new_files(self) -> bool:
+        """Whether files are attached that will be sent with the next question."""
+        return bool(self._new_files)
+
+    @property
+    def _new_files(self) -> tuple[Attachment, ...]:
+        return self.draft.certain_attachments() if self.draft else ()
+
             self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources))
         self._set_phase("reading")
 

@@ -240,8 +240,14 @@ class EngineQueue:
         if messages := self._read_ahead.messages_to_read(conversation):
             options = self._options_for(conversation)
             messages, thinking = self._prompt(options.system_prompt, messages), options.generate.thinking
+        if self.state.power.postpones_idle_work and not conversation.has_new_files:
+            return
             self._read_ahead.id = self._send(
-                requests.Prepare, messages=messages, chat=conversation.cache_id, thinking=thinking
+                requests.Prepare,
+                messages=messages,
+                chat=conversation.cache_id,
+                thinking=thinking,
+                power=options.generate.power,
             )
             self.state.change(read_ahead=ReadAheadProgress(conversation.chat.id, 0, 0, 0))
 
@@ -250,6 +256,27 @@ class EngineQueue:
         if self.state.phase == "ready" and self._link.running:
             options = self._options_for(conversation)
             messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
+    def ask_title(self, conversation: Conversation, question: str, most: int, done: TitleCallback) -> bool:
+        """Have an idle engine answer `question` about the chat in at most `most` tokens; return False if it is busy.
+
+        `done` gets the answer's first line, "" if the engine wrote none. Any other request cuts the answer short; then
+        `done` is not called.
+        """
+        others = self._active or self._queue or self.guests.busy or self.guests.waiting or self.state.read_ahead
+        if others or self.state.phase != "ready" or self._switching_library or self.state.host:
+            return False
+        if self.state.power.postpones_idle_work:
+            return False
+        options = self._options_for(conversation)
+        messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
+        messages = (*self._prompt(options.system_prompt, messages), requests.Message("user", question))
+        thinking = replace(options.generate.thinking, mode="off")
+        id = self._send(
+            requests.Title, messages=messages, chat=conversation.cache_id, max_tokens=most, thinking=thinking
+        )
+        self._asked_title = id, done
+        return True
+
             messages, thinking = self._prompt(options.system_prompt, messages), options.generate.thinking
             self._pending_counts.add(
                 self._send(requests.Count, texts=texts, messages=messages, thinking=thinking), done

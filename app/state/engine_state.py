@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from app.events import Event
+from common.power import PowerState
 from common.sentences import Sentence
 from engine.protocol.events import ModelInfo, Statistics
 from engine.protocol.requests import Limit
@@ -53,7 +54,7 @@ class EngineState:
     """The engine's state and the events of its changes.
 
     `phase_changed` is emitted for phase, path and model, `progress_changed` for the progress of loading and of reading
-    ahead, `problem_changed` for the problem, and `numbers_changed` for the rest.
+    ahead, `problem_changed` for the problem, `power_changed` for power, and `numbers_changed` for the rest.
 
     Attributes:
         context_tokens: tokens in the engine's cache, of the chat `context_chat`.
@@ -61,6 +62,7 @@ class EngineState:
         live_speed: tokens/s while an answer streams, else None.
         limits: what the system denies to the engine that was started last; None before the first start.
         preparing: progress of compiling llama.cpp, during which only ik_llama.cpp computes; None otherwise.
+        power: whether power is saved, and why.
     """
 
     phase: Phase = "off"
@@ -76,11 +78,13 @@ class EngineState:
     live_speed: float | None = None
     limits: tuple[Limit, ...] | None = None
     preparing: CompileProgress | None = None
+    power: PowerState = field(default_factory=PowerState)
 
     def __post_init__(self) -> None:
         self.phase_changed: Event[EngineState] = Event()
         self.progress_changed: Event[EngineState] = Event()
         self.problem_changed: Event[EngineState] = Event()
+        self.power_changed: Event[EngineState] = Event()
         self.numbers_changed: Event[EngineState] = Event()
 
     @property
@@ -116,5 +120,7 @@ class EngineState:
             self.progress_changed.emit(self)
         if "problem" in changed:
             self.problem_changed.emit(self)
+        if "power" in changed:
+            self.power_changed.emit(self)
         if changed & {"context_tokens", "context_chat", "rss_bytes", "statistics", "live_speed", "preparing"}:
             self.numbers_changed.emit(self)

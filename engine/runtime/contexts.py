@@ -49,7 +49,9 @@ def make_kv_mode(name: KVModeName | None, share: float | None) -> KVMode:
     return KVMode(name, DEFAULT_SHARE if share is None else share)
 
 
-PROMPT_PASS = 32  # tokens from which a pass counts as a prompt's: arithmetic limits it, not the memory's speed
+# Tokens from which a pass counts as a prompt's: arithmetic limits it, not the memory's speed. ik_llama.cpp reads the
+# prompts of some models, among them the built-in one, in passes of no more tokens (`MAX_EXACT_PASS`).
+PROMPT_PASS = 31
 
 
 @dataclass(frozen=True, slots=True)
