@@ -50,7 +50,7 @@ TESTS = {  # in tests/
     "engine/serve/process.py": "engine/serve/test_process.py::test_the_window_goes_first_on_windows_too",
     "engine/tokenization/renderer.py": "engine/tokenization/test_renderer.py::test_stopping_ends_it",
     "models/locations.py": "models/test_collection.py::test_models_of_other_programs_are_found",
-    "models/part_file.py": "models/test_download.py::test_two_cannot_download_the_same_file",
+    "models/part_file.py": "models/test_download.py::test_a_file_arrives",
     "models/terminal.py": "models/test_commands.py::test_commands_end_quietly_when_their_reader_goes",
     "models/verdict.py": "engine/commands/test_plans.py::test_the_planner_as_a_process",
 }

@@ -218,6 +218,8 @@ def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: 
     conversation = chickadee.open_chats.current
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].thought_seconds is None
+    chickadee.store.writer.wait()  # a slow disk is still at the first answer, and later writes would wait for that
+    qtbot.wait(1)
     conversation.send("think")
     conversation.begin_answer("model")
     pieces: list[tuple[str, PieceKind]] = [
