@@ -98,9 +98,9 @@ class Models:
     controller: ModelController
     status: StatusController
     idle: IdleController
-
-
     power: PowerController
+
+
 @dataclass(frozen=True)
 class Chats:
     """The open chats and their controllers."""
@@ -153,10 +153,10 @@ def compose_models(
     status = StatusController(window, engine, controller, intervals.tick)
     SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
     idle = IdleController(window, engine, settings, intervals.minute)
+    power = PowerController(window, engine, settings, intervals.minute)
     client.received.connect(engine.handle)
     client.ended.connect(engine.engine_ended)
     engine.state.phase_changed.connect(controller.engine_changed)
-    power = PowerController(window, engine, settings, intervals.minute)
     window.commands.bind("models", controller.open)
     window.commands.bind("open_model", controller.choose_model)
     return Models(engine, controller, status, idle, power)
@@ -294,12 +294,12 @@ class Chickadee(QObject):
         self.chats.close()
         self.models.status.close()
         self.models.idle.close()
+        self.models.power.close()
         self.api.close()
         self.preparation.close()
         self.appearance.close()
         self.settings_controller.close()
         self.models.controller.close()
-        self.models.power.close()
         if self.engine.active is not None:
             self.engine.active.fail_answer(None, reason="cancelled")
         self.client.close()

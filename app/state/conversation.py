@@ -379,6 +379,15 @@ class Conversation(ConversationEvents):
         files = self._new_files
         return drop_oldest_turns(with_draft(self.messages, files), self.chat.forget_turns)
 
+    @property
+    def has_new_files(self) -> bool:
+        """Whether files are attached that will be sent with the next question."""
+        return bool(self._new_files)
+
+    @property
+    def _new_files(self) -> tuple[Attachment, ...]:
+        return self.draft.certain_attachments() if self.draft else ()
+
     def begin_answer(self, model: str, model_path: str = "") -> None:
         """Open the answer: the engine has accepted the request. From now on `model` is the chat's model."""
         self._prefill_start = None
@@ -392,15 +401,6 @@ class Conversation(ConversationEvents):
             self._pieces = []
             self._thought_timer.resume("", None)
             sources = sources_of(self.messages[-1].attachments if self.messages else ())
-    @property
-    def has_new_files(self) -> bool:
-        """Whether files are attached that will be sent with the next question."""
-        return bool(self._new_files)
-
-    @property
-    def _new_files(self) -> tuple[Attachment, ...]:
-        return self.draft.certain_attachments() if self.draft else ()
-
             self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources))
         self._set_phase("reading")
 

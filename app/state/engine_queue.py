@@ -235,13 +235,13 @@ class EngineQueue:
     def read_ahead(self, conversation: Conversation) -> None:
         """Let an idle engine read this chat ahead, because the user opened the chat and may continue it."""
         others = self._active or self._queue or self.guests.busy
+        if self.state.power.postpones_idle_work and not conversation.has_new_files:
+            return
         if others or self.state.phase != "ready" or self._switching_library or self.state.host:
             return
         if messages := self._read_ahead.messages_to_read(conversation):
             options = self._options_for(conversation)
             messages, thinking = self._prompt(options.system_prompt, messages), options.generate.thinking
-        if self.state.power.postpones_idle_work and not conversation.has_new_files:
-            return
             self._read_ahead.id = self._send(
                 requests.Prepare,
                 messages=messages,
@@ -251,11 +251,6 @@ class EngineQueue:
             )
             self.state.change(read_ahead=ReadAheadProgress(conversation.chat.id, 0, 0, 0))
 
-    def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
-        """Count the tokens of `texts` and of the chat with the loaded model; without a model `done` is never called."""
-        if self.state.phase == "ready" and self._link.running:
-            options = self._options_for(conversation)
-            messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
     def ask_title(self, conversation: Conversation, question: str, most: int, done: TitleCallback) -> bool:
         """Have an idle engine answer `question` about the chat in at most `most` tokens; return False if it is busy.
 
@@ -277,6 +272,11 @@ class EngineQueue:
         self._asked_title = id, done
         return True
 
+    def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
+        """Count the tokens of `texts` and of the chat with the loaded model; without a model `done` is never called."""
+        if self.state.phase == "ready" and self._link.running:
+            options = self._options_for(conversation)
+            messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
             messages, thinking = self._prompt(options.system_prompt, messages), options.generate.thinking
             self._pending_counts.add(
                 self._send(requests.Count, texts=texts, messages=messages, thinking=thinking), done
