@@ -197,8 +197,10 @@ class ToolCallReader:
         """Skip what stands behind arguments: the rest of the call, then either a comma or the end of all calls."""
         while self._expected:
             self._held = self._held.lstrip()
-            if not ended and self._expected[0].startswith(self._held) and self._held != self._expected[0]:
-                return False
+            if self._expected[0].startswith(self._held) and self._held != self._expected[0]:
+                if not ended:
+                    return False
+                self._held = ""  # an answer that was cut off within the notation
             if not self._held.startswith(self._expected[0]):
                 break
             self._held = self._held.removeprefix(self._expected.pop(0))
@@ -220,8 +222,10 @@ class ToolCallReader:
         """Skip what stands behind all calls."""
         while self._expected and self._held.lstrip().startswith(self._expected[0]):
             self._held = self._held.lstrip().removeprefix(self._expected.pop(0))
-        if self._expected and not ended and self._expected[0].startswith(self._held.lstrip()):
-            return False
+        if self._expected and self._expected[0].startswith(self._held.lstrip()):
+            if not ended:
+                return False
+            self._held = ""
         self._state = self._read_text
         return True
 

@@ -75,6 +75,22 @@ def test_calls_in_every_notation(notation, text, step):
     assert calls_of(read(notation, text, step)) == [("f", {"a": 'x}"', "b": 1}), ("g", {})]
 
 
+@pytest.mark.parametrize(
+    ("notation", "text", "end"),
+    [
+        ("hermes", '<tool_call>\n{"name": "g", "arguments": {}}', "\n</tool_call>"),
+        ("mistral", '[TOOL_CALLS][{"name": "g", "arguments": {}}', "]"),
+        ("granite", '<|tool_call|>[{"name": "g", "arguments": {}}', "]"),
+        ("lfm", "<|tool_call_start|>[g()", "]<|tool_call_end|>"),
+        ("xml", "<tool_call>\n<function=g>\n</function>", "\n</tool_call>"),
+        ("gemma", "<|tool_call>call:g{}", "<tool_call|>"),
+    ],
+)
+def test_an_answer_that_is_cut_off_behind_a_call_has_no_text(notation, text, end):
+    for length in range(len(end) + 1):
+        assert calls_of(read(notation, text + end[:length])) == [("g", {})]
+
+
 def test_llama_calls_with_its_whole_answer():
     call = '{"name": "f", "parameters": {"a": "1"}}'
     assert calls_of(read("llama", call)) == [("f", {"a": "1"})]
