@@ -1,8 +1,8 @@
 """Replay recorded answers through drafters and policy, without a model: what they save, and could save at most.
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
-    python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between] [--half tuning|held-out|all]
-                                [--phrases MODEL] [--noise SHARE] [--without PART …] [--json]
+    python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between|KIND …] [--phrases MODEL]
+                                [--half tuning|held-out|all] [--noise SHARE] [--without PART …] [--steps] [--json]
     python -m benchmarks.replay parts [--trace FILE] [--costs …] [--phrases MODEL] [--noise SHARE] [--without PART …]
 
 `auto` is the policy with prompt lookup, and with static n-grams if MODEL is named, the model that gave the answers. The
@@ -10,6 +10,11 @@ oracle has the same drafts and knows the best lengths beforehand, over the whole
 it costs more than the right line alone. Times are in plain steps (one-token passes) from a table of pass costs; the
 policy's own time is not counted. In each half the policy begins knowing nothing and learns from answer to answer; its
 first beliefs were fitted to the tuning half (`benchmarks.fit_prior`).
+
+KIND is a library, a kind of processor and a number of threads: `ik-avx2-4` has the costs that the table of prior
+timings gives a Q4_K model there (`engine.costs.cost_prior`), with as fast a memory as that of the table's machine.
+`--steps` prints, in place of speeds, what the steps of each category were: without a draft, with a wrong one, with one
+that was right in part or as a whole, and what each cost.
 
 `--without` disables parts (`benchmarks.ablation`); `parts` disables each in turn, or each that `--without` names.
 `--noise`: passes cost up to that share more or less than was calibrated, size by size, and what they really cost is
@@ -24,11 +29,14 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from benchmarks.ablation import PARTS, disable_part
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
+from common.planning import Computer
 from engine.costs.cost_model import KS, LAPTOP, CostModel, Curve, Timings
+from engine.costs.cost_prior import ModelTraits, prior_table, scale_row
 from engine.loading.libraries import vocabulary
 from engine.speculative.draft import Draft, Drafter
 from engine.speculative.drafting import Tally
@@ -37,6 +45,7 @@ from engine.speculative.policy import MAX_DRAFTED, DraftPolicy, StepCosts
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.static_ngram import StaticNgram
 from engine.tokenization.tokens import common_prefix
+from models.shapes import WeightReads
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
 MACHINE = {
@@ -54,6 +63,28 @@ TABLES = {
     "laptop": LAPTOP,  # bound by memory bandwidth
     "between": BETWEEN,
 }
+
+
+SIMULATED_THREADS = (1, 2, 4, 8, 16)
+Q4_K = 12  # ggml's number
+
+
+def simulated_costs() -> dict[str, dict[int, float]]:
+    """Return c(k) by library, kind of processor and threads, from the prior timings of a Q4_K model."""
+    tables = {}
+    for row in (row for row in prior_table() if row.weights == Q4_K):
+        model = ModelTraits(row.weights, WeightReads(row.pass_bytes), 0)
+        for threads in SIMULATED_THREADS:
+            timings = scale_row(row, model, "f16", Computer((), row.bandwidth, threads))
+            seconds = timings.pass_seconds[min(timings.pass_seconds)]
+            tables[f"{row.library}-{row.kind}-{threads}"] = {k: seconds[k] / seconds[1] for k in seconds}
+    return tables
+
+
+@cache
+def all_tables() -> dict[str, dict[int, float]]:
+    """Return c(k) by every name that `--costs` knows."""
+    return TABLES | simulated_costs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +120,10 @@ def main() -> None:
     with ExitStack() as disabled:
         for part in options.without:
             disabled.enter_context(disable_part(part))
-        report(results(options, traces, drafters), options.json)
+        if options.steps:
+            report_steps(options, traces, drafters)
+        else:
+            report(results(options, traces, drafters), options.json)
     return None
 
 
@@ -108,11 +142,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--trace", type=Path, default=TRACE)
-    parser.add_argument("--costs", choices=list(TABLES), nargs="+")
+    parser.add_argument("--costs", choices=list(all_tables()), nargs="+", metavar="COSTS")
     parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="all")
     parser.add_argument("--phrases", type=Path, metavar="MODEL", help="draft usual phrases in its tokens too")
     parser.add_argument("--noise", type=float, default=0.0, help="by how much the costs are off, 0.1: up to 10 %%")
     parser.add_argument("--without", nargs="+", choices=PARTS, default=[], metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--steps", action="store_true", help="what the steps were, in place of speeds")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.command == "record" and not (options.model and options.out):
@@ -131,7 +166,7 @@ def results(options: argparse.Namespace, traces: list[Trace], drafters: MakeDraf
     for name in options.costs or TABLES:
         for half in halves:
             chosen = [(t, p) for t, p in zip(traces, proposals, strict=True) if t.held_out == (half == "held-out")]
-            found[f"{name}, {half}"] = rows(chosen, Machine(TABLES[name], options.noise))
+            found[f"{name}, {half}"] = rows(chosen, Machine(all_tables()[name], options.noise))
     return found
 
 
@@ -249,6 +284,66 @@ def auto(policy: DraftPolicy, trace: Trace, drafts: list[list[Draft]], machine: 
         steps += seconds
         at += len(new_tokens)
     return steps, tally
+
+
+@dataclass(slots=True)
+class Steps:
+    """Steps of one outcome: their number, their tokens, and their cost in plain steps."""
+
+    count: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def mean(self, of: float) -> float:
+        """Return the share of one step in a sum; 0 if there was none."""
+        return of / self.count if self.count else 0.0
+
+
+OUTCOMES = ("no draft", "wrong", "partly right", "right")
+
+
+def outcome(drafted: int, accepted: int) -> str:
+    """Return what a step with so many drafted and accepted tokens was."""
+    if not drafted:
+        return "no draft"
+    return "wrong" if not accepted else "right" if accepted == drafted else "partly right"
+
+
+def steps_by_outcome(
+    policy: DraftPolicy, trace: Trace, drafts: list[list[Draft]], machine: Machine, found: dict[str, Steps]
+) -> None:
+    """Add the steps of an answer to `found`, by their outcome."""
+    tokens, at = future(trace), 0
+    policy.begin()
+    while at < len(tokens) - 1:
+        choice = policy.choose(drafts[at], machine.costs)
+        accepted = common_prefix(list(choice.tokens), tokens[at + 1 :])
+        new_tokens = tokens[at + 1 : at + 2 + accepted]
+        policy.learn(choice, new_tokens)
+        steps = found[outcome(len(choice.tokens), accepted)]
+        steps.count, steps.tokens = steps.count + 1, steps.tokens + len(new_tokens)
+        steps.cost += machine.run_pass(1 + len(choice.tokens))
+        at += len(new_tokens)
+
+
+def report_steps(options: argparse.Namespace, traces: list[Trace], drafters: MakeDrafters) -> None:
+    """Print the share of each outcome among the steps of a category, with the mean cost and tokens of such a step."""
+    proposals = [propose_drafts(trace, drafters()) for trace in traces]
+    for name in options.costs or ["products", "laptop"]:
+        policy, machine = DraftPolicy(), Machine(all_tables()[name], options.noise)
+        found: dict[str, dict[str, Steps]] = {}
+        for trace, drafts in zip(traces, proposals, strict=True):
+            of_category = found.setdefault(trace.category, {each: Steps() for each in OUTCOMES})
+            steps_by_outcome(policy, trace, drafts, machine, of_category)
+        print(f"\n{name}\n{'':12}{'steps':>7}" + "".join(f"{each:>26}" for each in OUTCOMES))
+        for category, outcomes in found.items():
+            steps = sum(each.count for each in outcomes.values())
+            cells = [
+                f"{each.count / steps:9.0%} {each.mean(each.cost):7.2f} {each.mean(each.tokens):8.2f}"
+                for each in outcomes.values()
+            ]
+            print(f"{category:12}{steps:7}" + "".join(cells), flush=True)
+        print("(share of the steps, cost of such a step in plain ones, tokens that it gave)")
 
 
 def oracle(trace: Trace, drafts: list[list[Draft]], c: Callable[[int], float]) -> float:

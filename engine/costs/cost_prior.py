@@ -38,7 +38,8 @@ class PriorRow(msgspec.Struct, frozen=True):
     `kind`: of the processor. `weights`: number of the ggml type that most of the model's bytes have. `pass_bytes`:
     bytes of weights that a pass of one token reads; `kv_bytes`: bytes of keys and values per token. `made_on`: name of
     the processor that ran them; `bandwidth`: bytes per second that its computer reads from memory; `threads`: number of
-    threads that computed.
+    threads that computed. `derived`: the times are those of another quantisation of the model, times how much longer
+    one thread's processor took (`benchmarks.prior --derive`).
     """
 
     library: BackendName
@@ -50,6 +51,7 @@ class PriorRow(msgspec.Struct, frozen=True):
     made_on: str
     bandwidth: float
     threads: int = 2
+    derived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
