@@ -189,9 +189,10 @@ def compose_chats(
     open_chats = OpenChats(store)
     chat = ChatController(window, open_chats, engine, intervals.read_ahead)
     messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
-    collections = Collections(store)
-    retriever = Retriever(collections, engine, window.notice, folders.collections, window)
-    indexing = IndexingController(collections, engine, folders.collections, intervals.index, window)
+    made = Collections(store)
+    retriever = Retriever(made, engine, window.notice, folders.collections, window)
+    indexing = IndexingController(made, engine, folders.collections, intervals.index, window)
+    collections = CollectionsController(window, open_chats, made, indexing, retriever)
     drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
@@ -204,7 +205,7 @@ def compose_chats(
         messages=messages,
         drafts=drafts,
         screenshot=ScreenshotController(window, drafts),
-        collections=CollectionsController(window, open_chats, collections, indexing, retriever),
+        collections=collections,
         pages=PageController(window, open_chats, drafts, settings.settings, intervals.links),
         model=ChatModelController(window, open_chats, engine, models.controller),
         list=chat_list,
@@ -222,7 +223,7 @@ def compose_chats(
             window, open_chats, chat, settings.settings, intervals.notify_after / 1000
         ),
         unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.save_retry),
-        storage=StorageController(settings, chat_list, folders, cache_folder(), window.notice),
+        storage=StorageController(settings, chat_list, folders, cache_folder(), window.notice, collections),
         window_state=WindowStateController(window, open_chats, intervals.save_window),
     )
     window.commands.bind("storage", chats.storage.open)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.collections.embedding import make_vectors
-from app.collections.index import open_index, read_text
+from app.collections.index import open_index, read_passages
 from app.collections.indexing import Indexer
 from app.collections.messages import Begin
 from app.collections.ranking import DEPTH, PassageTable, Ranked, Ranking, fused
@@ -85,11 +85,8 @@ class Documents:
 
 
 def _headings(db: sqlite3.Connection) -> dict[int, list[str]]:
-    found = {}
-    for (file_id,) in db.execute("SELECT file_id FROM texts"):
-        stored = read_text(db, file_id)
-        found[file_id] = [passage.heading for passage in stored.passages()] if stored else []
-    return found
+    ids = [file_id for (file_id,) in db.execute("SELECT file_id FROM passages")]
+    return {file_id: [passage.heading for passage, _ in read_passages(db, file_id)] for file_id in ids}
 
 
 def measure(documents: Documents, asked: Sequence[Asked]) -> dict[str, list[Asked]]:

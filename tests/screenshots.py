@@ -11,17 +11,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.attachments.attachment import Attachment
+from app.collections.messages import FolderProgress
+from app.dialogs.collections_dialog import CollectionRow
 from app.dialogs.models_dialog import ModelsDialog
+from app.dialogs.source_dialog import SourceDialog
 from app.folders import open_folders
 from app.services.math_service import math_service
+from app.state.answer_facts import sources_of
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
+from app.transcript.source_links import SourceLink
 from app.wiring import Chickadee
+from benchmarks.retrieval import DOCUMENTS
 from engine.protocol.front import Served, Serving
 from models.default import default_model
 from tests.app.store.readers.sample_files import open_webui, write_all, write_json
@@ -326,6 +334,104 @@ def quick(question: str = "") -> Arrange:
     return arrange
 
 
+def library(chickadee: Chickadee) -> Path:
+    """Make two collections, of documents and of notes, and wait until they are indexed."""
+    folder = chickadee.store.path.parent / "Documents"
+    for name, source in (("Fables", "fables.txt"), ("Countries", "countries.txt")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / source).write_bytes((DOCUMENTS / source).read_bytes())
+    (folder / "Fables" / "scan.pdf").write_bytes(b"%PDF-1.4 nothing")
+    for each in sorted(folder.iterdir()):
+        chickadee.chats.collections.add(each)
+    wait_until(lambda: not any(row.state.working or not row.state.known for row in collection_rows(chickadee)))
+    return folder
+
+
+def collection_rows(chickadee: Chickadee) -> list[CollectionRow]:
+    collections = chickadee.chats.collections._collections
+    return [CollectionRow(each, collections.state_of(each)) for each in collections.all()]
+
+
+def collections(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+    """Show two collections, one of which is paused and has a second folder."""
+    folder = library(chickadee)
+    store = chickadee.chats.collections._collections
+    countries, _ = store.all()
+    store.add_folder(countries.id, folder / "Fables")
+    store.pause(countries.id, True)
+    wait_until(lambda: all(row.state.known and not row.state.working for row in collection_rows(chickadee)))
+    chickadee.window.commands.run("collections")
+    dialog = chickadee.chats.collections.dialog
+    assert dialog
+    list(dialog.views.values())[1].buttons["unreadable"].click()
+    wait_until(lambda: dialog.note.isVisible())
+    return dialog
+
+
+def indexing(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+    """Show a collection that is being indexed, and one that was just removed."""
+    folder = library(chickadee)
+    store = chickadee.chats.collections._collections
+    chickadee.window.commands.run("collections")
+    dialog = chickadee.chats.collections.dialog
+    assert dialog
+    next(iter(dialog.views.values())).buttons["remove"].click()
+    store.update_progress(FolderProgress(str(folder / "Fables"), "indexing", 10_000, 3_217, 12))
+    return dialog
+
+
+def collection_menu(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+    library(chickadee)
+    menu = chickadee.chats.collections.menu()
+    menu.popup(chickadee.window.pos())
+    return menu
+
+
+def from_collection(question: str, answer: str) -> Arrange:
+    """Show an answer from a collection: what is found is really searched for, the answer is given."""
+
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
+        chickadee.window.commands.run("new_chat")
+        library(chickadee)
+        controller, conversation = chickadee.chats.collections, chickadee.open_chats.current
+        countries, fables = controller._collections.all()
+        controller._collections.switch(conversation, countries.id, False)
+        found: list[tuple[Attachment, ...]] = []
+        controller._retriever.find(conversation, question, (), found.append)
+        wait_until(lambda: bool(found))
+        chat = Chat(title="A fable about an axe", collections=fables.id)
+        asked = ChatMessage(chat.id, None, "user", question, stop_reason="end", attachments=found[0])
+        said = ChatMessage(chat.id, asked.id, "assistant", answer, stop_reason="end", sources=sources_of(found[0]))
+        chickadee.store.save(replace(chat, leaf_id=said.id), [asked, said])
+        chickadee.open_chats.reload()
+        chickadee.chats.chat.open(chat.id)
+        ids["found"] = said.id
+
+    return arrange
+
+
+FABLE = from_collection(
+    "Which fable is about honesty with a lost tool, and what is its moral?",
+    "That is **Mercury and the Woodman**: a woodman drops his axe into a river, and Mercury offers him a golden and a"
+    " silver one. Because the woodman refuses both and claims only his own, he gets all three.\n\n"
+    "Its moral: *Honesty is the best policy.*",
+)
+
+
+def source(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+    FABLE(chickadee, ids)
+    wait()
+    links = chickadee.window.transcript.views[-1].source_links
+    assert links
+    link = links.widgets[0]
+    assert isinstance(link, SourceLink)
+    link.click()
+    dialog = chickadee.window.findChild(SourceDialog)
+    assert dialog
+    wait_until(lambda: dialog.note.isHidden())
+    return dialog
+
+
 def resized(arrange: Arrange, size: tuple[int, int]) -> Arrange:
     """Show a dialog in this size."""
 
@@ -393,6 +499,22 @@ SHOTS = (
     Shot("quick", quick("hello")),
     Shot("quick-empty-chinese-dark", quick(), language="zh_CN", theme="dark"),
     Shot("quick-150", quick("hello"), percent=150),
+    Shot("collections", collections),
+    Shot("collections-chinese-dark", collections, language="zh_CN", theme="dark"),
+    Shot("collections-small-150", resized(collections, SMALL), percent=150),
+    Shot("collections-empty", opened_by("collections")),
+    Shot("collections-empty-chinese-dark", opened_by("collections"), language="zh_CN", theme="dark"),
+    Shot("collections-indexing", indexing),
+    Shot("collections-indexing-chinese-dark", indexing, language="zh_CN", theme="dark"),
+    Shot("collection-menu", collection_menu),
+    Shot("collection-menu-chinese-dark", collection_menu, language="zh_CN", theme="dark"),
+    Shot("collection-answer", FABLE),
+    Shot("collection-answer-chinese-small-dark", FABLE, language="zh_CN", size=SMALL, theme="dark"),
+    Shot("collection-answer-small-150", FABLE, size=SMALL, percent=150),
+    Shot("collection-nothing", from_collection("xyzzy plugh", "I do not know.")),
+    Shot("collection-nothing-chinese-dark", from_collection("xyzzy", "?"), language="zh_CN", theme="dark"),
+    Shot("collection-source", source),
+    Shot("collection-source-chinese-dark", source, language="zh_CN", theme="dark"),
     Shot("persona", persona),
     Shot("persona-dark", persona, theme="dark"),
     Shot("streaming", ask("slow please", done=False)),

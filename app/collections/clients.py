@@ -11,7 +11,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.collections import INDEX_FILES, INDEX_NAME, SEARCH_INDEX
-from app.collections.messages import Answer, Begin, FolderProgress, Question, Rest, Survey, Surveyed
+from app.collections.messages import Answer, Begin, Damaged, FolderProgress, Question, Rest, Survey, Surveyed
 from app.services.json_line_process import JsonLineProcess
 from app.services.timers import Debounce
 from common.files import make_private_folder
@@ -29,9 +29,14 @@ def _command(verb: str, folder: Path) -> list[str]:
 
 
 class IndexProcess(QObject):
-    """The indexing process. `progressed` carries a FolderProgress; `ended` whether the process did all its work."""
+    """The indexing process.
+
+    `progressed` carries a FolderProgress; `ended` whether the process did all its work; before that, `damaged` says
+    that the index must be made anew.
+    """
 
     progressed = Signal(object)
+    damaged = Signal()
     ended = Signal(bool)
 
     def __init__(self, folder: Path, parent: QObject) -> None:
@@ -62,9 +67,14 @@ class IndexProcess(QObject):
     def _receive(self, lines: list[bytes]) -> None:
         for line in lines:
             try:
-                self.progressed.emit(msgspec.json.decode(line, type=FolderProgress))
+                told = msgspec.json.decode(line, type=FolderProgress | Damaged)
             except msgspec.MsgspecError:
                 log.warning("a line of %d bytes from the indexing process was not understood", len(line))
+                continue
+            if isinstance(told, FolderProgress):
+                self.progressed.emit(told)
+            else:
+                self.damaged.emit()
 
     def _end(self, end: ProcessEnd) -> None:
         if not (ok := end.exit_code == 0):
@@ -98,7 +108,13 @@ class SearchProcess(QObject):
             lambda reply: done(reply if isinstance(reply, Surveyed) else None),
         )
 
+    def warm_up(self) -> None:
+        """Start the process and have it open the index, so that the first answer takes no longer than others."""
+        if not self._process.running:
+            self.survey((), lambda _: None)
+
     def close(self) -> None:
+        """End the process; questions that wait get no answer."""
         self._waiting.clear()
         self._patience.cancel()
         self._idle.cancel()

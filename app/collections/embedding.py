@@ -9,6 +9,7 @@ of its 512 principal components: 64 bytes, in which 64 components of 8 bits woul
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from app.collections.words import is_common
 from common.files import replacing
 from models.header import read_header
 from models.token_list import read_token_list
@@ -44,7 +44,7 @@ Matrix = NDArray[np.float32]
 class WordVectors(dict[str, int]):
     """Vectors of words: a dictionary from words to rows of a table (rows, COMPONENTS), which grows by words in pieces.
 
-    Row NOTHING is the vector of common words and of words in no known letters.
+    Row NOTHING is the vector of words in no known letters.
     """
 
     def __init__(self, starts: Mapping[str, int], rest: Mapping[str, int], table: NDArray[np.int8], mean: Matrix):
@@ -73,21 +73,20 @@ class WordVectors(dict[str, int]):
             self.clear()
             self._next = self._known
         rows = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
-        counts = np.minimum(np.fromiter(words.values(), np.float32, len(words)), MOST_REPEATED)
-        weights = self._weights[rows] * counts
-        (known,) = np.nonzero(weights)
-        total = weights[known] @ self._table[rows[known]].astype(np.float32)
-        length = float(np.linalg.norm(total))
+        counts = np.fromiter(words.values(), np.float32, len(words))
+        weights = self._weights.take(rows) * np.minimum(counts, MOST_REPEATED, out=counts)
+        total = weights @ self._table.take(rows, axis=0).astype(np.float32)
+        length = math.sqrt(total @ total)
         return total / length - self._mean if length else None
 
     def __missing__(self, word: str) -> int:
         """Find the row of a word that was not met before, or compose it of pieces."""
-        rows = () if is_common(word) or not word.isascii() else tuple(self._pieces(word))
+        rows = list(self._pieces(word)) if word.isascii() else []
         if len(rows) == 1:
             row = rows[0]
         elif rows:
             row, self._next = self._next, self._next + 1
-            self._table[row] = np.round(self._table[list(rows)].mean(axis=0, dtype=np.float32))
+            self._table[row] = np.rint(np.add.reduce(self._table[rows], dtype=np.int32) / len(rows))
         else:
             row = NOTHING
         self[word] = row

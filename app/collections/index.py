@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +21,14 @@ import numpy as np
 
 from app.attachments.attachment import AttachmentKind
 from app.collections import INDEX_NAME
-from app.collections.passages import Passage, passages_of
+from app.collections.passages import Passage
+from app.collections.texts import DamagedBlock, blocks_of, unpack
 from app.collections.words import indexed_words
 
-VERSION = 1  # of the schema and of everything that decides how a text becomes passages, words and codes
+VERSION = 2  # of the schema and of everything that decides how a text becomes passages, words and codes
 WAIT_SECONDS = 10.0
 READING = "reading"  # in place of a reason for a refusal: a mark that stays if the process dies over the file
-LEVEL = 5  # of zlib: level 6 takes a third longer and saves a hundredth
-TABLES = ("facts", "files", "passages", "texts", "words", "repeated")
+PARTS = ("", "-wal", "-shm")  # what SQLite appends to the name of the index for its own files
 SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 CREATE TABLE files (
@@ -38,7 +38,8 @@ CREATE TABLE files (
 CREATE TABLE passages (
     file_id INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, lengths BLOB NOT NULL,
     codes BLOB NOT NULL) STRICT;
-CREATE TABLE texts (file_id INTEGER PRIMARY KEY, pages BLOB NOT NULL, text BLOB NOT NULL) STRICT;
+CREATE TABLE texts (file_id INTEGER NOT NULL, first INTEGER NOT NULL, block BLOB NOT NULL) STRICT;
+CREATE UNIQUE INDEX texts_in_order ON texts (file_id, first);
 CREATE VIRTUAL TABLE words USING fts5(text, content = '', columnsize = 0, detail = none, tokenize = 'porter unicode61');
 CREATE VIRTUAL TABLE repeated USING fts5(
     text, content = '', columnsize = 0, detail = none, tokenize = 'porter unicode61');
@@ -58,31 +59,29 @@ class FileEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredText:
-    """The text of an indexed file with its passages."""
+class StoredFile:
+    """An indexed file: `size` in bytes, and how many characters its text has."""
 
     path: str
     size: int
     kind: AttachmentKind
-    text: str
-    pages: tuple[int, ...]
-
-    def passages(self) -> list[Passage]:
-        return passages_of(self.text, self.kind, self.pages)
+    characters: int
 
 
 def open_index(folder: Path, writes: bool = False) -> sqlite3.Connection:
-    """Return a connection to the index in `folder`; an index of another version is replaced by an empty one.
+    """Return a connection to the index in `folder`; if it `writes`, an index of another version is made anew.
 
     Raises sqlite3.Error and OSError.
     """
+    if writes and version_of(folder) not in (VERSION, 0):
+        remove_index(folder)
     path = folder / INDEX_NAME
     if writes and not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+    db = _connect(path)
     try:
-        db.execute("PRAGMA temp_store = MEMORY")
         if writes:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")  # a power failure may lose the last commits, never the file
             db.execute("PRAGMA secure_delete = ON")  # forgotten texts are overwritten
@@ -95,13 +94,46 @@ def open_index(folder: Path, writes: bool = False) -> sqlite3.Connection:
     return db
 
 
+def remove_index(folder: Path) -> None:
+    """Delete the index, which is made anew from the user's files. Raises OSError while another process reads it."""
+    for part in PARTS:
+        (folder / (INDEX_NAME + part)).unlink(missing_ok=True)
+
+
+def is_damaged(error: Exception) -> bool:
+    """Return whether the error says that the index's file is damaged, rather than locked or full."""
+    code: int = getattr(error, "sqlite_errorcode", 0)  # errors of Python's own module have none
+    return isinstance(error, DamagedBlock) or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def version_of(folder: Path) -> int:
+    """Return the version of the index in `folder`; 0 if there is none yet. Raises sqlite3.Error."""
+    if identity_of(folder) is None:
+        return 0
+    with contextlib.closing(_connect(folder / INDEX_NAME)) as db:
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def identity_of(folder: Path) -> tuple[int, int] | None:
+    """Return what tells the index's file from one that replaces it; None without a file."""
+    try:
+        status = (folder / INDEX_NAME).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+    db.execute("PRAGMA temp_store = MEMORY")
+    return db
+
+
 def _create(db: sqlite3.Connection) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version == VERSION:
         return
     with transaction(db):
-        for name in TABLES:
-            db.execute(f"DROP TABLE IF EXISTS {name}")
         for statement in SCHEMA.split(";"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {VERSION}")
@@ -124,14 +156,18 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def put_file(
-    db: sqlite3.Connection, entry: FileEntry, text: str, pages: Sequence[int], indexed: Sequence[IndexedPassage]
+    db: sqlite3.Connection,
+    entry: FileEntry,
+    text: str,
+    passages: Sequence[Passage],
+    indexed: Sequence[IndexedPassage],
 ) -> None:
-    """Store a file with its passages, in place of what was known of it."""
+    """Store a file with its passages, in place of what was known of it; `indexed` has the words of each passage."""
     forget_file(db, entry.path)
     file_id = put_entry(db, entry, len(text))
     first = _next_passage(db, len(indexed))
-    packed = zlib.compress(text.encode("utf-8", "surrogatepass"), LEVEL)
-    db.execute("INSERT INTO texts VALUES (?, ?, ?)", (file_id, np.array(pages, np.uint32).tobytes(), packed))
+    blocks = ((file_id, number, block) for number, block in blocks_of(text, passages))
+    db.executemany("INSERT INTO texts VALUES (?, ?, ?)", blocks)
     lengths = np.array([min(passage.n_words, 65_535) for passage in indexed], np.uint16)
     codes = b"".join(passage.code for passage in indexed)
     db.execute("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", (file_id, first, len(indexed), lengths.tobytes(), codes))
@@ -152,13 +188,17 @@ class IndexedPassage:
     code: bytes
 
 
-def words_of(stored: str, passage: Passage, name: str) -> tuple[str, str, dict[str, int]]:
-    """Return what the two word indexes have of a passage of the text `stored`, and how often each word occurs.
+def words_of(text: str, heading: str, name: str) -> Counter[str]:
+    """Count the words of a passage with this text, as the index has them.
 
     The heading and the file's name count as text of the passage, because they say what it is about.
     """
-    counts = indexed_words(f"{name} {passage.heading} {stored[passage.begin : passage.end]}")
-    return " ".join(counts), " ".join(word for word, count in counts.items() if count > 1), counts
+    return indexed_words(f"{name} {heading} {text}")
+
+
+def entries_of(words: Counter[str]) -> tuple[str, str]:
+    """Return what the indexes `words` and `repeated` have of a passage with these words."""
+    return " ".join(words), " ".join(word for word, count in words.items() if count > 1)
 
 
 def put_entry(db: sqlite3.Connection, entry: FileEntry, characters: int = 0) -> int:
@@ -180,10 +220,10 @@ def forget_file(db: sqlite3.Connection, path: str) -> None:
     row = db.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
     if row is None:
         return
-    stored, place = read_text(db, row[0]), db.execute("SELECT first FROM passages WHERE file_id = ?", row).fetchone()
-    if stored is not None and place is not None:
-        for at, passage in enumerate(stored.passages(), place[0]):
-            words, repeated, _ = words_of(stored.text, passage, Path(path).stem)
+    place = db.execute("SELECT first FROM passages WHERE file_id = ?", row).fetchone()
+    if place is not None:
+        for at, (passage, text) in enumerate(read_passages(db, row[0]), place[0]):
+            words, repeated = entries_of(words_of(text, passage.heading, Path(path).stem))
             db.execute("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (at, words))
             if repeated:
                 db.execute("INSERT INTO repeated (repeated, rowid, text) VALUES ('delete', ?, ?)", (at, repeated))
@@ -242,17 +282,26 @@ def is_below(path: str, folder: str) -> bool:
     return path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 
-def read_text(db: sqlite3.Connection, file_id: int) -> StoredText | None:
-    """Return the stored text of a file; None if it has none."""
+def read_file(db: sqlite3.Connection, file_id: int) -> StoredFile | None:
+    """Return what is known of an indexed file; None if it was forgotten."""
+    row = db.execute("SELECT path, size, kind, characters FROM files WHERE id = ?", (file_id,)).fetchone()
+    return StoredFile(*row) if row else None
+
+
+def read_passages(db: sqlite3.Connection, file_id: int) -> Iterator[tuple[Passage, str]]:
+    """Yield the passages of a file in order, each with its text and the blanks around it."""
+    for (block,) in db.execute("SELECT block FROM texts WHERE file_id = ? ORDER BY first", (file_id,)):
+        yield from unpack(block)
+
+
+def read_passage(db: sqlite3.Connection, file_id: int, index: int) -> tuple[Passage, str] | None:
+    """Return passage `index` of a file with its text and the blanks around it; None if it was forgotten."""
     row = db.execute(
-        "SELECT path, size, kind, pages, text FROM files JOIN texts ON texts.file_id = files.id WHERE files.id = ?",
-        (file_id,),
+        "SELECT first, block FROM texts WHERE file_id = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+        (file_id, index),
     ).fetchone()
-    if row is None:
-        return None
-    path, size, kind, pages, text = row
-    starts = tuple(np.frombuffer(pages, np.uint32).tolist())
-    return StoredText(path, size, kind, zlib.decompress(text).decode("utf-8", "surrogatepass"), starts)
+    found = unpack(row[1])[index - row[0] :] if row else ()
+    return found[0] if found else None
 
 
 def refused_below(db: sqlite3.Connection, folders: Iterable[str]) -> list[tuple[str, str, dict[str, str]]]:

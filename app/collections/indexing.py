@@ -15,6 +15,7 @@ from app.collections.index import (
     READING,
     FileEntry,
     IndexedPassage,
+    entries_of,
     forget_file,
     is_below,
     known_files,
@@ -25,7 +26,7 @@ from app.collections.index import (
     words_of,
 )
 from app.collections.messages import Begin, FolderProgress
-from app.collections.passages import passages_of
+from app.collections.passages import Passage, passages_of
 from app.collections.scanning import Found, Scan, scan
 
 BATCH_CHARACTERS = 4_000_000  # of text that are written in one transaction
@@ -73,6 +74,7 @@ class Indexer:
             self._index(scan(folder), again=folder in begin.again)
         for _ in merge_words(self._db):
             self._wait()
+        self._db.execute("PRAGMA incremental_vacuum").fetchall()  # a page is freed by each step
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _settle(self, over: str) -> None:
@@ -133,7 +135,8 @@ class Indexer:
         self._watch.begin(found.path)
         try:
             text = read_text(path)
-            return replace(entry, kind=text.kind), text
+            plain = text.text.encode("utf-8", "replace").decode()  # lone surrogates of damaged files can't be stored
+            return replace(entry, kind=text.kind), replace(text, text=plain)
         except Refused as refused:
             return replace(entry, refused=refused.code, details=refused.values), None
         except MemoryError:
@@ -152,13 +155,14 @@ class Indexer:
                     forget_file(self._db, entry.path)
                     put_entry(self._db, entry)
                 else:
-                    put_file(self._db, entry, text.text, text.pages, self._passages(entry, text))
+                    passages = passages_of(text.text, text.kind, text.pages)
+                    put_file(self._db, entry, text.text, passages, self._indexed(entry, text.text, passages))
 
-    def _passages(self, entry: FileEntry, text: Extracted) -> list[IndexedPassage]:
+    def _indexed(self, entry: FileEntry, text: str, passages: Iterable[Passage]) -> list[IndexedPassage]:
         name = Path(entry.path).stem
         made = []
-        for passage in passages_of(text.text, text.kind, text.pages):
-            words, repeated, counts = words_of(text.text, passage, name)
-            code = self._vectors.code(counts) if self._vectors is not None else b""
-            made.append(IndexedPassage(words, repeated, sum(counts.values()), code or NO_CODE))
+        for passage in passages:
+            words = words_of(text[passage.begin : passage.end], passage.heading, name)
+            code = self._vectors.code(words) if self._vectors is not None else b""
+            made.append(IndexedPassage(*entries_of(words), words.total(), code or NO_CODE))
         return made

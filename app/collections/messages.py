@@ -8,6 +8,7 @@ import msgspec
 
 from app.attachments.attachment import AttachmentKind
 
+DAMAGED = "damaged"
 Step = Literal["scanning", "indexing", "done", "missing", "full"]
 
 
@@ -18,12 +19,14 @@ class Begin(msgspec.Struct, frozen=True):
         folders: to index.
         kept: other folders whose files stay in the index as they are; those of no folder are forgotten.
         again: folders of which every file is read again.
+        anew: whether the index is deleted first, because it is damaged.
         model: the model whose token embeddings are used; "" for none.
     """
 
     folders: tuple[str, ...]
     kept: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
+    anew: bool = False
     model: str = ""
 
 
@@ -33,7 +36,11 @@ class Rest(msgspec.Struct, frozen=True):
     rest: bool
 
 
-class FolderProgress(msgspec.Struct, frozen=True):
+class Damaged(msgspec.Struct, frozen=True, tag=True):
+    """The last line of an indexing process that found the index damaged: it must be made anew."""
+
+
+class FolderProgress(msgspec.Struct, frozen=True, tag=True):
     """How far a folder is indexed: numbers of files, and the folders below it that are worth watching.
 
     `done` files have been read or refused, of `files` in all; `refused` of them cannot be read.
@@ -79,7 +86,8 @@ class FoundFile(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True, tag=True):
     """The answer to the question `id`: files in the order of their paths, the same for the same passages.
 
-    `searched` is the number of passages that were searched; `problem` says why nothing could be.
+    `searched` is the number of passages that were searched; `problem` says why nothing could be, DAMAGED that the index
+    must be made anew.
     """
 
     id: int
@@ -104,9 +112,13 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class Surveyed(msgspec.Struct, frozen=True, tag=True):
-    """What the index has of folders: numbers of files and characters, and the first files that could not be read."""
+    """What the index has of folders: numbers of files and characters, and the first files that could not be read.
+
+    `problem` as in an Answer.
+    """
 
     id: int
-    files: int
-    characters: int
+    files: int = 0
+    characters: int = 0
     unreadable: tuple[Unreadable, ...] = ()
+    problem: str = ""

@@ -23,7 +23,7 @@ import msgspec
 import psutil
 
 from app.collections import INDEX_FILES, SEARCH_INDEX, VECTORS_NAME
-from app.collections.messages import Answer, Begin, Question, Rest, Survey, Surveyed
+from app.collections.messages import DAMAGED, Answer, Begin, Damaged, Question, Rest, Survey, Surveyed
 from common.confinement import Rights, confine
 from common.failures import Failure
 from common.log_format import kind_of, traceback_of
@@ -31,6 +31,7 @@ from common.log_format import kind_of, traceback_of
 if TYPE_CHECKING:
     from app.collections.embedding import WordVectors
     from app.collections.indexing import Watch
+    from app.collections.search import Searcher
 
 MOST_SECONDS = 60.0  # for one file, as for an attachment
 MOST_MEMORY = 1 << 30  # bytes
@@ -64,37 +65,75 @@ def index_files(folder: Path) -> int:
     folders = tuple(map(Path, (*begin.folders, *begin.kept)))
     confine(Rights(read=(*folders, *model), write=(folder,), processes=False, memory=MOST_MEMORY))
     _be_modest()
-    from app.collections.index import open_index
+    from app.collections.index import is_damaged, open_index, remove_index
     from app.collections.indexing import Indexer, Watch
+    from app.collections.texts import DamagedBlock
 
     rest, watch = _Rest(), Watch()
     threading.Thread(target=rest.listen, daemon=True).start()
     threading.Thread(target=_watch, args=(watch, folder), daemon=True).start()
-    with contextlib.closing(open_index(folder, writes=True)) as db:
-        vectors = _vectors(folder, model[0] if model else None)
-        Indexer(db, vectors, _write, rest.wait, watch).run(begin, _why_over(folder))
+    if begin.anew:
+        remove_index(folder)
+    try:
+        with contextlib.closing(open_index(folder, writes=True)) as db:
+            vectors = _vectors(folder, model[0] if model else None)
+            Indexer(db, vectors, _write, rest.wait, watch).run(begin, _why_over(folder))
+    except (sqlite3.Error, DamagedBlock) as error:
+        if is_damaged(error):
+            _write(Damaged())
+        raise
     return 0
 
 
 def search_index(folder: Path) -> int:
     """Answer the lines of stdin until it ends."""
     confine(Rights(write=(folder,), processes=False, memory=MOST_MEMORY))
-    from app.collections.index import open_index
-    from app.collections.search import Searcher
+    from app.collections.index import is_damaged
+    from app.collections.texts import DamagedBlock
 
-    with contextlib.closing(open_index(folder)) as db:
-        searcher: Searcher | None = None
-        for line in sys.stdin.buffer:
-            asked = msgspec.json.decode(line, type=Question | Survey)
-            try:
-                if searcher is None or searcher.blind:
-                    searcher = Searcher(db, _stored_vectors(folder))
+    index = _SearchedIndex(folder)
+    for line in sys.stdin.buffer:
+        asked = msgspec.json.decode(line, type=Question | Survey)
+        failed = Answer(asked.id) if isinstance(asked, Question) else Surveyed(asked.id)
+        try:
+            searcher = index.searcher()
+            if searcher is None:
+                _write(failed)
+            else:
                 _write(searcher.answer(asked) if isinstance(asked, Question) else searcher.survey(asked))
-            except (sqlite3.Error, ValueError, msgspec.DecodeError) as error:
-                log.error("a question could not be answered:\n%s", traceback_of(error))
-                failed = Answer(asked.id, problem=kind_of(error))
-                _write(failed if isinstance(asked, Question) else Surveyed(asked.id, 0, 0))
+        except (sqlite3.Error, DamagedBlock, OSError, ValueError) as error:
+            log.error("a question could not be answered:\n%s", traceback_of(error))
+            problem = DAMAGED if is_damaged(error) else kind_of(error)
+            _write(msgspec.structs.replace(failed, problem=problem))
     return 0
+
+
+class _SearchedIndex:
+    """The index in a folder as it is now: opened when it is there, and again after it was made anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._identity: tuple[int, int] | None = None
+        self._db: sqlite3.Connection | None = None
+        self._searcher: Searcher | None = None
+
+    def searcher(self) -> Searcher | None:
+        """Return what searches the index; None if there is none of this version. Raises sqlite3.Error and OSError."""
+        from app.collections.index import VERSION, identity_of, open_index, version_of
+        from app.collections.search import Searcher
+
+        identity = identity_of(self._folder)
+        if identity != self._identity and self._db is not None:
+            self._db.close()
+            self._db = self._searcher = None
+        self._identity = identity
+        if self._db is None and identity is not None:
+            if version_of(self._folder) != VERSION:
+                return None
+            self._db = open_index(self._folder)
+        if self._db is not None and (self._searcher is None or self._searcher.blind):
+            self._searcher = Searcher(self._db, _stored_vectors(self._folder))
+        return self._searcher
 
 
 class _Rest:

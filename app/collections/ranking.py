@@ -22,7 +22,10 @@ DEPTH = 100  # passages of each ranking that are fused
 # Reciprocal rank fusion (Cormack et al. 2009) with the usual 60 loses to BM25 alone where one ranking is much better.
 # These values were chosen by benchmarks/retrieval.py: vectors count half, and the first places count more.
 RANK, VECTOR_WEIGHT = 10, 0.5
-NEAR = 0.12  # least similarity of a passage that shares no word with the question
+NEAR = 0.2  # least similarity of a passage that shares no word with the question; nonsense reaches 0.19
+# A passage is left out unless its score is this share of the best one's, in one ranking: of ten passages, three are not
+# read, and one question in 200 loses its answer (docs/notes/collections.md).
+WORDS_SHARE, VECTORS_SHARE = 0.5, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +152,18 @@ class Ranking:
 def fused(
     by_words: Sequence[tuple[int, float]], by_vectors: Sequence[tuple[int, float]], count: int
 ) -> list[tuple[int, float]]:
-    """Fuse two rankings by reciprocal rank; passages that share no word with the question must be near to it."""
+    """Fuse two rankings, each the best first, by reciprocal rank, and leave out what is far from the best in both.
+
+    Passages that share no word with the question must be near to it.
+    """
     scores = {row: 1 / (RANK + place) for place, (row, _) in enumerate(by_words, 1)}
+    near = {row for row, score in by_words if score >= WORDS_SHARE * by_words[0][1]}
     for place, (row, similarity) in enumerate(by_vectors, 1):
         if row in scores or similarity >= NEAR:
             scores[row] = scores.get(row, 0.0) + VECTOR_WEIGHT / (RANK + place)
-    return sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:count]
+            if similarity >= VECTORS_SHARE * by_vectors[0][1]:
+                near.add(row)
+    return sorted(((row, scores[row]) for row in near), key=lambda each: (-each[1], each[0]))[:count]
 
 
 def _best(scores: NDArray[np.float32], count: int) -> list[tuple[int, float]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from app.attachments.attachment import estimated_tokens
+from app.attachments.attachment import LETTERS_A_TOKEN, estimated_tokens
 from app.collections.embedding import WordVectors
-from app.collections.index import StoredText, is_below, read_text, refused_below
+from app.collections.index import StoredFile, is_below, read_file, read_passage, read_passages, refused_below
 from app.collections.messages import Answer, FoundFile, FoundPassage, Question, Survey, Surveyed, Unreadable
+from app.collections.passages import Passage
 from app.collections.ranking import PassageTable, Ranked, Ranking
 
 MARGIN = 1.15  # estimated tokens may be too few
@@ -24,6 +25,7 @@ class Searcher:
     def __init__(self, db: sqlite3.Connection, vectors: WordVectors | None) -> None:
         self._db = db
         self._table = PassageTable(db)
+        self._table.update()  # now rather than with the first question
         self._ranking = Ranking(db, self._table, vectors)
         self.blind = vectors is None  # the indexing process may still be making the table of vectors
 
@@ -42,9 +44,9 @@ class Searcher:
 
     def _chosen(self, ranked: Sequence[Ranked], room: int) -> Iterable[FoundFile]:
         """Choose passages from the best on while there is room; a file that is small enough is taken whole."""
-        texts: dict[int, StoredText | None] = {}
+        files: dict[int, StoredFile | None] = {}
         whole: set[int] = set()
-        passages: dict[int, dict[int, FoundPassage]] = {}
+        passages: dict[int, dict[int, tuple[Passage, str]]] = {}
         wholes = room // WHOLE_SHARE
         count = 0
         for each in ranked:
@@ -52,41 +54,61 @@ class Searcher:
                 break
             if each.file_id in whole:
                 continue
-            if each.file_id not in texts:
-                texts[each.file_id] = read_text(self._db, each.file_id)
-            stored = texts[each.file_id]
-            if stored is None:  # forgotten meanwhile
+            if each.file_id not in files:
+                files[each.file_id] = read_file(self._db, each.file_id)
+            file = files[each.file_id]
+            if file is None:  # forgotten meanwhile
                 continue
-            tokens = tokens_of(stored.text) + HEADING
-            taken = sum(tokens_of(p.text) + HEADING for p in passages.get(each.file_id, {}).values())
-            if tokens <= min(wholes, room + taken):
+            taken = sum(tokens_of(text) + HEADING for _, text in passages.get(each.file_id, {}).values())
+            text = self._small_text(each.file_id, file, min(wholes, room + taken) - HEADING)
+            if text:
+                tokens = tokens_of(text) + HEADING
                 room += taken - tokens
                 wholes -= tokens
                 whole.add(each.file_id)
-                passages[each.file_id] = {0: FoundPassage(0, len(stored.text), stored.text)}
+                passages[each.file_id] = {0: (Passage(0, len(text)), text)}
                 count += 1
                 continue
-            found = _passage(stored, each.index)
-            tokens = tokens_of(found.text) + HEADING if found else 0
+            found = read_passage(self._db, each.file_id, each.index)
+            tokens = tokens_of(found[1]) + HEADING if found else 0
             if found and tokens <= room:
                 room -= tokens
                 passages.setdefault(each.file_id, {})[each.index] = found
                 count += 1
-        return [_file(texts[file_id], passages[file_id], file_id in whole) for file_id in passages]
+        return [_file(files[file_id], passages[file_id], file_id in whole) for file_id in passages]
+
+    def _small_text(self, file_id: int, file: StoredFile, tokens: int) -> str:
+        """Return all of a file's text if it takes at most so many tokens, else an empty text."""
+        if file.characters / LETTERS_A_TOKEN > tokens:  # no text has fewer tokens
+            return ""
+        text = "".join(text for _, text in read_passages(self._db, file_id))
+        return text if tokens_of(text) <= tokens else ""
 
 
 def tokens_of(text: str) -> int:
     return round(estimated_tokens(text) * MARGIN)
 
 
-def _passage(stored: StoredText, index: int) -> FoundPassage | None:
-    passages = stored.passages()
-    if index >= len(passages):  # of another version
-        return None
-    each = passages[index]
-    return FoundPassage(each.begin, each.end, stored.text[each.begin : each.end], each.heading, each.page)
+def _file(file: StoredFile | None, passages: dict[int, tuple[Passage, str]], whole: bool) -> FoundFile:
+    assert file is not None
+    if whole:
+        ((passage, text),) = passages.values()
+        return FoundFile(file.path, file.kind, file.size, (FoundPassage(0, passage.end, text),), whole=True)
+    return FoundFile(file.path, file.kind, file.size, tuple(joined(passages)))
 
 
-def _file(stored: StoredText | None, passages: dict[int, FoundPassage], whole: bool) -> FoundFile:
-    assert stored is not None
-    return FoundFile(stored.path, stored.kind, stored.size, tuple(passages[at] for at in sorted(passages)), whole)
+def joined(passages: dict[int, tuple[Passage, str]]) -> Iterator[FoundPassage]:
+    """Yield the passages of a file, by their numbers, in order; those that follow each other in a section as one."""
+    numbers = sorted(passages)
+    while numbers:
+        first, text = passages[numbers[0]]
+        last, number = first, numbers.pop(0)
+        while numbers and numbers[0] == number + 1 and _belong_together(first, passages[numbers[0]][0]):
+            number = numbers.pop(0)
+            last, more = passages[number]
+            text += more
+        yield FoundPassage(first.begin, last.end, text.strip(), first.heading, first.page)
+
+
+def _belong_together(one: Passage, other: Passage) -> bool:
+    return (one.heading, one.page) == (other.heading, other.page)

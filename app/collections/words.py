@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import filterfalse
 
 from app.attachments.fitting import COMMON, query_words
 
@@ -15,12 +16,14 @@ MOST_WORDS = 24  # of a question
 
 
 def indexed_words(text: str) -> Counter[str]:
-    """Count the words in lower case; Chinese, Japanese and Korean, without blanks, as pairs of characters."""
+    """Count the words in lower case; Chinese, Japanese and Korean, without blanks, as pairs of characters.
+
+    Common words are left out: no question is searched for them, and they would be a third of all entries of the index.
+    """
     text = text.lower()
-    if text.isascii():
-        return Counter(WORD.findall(text))
-    wide = WIDE_WORD.findall(text)
-    counts = Counter(WORD.findall(WIDE_WORD.sub(" ", text) if wide else text))
+    wide = [] if text.isascii() else WIDE_WORD.findall(text)
+    words = WORD.findall(WIDE_WORD.sub(" ", text) if wide else text)
+    counts = Counter(filterfalse(COMMON.__contains__, words))
     for run in wide:
         counts.update(_pairs(run))
     return counts
@@ -29,15 +32,6 @@ def indexed_words(text: str) -> Counter[str]:
 def question_words(question: str) -> list[str]:
     """Return up to MOST_WORDS words of the question without common ones, in their order."""
     return list(dict.fromkeys(word for word in query_words(question) if len(word) <= LONGEST))[:MOST_WORDS]
-
-
-def plain_words(text: str) -> list[str]:
-    """Return the words of a language with spaces, in lower case and in their order."""
-    return WORD.findall(text.lower())
-
-
-def is_common(word: str) -> bool:
-    return word in COMMON
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -12,16 +12,19 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 from app.attachments.attachment import sentence
 from app.collections.messages import Surveyed
 from app.control.indexing_controller import IndexingController
-from app.control.retriever import Retriever
+from app.control.retriever import TOPIC, Retriever
 from app.dialogs.collections_dialog import CollectionRow, CollectionsDialog
 from app.dialogs.dialog import OneDialog
 from app.state.collections import Collections
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
 from app.window import Window
-from app.words import tr, tr_n
+from app.words import mark, tr, tr_n
 from common.failures import Failure
 
+MADE_ANEW = mark(
+    "The index of your collections was damaged and is made again. Until then, answers may miss some of your documents."
+)
 MOST_NAMED = 20  # files that cannot be read, in the dialog's note
 
 
@@ -47,11 +50,26 @@ class CollectionsController(QObject):
         open_chats.entry_changed.connect(self._show_used)
         collections.changed.connect(self._changed)
         collections.progress_changed.connect(self._show_rows)
+        indexing.damaged.connect(self._index_damaged)
+        retriever.damaged.connect(self._index_anew)
         self._show_used(open_chats.current)
 
     def close(self) -> None:
         self._indexing.close()
         self._retriever.close()
+
+    def stop_processes(self) -> None:
+        """End the two processes because the index's files are about to be deleted; it is made again soon."""
+        self._retriever.search.close()
+        self._indexing.restart()
+
+    def _index_anew(self) -> None:
+        self._indexing.index_anew()
+        self._index_damaged()
+
+    def _index_damaged(self) -> None:
+        self._retriever.search.close()
+        self._window.notice.post(lambda: tr(MADE_ANEW), kind="problem", topic=TOPIC)
 
     @property
     def dialog(self) -> CollectionsDialog | None:

@@ -165,6 +165,7 @@ class DraftController(QObject):
         composer.tray.detail_toggled.connect(self.toggle_detail)
         open_chats.current_changed.connect(self.show_draft)
         open_chats.options_changed.connect(self._options_changed)
+        open_chats.entry_changed.connect(self._collections_changed)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._recount(conversation))
         engine.state.numbers_changed.connect(self._remember_encoded)
         open_chats.branch_changed.connect(self._recount)
@@ -184,6 +185,8 @@ class DraftController(QObject):
         self._composer.set_text(draft.text)
         if draft.options and not conversation.stored:  # chosen before the first message, in an earlier run
             conversation.use_options(draft.options)
+        if draft.collections and not conversation.stored:
+            conversation.update_entry(collections=draft.collections)
         self._count_files(conversation)
 
     def close(self) -> None:
@@ -565,6 +568,16 @@ class DraftController(QObject):
         if self._conversation is not None:
             self._drafts.draft_of(self._conversation).text = self._composer.text.toPlainText()
             self._drafts.store_soon(self._conversation)
+            self._retriever.warm_up(self._conversation)
+
+    def _collections_changed(self, conversation: Conversation) -> None:
+        """Keep the collections of a chat without messages with its draft, as its options are."""
+        if conversation is not self._conversation or conversation.stored:
+            return
+        draft = self._drafts.draft_of(conversation)
+        if draft.collections != conversation.chat.collections:
+            draft.collections = conversation.chat.collections
+            self._drafts.store_draft(conversation, files=False)
 
     def _options_changed(self, conversation: Conversation) -> None:
         """Keep the options of a chat without messages with its draft; `Conversation` stores those of other chats."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QObject
+from PySide6.QtCore import QFileSystemWatcher, QObject, Signal
 
 from app.collections.clients import IndexProcess
 from app.collections.messages import Begin, FolderProgress
@@ -24,7 +24,12 @@ MOST_ENDS = 3  # times in a row that the process may end early, as it does over 
 
 
 class IndexingController(QObject):
-    """Controller of the indexing process, which rests while a model answers or reads."""
+    """Controller of the indexing process, which rests while a model answers or reads, and on battery.
+
+    `damaged`: the index was found damaged, and is made anew.
+    """
+
+    damaged = Signal()
 
     def __init__(
         self, collections: Collections, engine: EngineQueue, folder: Path, pause_ms: int, parent: QObject
@@ -34,18 +39,21 @@ class IndexingController(QObject):
         self._process = IndexProcess(folder, self)
         self._process.progressed.connect(self._progressed)
         self._process.ended.connect(self._ended)
+        self._process.damaged.connect(self._found_damaged)
         self._watcher = QFileSystemWatcher(self)
-        self._start_soon = Debounce(self.start, pause_ms, self)
-        self._changed = Debounce(self.start, CHANGED_MS, self)
-        self._next = Debounce(self.start, AGAIN_MS, self)
+        self._start_soon = Debounce(self._start_in_idle_time, pause_ms, self)
+        self._changed = Debounce(self._start_in_idle_time, CHANGED_MS, self)
+        self._next = Debounce(self._start_in_idle_time, AGAIN_MS, self)
         self._watcher.directoryChanged.connect(lambda _path: self._changed.request())
-        self._wanted = self._resting = False
+        self._wanted = self._resting = self._anew = False
+        self._postponed = self._requested = False  # until the computer is plugged in; by the user, so at once
         self._again: set[str] = set()
         self._ends = 0
         self._begun: Begin | None = None
         collections.changed.connect(self._folders_changed)
         engine.active_changed.connect(self._rest_or_go_on)
         engine.guests.changed.connect(self._rest_or_go_on)
+        engine.state.power_changed.connect(self._rest_or_go_on)
         if collections.all():
             self._start_soon.request()
 
@@ -57,7 +65,12 @@ class IndexingController(QObject):
     def index_again(self, folders: Iterable[str]) -> None:
         """Read all files of the folders again."""
         self._again |= set(folders)
-        self._restart()
+        self.restart()
+
+    def index_anew(self) -> None:
+        """Delete the index and make it anew."""
+        self._anew = True
+        self.restart()
 
     def start(self) -> None:
         """Bring the index up to date now; a process that runs looks at the folders again when it has ended."""
@@ -70,23 +83,41 @@ class IndexingController(QObject):
             self._collections.folders_to_index(),
             self._collections.folders_to_keep(),
             tuple(folder for folder in self._collections.folders_to_index() if folder in self._again),
+            self._anew,
             _model(),
         )
         self._again.clear()
+        self._anew = False
         self._begun = begin
         try:
             self._process.start(begin, rest=self._resting)
         except OSError as error:
             log.warning("the index's folder cannot be made: %s", type(error).__name__)
 
+    def _found_damaged(self) -> None:
+        self._anew = True  # when it starts again, which is soon after its end
+        self.damaged.emit()
+
+    def _start_in_idle_time(self) -> None:
+        """Start now, or once the computer is plugged in if that is to wait and the user has not requested it."""
+        if self._waits_for_power:
+            self._postponed = True
+        else:
+            self.start()
+
+    @property
+    def _waits_for_power(self) -> bool:
+        return self._engine.state.power.postpones_idle_work and not self._requested
+
     def _folders_changed(self) -> None:
         begun = self._begun
         wanted = (self._collections.folders_to_index(), self._collections.folders_to_keep())
         if begun is None or (begun.folders, begun.kept) != wanted:
-            self._restart()
+            self.restart()
 
-    def _restart(self) -> None:
-        """Start anew with other folders: what a process may read is fixed when it starts."""
+    def restart(self) -> None:
+        """End the process and start it again soon: what it may read is fixed when it starts."""
+        self._requested = True
         self._process.close()
         self._start_soon.request()
 
@@ -105,6 +136,7 @@ class IndexingController(QObject):
 
     def _ended(self, ok: bool) -> None:
         self._ends = 0 if ok else self._ends + 1
+        self._requested = self._requested and not ok
         if not ok and self._ends <= MOST_ENDS:  # it ended over a file, which it will refuse
             self._start_soon.request()
         elif self._wanted:
@@ -113,7 +145,10 @@ class IndexingController(QObject):
             self._next.request()
 
     def _rest_or_go_on(self, *_: object) -> None:
-        resting = self._engine.active is not None or self._engine.guests.busy
+        if self._postponed and not self._waits_for_power:
+            self._postponed = False
+            self._start_soon.request()
+        resting = self._engine.active is not None or self._engine.guests.busy or self._waits_for_power
         if resting != self._resting:
             self._resting = resting
             if self._process.running:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from app.attachments.attachment import Attachment, estimated_tokens
 from app.attachments.fitting import room_beside_question, room_for_files
 from app.collections.attached import attachments_of
 from app.collections.clients import SearchProcess
-from app.collections.messages import Answer
+from app.collections.messages import DAMAGED, Answer
 from app.collections.words import question_words
 from app.notice import NoticeArea
 from app.state.collections import Collections
@@ -29,7 +29,9 @@ NOT_YET = mark("Your collections are not indexed yet. The message was sent witho
 
 
 class Retriever(QObject):
-    """The searching process, asked for the open chat's collections."""
+    """The searching process, asked for the open chat's collections. `damaged`: it found the index damaged."""
+
+    damaged = Signal()
 
     def __init__(
         self, collections: Collections, engine: EngineQueue, notice: NoticeArea, folder: Path, parent: QObject
@@ -40,6 +42,11 @@ class Retriever(QObject):
 
     def close(self) -> None:
         self.search.close()
+
+    def warm_up(self, conversation: Conversation) -> None:
+        """Start the searching process when the user begins a message, so that Send does not wait for the start."""
+        if self._collections.used_by(conversation):
+            self.search.warm_up()
 
     def is_wanted(self, conversation: Conversation, text: str) -> bool:
         """Return whether a question is searched for: a text, in a chat with collections."""
@@ -56,6 +63,10 @@ class Retriever(QObject):
         used = self._collections.used_by(conversation)
 
         def found(answer: Answer | None) -> None:
+            if answer is not None and answer.problem == DAMAGED:
+                self.damaged.emit()
+                done(())
+                return
             problem = FAILED if answer is None or answer.problem else "" if answer.searched else NOT_YET
             if answer is None or problem:
                 self._notice.post(lambda: tr(problem), kind="problem", topic=TOPIC)

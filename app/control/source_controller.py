@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
+from shiboken6 import isValid
 
 from app.attachments.attachment import Attachment
 from app.attachments.reader import FileReader, Outcome
@@ -43,6 +44,8 @@ class SourceController(QObject):
         self._reader.read(Path(source.path), partial(self._show, dialog))
 
     def _show(self, dialog: SourceDialog, result: Outcome) -> None:
+        if not isValid(dialog):  # it was closed while the file was read
+            return
         if isinstance(result, Attachment):
             dialog.show_file(result.text)
         elif isinstance(result, str):

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.control.chat_list_controller import ChatListController
+from app.control.collections_controller import CollectionsController
 from app.control.settings_controller import SettingsController
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.storage_page import StoragePage
@@ -34,8 +35,10 @@ class StorageController(QObject):
         folders: Folders,
         cache: Path,
         notice: NoticeArea,
+        collections: CollectionsController,
     ) -> None:
         super().__init__(settings)
+        self._collections = collections
         self._settings, self._chat_list, self._logs, self._notice = settings, chat_list, folders.logs, notice
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
         self._work = Background(self)
@@ -92,6 +95,8 @@ class StorageController(QObject):
         if name == "chats":
             self._delete_chats()
             return
+        if name == "collections":
+            self._collections.stop_processes()  # they would go on with files that are gone
         kind = self._kinds[name]
         self._work.run(lambda: delete_files(kind), self._deleted, self._show_failure)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Literal
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.collections.collection import Collection
-from app.dialogs.dialog import Page, Sheet, button, inset, label
+from app.dialogs.dialog import Page, PathLabel, Sheet, button, inset, label
 from app.look.live import Live
 from app.look.theme import SIZES
 from app.state.collections import IndexState
@@ -58,9 +59,15 @@ class CollectionView(Live, QFrame):
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
         self.buttons = {action: self._button(action) for action in ACTIONS}
+        self._row_buttons = [made for action, made in self.buttons.items() if action != "unreadable"]
         self._layout()
         self.show_row(row)
         self.apply_look()
+
+    @property
+    def stops(self) -> list[QWidget]:
+        """What the Tab key reaches, in order."""
+        return [self.name, *self.folder_buttons.values(), self.buttons["unreadable"], *self._row_buttons]
 
     def show_row(self, row: CollectionRow) -> None:
         before, self._row = self._row, row
@@ -91,6 +98,9 @@ class CollectionView(Live, QFrame):
             made.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
             made.setVisible(len(self.folder_buttons) > 1)
 
+    def restyle(self) -> None:
+        self.bar.setFixedHeight(SIZES.bar)
+
     def _show_folders(self) -> None:
         for widget in self._folder_rows:
             self.folders.removeWidget(widget)
@@ -98,9 +108,7 @@ class CollectionView(Live, QFrame):
         self._folder_rows, self.folder_buttons = [], {}
         for folder in self._row.collection.folders:
             line = QWidget(self)
-            path = label("settingHelp", line)
-            path.setText(folder)
-            path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            path = PathLabel(folder, "settingHelp", line)
             made = self.folder_buttons[folder] = button(line, partial(self._ask, "remove_folder", folder))
             row = QHBoxLayout(line)
             row.setContentsMargins(0, 0, 0, 0)
@@ -125,13 +133,17 @@ class CollectionView(Live, QFrame):
         layout.setSpacing(SIZES.gap_s)
         layout.addWidget(self.name)
         layout.addLayout(self.folders)
-        layout.addWidget(self.status)
+        row = QHBoxLayout()
+        row.setSpacing(SIZES.gap)
+        row.addWidget(self.status, 1)
+        row.addWidget(self.buttons["unreadable"])
+        layout.addLayout(row)
         layout.addWidget(self.bar)
         layout.addWidget(self.problem)
         row = QHBoxLayout()
         row.setSpacing(SIZES.gap)
-        for action, made in self.buttons.items():
-            if action == "remove":
+        for made in self._row_buttons:
+            if made is self.buttons["remove"]:
                 row.addStretch(1)
             row.addWidget(made)
         layout.addLayout(row)
@@ -173,6 +185,7 @@ class CollectionsDialog(Sheet):
         self.views: dict[str, CollectionView] = {}
         self.note = label("settingHelp", self)
         self._note: UiText = ""
+        self._stops: list[QWidget] = []  # of the Tab key
         self.add_button = button(self, self.folder_requested.emit)
         self.add_button.setProperty("kind", "begin")
         self.undo_button = button(self, self.undo_requested.emit)
@@ -195,6 +208,16 @@ class CollectionsDialog(Sheet):
             if self.page.column.indexOf(view) != at:
                 self.page.column.insertWidget(at, view)
         self.hint.setVisible(not rows)
+        self._order_stops()
+
+    def _order_stops(self) -> None:
+        """Let the Tab key go through the rows before the buttons below them; new widgets come last otherwise."""
+        views = sorted(self.views.values(), key=self.page.column.indexOf)
+        stops = [*(stop for view in views for stop in view.stops), self.add_button, self.undo_button, self.close_button]
+        if stops != self._stops:
+            self._stops = stops
+            for one, next_one in pairwise(stops):
+                QWidget.setTabOrder(one, next_one)
 
     def show_note(self, sentence: UiText, undo: bool) -> None:
         """Show a sentence below the rows, with an Undo button if `undo`."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.live import Live
 from app.look.theme import SIZES
 from app.memory_plan import parts_words, tone_of, verdict_words
+from app.words import as_written
 from common.planning import Verdict
 
 
@@ -21,6 +23,28 @@ def label(name: str, parent: QWidget) -> QLabel:
     made.setWordWrap(True)
     made.setTextFormat(Qt.TextFormat.PlainText)
     return made
+
+
+class PathLabel(Live, QLabel):
+    """Label of a path on one line, with dots in its middle where there is no room; the tip has all of it."""
+
+    def __init__(self, path: str, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._path = path
+        self.setObjectName(name)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setToolTip(as_written(path))
+        self.setAccessibleName(path)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().horizontalAdvance(self._path), super().sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.setText(self.fontMetrics().elidedText(self._path, Qt.TextElideMode.ElideMiddle, self.width()))
 
 
 def button(parent: QWidget, work: Callable[[], object] | None = None) -> QPushButton:

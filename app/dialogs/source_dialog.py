@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
 from app.attachments.attachment import Attachment
-from app.dialogs.dialog import Sheet, button, inset, label
+from app.dialogs.dialog import PathLabel, Sheet, button, inset, label
 from app.look.theme import SIZES, code_font, theme
 from app.state.answer_facts import place_words
 from app.words import UiText, current_text, tr
@@ -27,9 +27,10 @@ class SourceDialog(Sheet):
         self._passage = source.part(index) if source.places else source.text
         self._marked = (0, len(self._passage)) if source.places else (0, 0)
         self._note: UiText = lambda: tr("Reading the file…")
-        self.title, self.about, self.note = (
+        self.title, self.place, self.note = (
             label(name, self) for name in ("settingTitle", "settingHelp", "settingHelp")
         )
+        self.path = PathLabel(source.path, "settingHelp", self)
         self.text = QPlainTextEdit(self)
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)
@@ -38,7 +39,7 @@ class SourceDialog(Sheet):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, SIZES.gap_xl, 0, SIZES.gap_l)
         layout.setSpacing(SIZES.gap_m)
-        for widget in (self.title, self.about, self.text):
+        for widget in (self.title, self.place, self.path, self.text):
             layout.addLayout(inset(widget, wide=widget), int(widget is self.text))
         layout.addLayout(inset(self.note))
         layout.addLayout(inset(self.open_button, None, self.close_button))
@@ -67,8 +68,8 @@ class SourceDialog(Sheet):
     def retranslate(self) -> None:
         self.setWindowTitle(self._source.name)
         self.title.setText(self._source.name)
-        place = place_words(self._source.places[self._index]) if self._source.places else tr("all of it")
-        self.about.setText("\n".join(filter(None, (place, self._source.path))))
+        self.place.setText(place_words(self._source.places[self._index]) if self._source.places else tr("all of it"))
+        self.place.setVisible(bool(self.place.text()))
         self.text.setAccessibleName(tr("Text of {name}", name=self._source.name))
         self.open_button.setText(tr("Open the file"))
         self.close_button.setText(tr("Close"))

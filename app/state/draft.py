@@ -18,8 +18,9 @@ from engine.protocol.events import ModelInfo
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
 LEAST_ROOM = 400  # tokens: a part and its heading
 NEW = ""  # the id of the chat that is not stored yet
-PUT_TEXT = """INSERT INTO unsent (chat_id, text, options, attachments) VALUES (?, ?, ?, '[]')
-    ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text, options = excluded.options"""
+PUT_TEXT = """INSERT INTO unsent (chat_id, text, options, collections, attachments) VALUES (?, ?, ?, ?, '[]')
+    ON CONFLICT (chat_id) DO UPDATE
+    SET text = excluded.text, options = excluded.options, collections = excluded.collections"""
 PUT_FILES = """INSERT INTO unsent_files (chat_id, attachments) VALUES (?, ?)
     ON CONFLICT (chat_id) DO UPDATE SET attachments = excluded.attachments"""
 NO_TEXT, NO_FILES = (f"DELETE FROM {table} WHERE chat_id = ?" for table in UNSENT)
@@ -55,7 +56,8 @@ class MessageDraft:
 
     `fit` is whether the files fit into the context: `too_much` waits for the user's choice, `best` and `beginning` are
     choices. `room` is how many tokens of files fit. `model` is the one that counted the tokens. `options` is JSON of
-    app.settings.resolve.ChatOptions, chosen for a chat that is not stored yet; other chats have them in their entry.
+    app.settings.resolve.ChatOptions and `collections` ids, one a line, both chosen for a chat that is not stored yet;
+    other chats have them in their entry.
     """
 
     text: str = ""
@@ -64,6 +66,7 @@ class MessageDraft:
     room: int = 0
     model: ModelInfo | None = None
     options: str = ""
+    collections: str = ""
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
@@ -76,7 +79,7 @@ class MessageDraft:
 
     @property
     def begun(self) -> bool:
-        return bool(self.text.strip() or self.items or self.options)
+        return bool(self.text.strip() or self.items or self.options or self.collections)
 
     @property
     def reading(self) -> bool:
@@ -104,7 +107,7 @@ class MessageDraft:
     def clear_sent(self, text: str) -> None:
         """Remove what was sent; text that was typed meanwhile stays."""
         self.text = "" if self.text == text else self.text
-        self.items, self.fit, self.options = [], "unknown", ""
+        self.items, self.fit, self.options, self.collections = [], "unknown", "", ""
 
 
 class DraftStore:
@@ -115,9 +118,9 @@ class DraftStore:
         self._without_files: set[str] = set()  # chats known to have no row in the table of files
 
     def load(self, chat_id: str) -> MessageDraft:
-        text, packed = self._store.using(
+        row, packed = self._store.using(
             lambda db: (
-                db.execute("SELECT text, options FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
+                db.execute("SELECT text, options, collections FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
                 db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
             )
         )
@@ -128,20 +131,21 @@ class DraftStore:
         except msgspec.DecodeError:  # of another version: keep at least the text
             attachments = ()
         files = [DraftFile(attachment.name, attachment) for attachment in attachments]
-        return MessageDraft(text[0], files, options=text[1]) if text else MessageDraft("", files)
+        text, options, collections = row or ("", "", "")
+        return MessageDraft(text, files, options=options, collections=collections)
 
     def save(self, chat_id: str, draft: MessageDraft, done: Done, files: bool = True) -> None:
         """Replace the stored draft and call `done` with the outcome.
 
         `files` False leaves the stored files as they are, because they may be long.
         """
-        text, options, attachments = draft.text, draft.options, draft.attachments
+        text, attachments, chosen = draft.text, draft.attachments, (draft.options, draft.collections)
         files = files and bool(attachments or chat_id not in self._without_files)
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
-                if text or options:
-                    db.execute(PUT_TEXT, (chat_id, text, options))
+                if text or any(chosen):
+                    db.execute(PUT_TEXT, (chat_id, text, *chosen))
                 else:
                     db.execute(NO_TEXT, (chat_id,))
                 if files and attachments:

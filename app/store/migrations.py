@@ -259,6 +259,11 @@ def remember_web_pages(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE attachments ADD COLUMN read_at REAL NOT NULL DEFAULT 0")
 
 
+def keep_unsent_collections(db: sqlite3.Connection) -> None:
+    """Add the collections that were chosen for a chat before its first message, as `chats.collections`."""
+    db.execute("ALTER TABLE unsent ADD COLUMN collections TEXT NOT NULL DEFAULT ''")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -283,6 +288,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_collections,
     add_pictures,
     remember_web_pages,
+    keep_unsent_collections,
 )
 
 

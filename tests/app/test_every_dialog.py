@@ -26,7 +26,7 @@ from tests.app.test_window import done
 Ask = Callable[[Chickadee, str], None]
 OPENERS = (
     "about", "help", "palette", "settings", "storage", "local_api", "models", "open_model", "import", "export_chat",
-    "export_all", "bin", "engine", "chat_options", "attach", "find", "rename_chat", "snippets",
+    "export_all", "bin", "engine", "chat_options", "attach", "find", "rename_chat", "snippets", "collections",
 )  # fmt: skip
 POLICIES: tuple[KVPolicy, ...] = get_args(KVPolicy)
 MODES: tuple[KVModeName, ...] = get_args(KVModeName)
@@ -60,7 +60,7 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     models.server_button.click()
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
-        "ServerDialog", "ImportDialog", "SnippetDialog",
+        "ServerDialog", "ImportDialog", "SnippetDialog", "CollectionsDialog",
     }  # fmt: skip
     settings = chickadee.settings
     for language, theme in (("zh_CN", "dark"), ("en", "light")):

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.collections import VECTORS_NAME
+from app.collections import INDEX_NAME, VECTORS_NAME
 from app.collections.embedding import make_vectors
 from app.dialogs.source_dialog import SourceDialog
 from app.transcript.source_links import SourceLink
@@ -92,7 +92,7 @@ def test_an_answer_gets_what_helps_and_names_it(
     qtbot.waitUntil(lambda: "Filler" in dialog.text.toPlainText() and dialog.note.isHidden())
     (mark,) = dialog.text.extraSelections()
     assert "sunflower seeds" in mark.cursor.selectedText()
-    assert str(documents / "birds.md") in dialog.about.text()
+    assert dialog.path.accessibleName() == str(documents / "birds.md")
     dialog.close()
 
 
@@ -189,6 +189,152 @@ def test_the_dialog_makes_pauses_removes_and_brings_back(
     dialog.undo_button.click()
     assert list(dialog.views) == [collection_id]
     assert chickadee.window.composer.collections_button.text() == "Nature"
+
+
+def test_a_collection_chosen_before_the_first_message_survives_a_restart(
+    chickadee: Chickadee, open_window: Opener, documents: Path, ask: Ask, qtbot: QtBot
+) -> None:
+    chickadee.chats.collections.add(documents)
+    chickadee.window.close()
+    again = open_window()
+    assert again.window.composer.collections_button.text() == "documents"
+    again.window.commands.run("new_chat")
+    assert again.window.composer.collections_button.text() == "documents"
+    again.chats.collections.menu().actions()[0].toggle()
+    again.window.close()
+    last = open_window()
+    assert last.window.composer.collections_button.text() == ""
+    ask(last, "hello")
+    qtbot.waitUntil(lambda: answered(last))
+    last.window.commands.run("new_chat")
+    assert last.window.composer.collections_button.text() == ""
+
+
+def test_typing_starts_the_search_so_that_send_does_not_wait(with_documents: Chickadee, qtbot: QtBot) -> None:
+    search = with_documents.chats.collections._retriever.search
+    running = [search._process.running]
+    qtbot.keyClicks(with_documents.window.composer.text, "W")
+    assert [*running, search._process.running] == [False, True]
+    qtbot.waitUntil(lambda: not search._waiting)
+
+
+def test_a_damaged_index_is_said_and_made_again(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
+) -> None:
+    chickadee = with_documents
+    index = chickadee.folders.collections / INDEX_NAME
+    index.write_bytes(b"no database" * 500)
+    ask(chickadee, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(chickadee))
+    assert chickadee.window.notice.text.text() == (
+        "The index of your collections was damaged and is made again."
+        " Until then, answers may miss some of your documents."
+    )
+    indexing = chickadee.chats.collections._indexing
+    qtbot.waitUntil(lambda: not indexing._start_soon.waiting and not indexing._process.running)
+    ask(chickadee, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(chickadee, 4))
+    assert any("Feeding" in each.text() for each in links(chickadee))
+
+
+def test_damage_found_while_indexing_is_said_and_made_again(with_documents: Chickadee, qtbot: QtBot) -> None:
+    chickadee = with_documents
+    indexing = chickadee.chats.collections._indexing
+    qtbot.waitUntil(lambda: not indexing._process.running)
+    (chickadee.folders.collections / INDEX_NAME).write_bytes(b"no database" * 500)
+    indexing.start()
+    qtbot.waitUntil(lambda: chickadee.window.notice.text.text().startswith("The index of your collections was damaged"))
+    qtbot.waitUntil(lambda: not indexing._start_soon.waiting and not indexing._process.running)
+    assert (chickadee.folders.collections / INDEX_NAME).read_bytes().startswith(b"SQLite")
+
+
+def test_an_index_deleted_in_storage_is_made_again(with_documents: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    chickadee = with_documents
+    indexing = chickadee.chats.collections._indexing
+    before = (chickadee.folders.collections / INDEX_NAME).stat().st_ino, indexing._process.running
+    chickadee.window.commands.run("storage")
+    page = chickadee.chats.storage.page
+    assert page is not None
+    page.action_requested.emit("collections", "delete")
+    qtbot.waitUntil(lambda: not chickadee.chats.storage._work.running)
+    qtbot.waitUntil(lambda: not indexing._start_soon.waiting and not indexing._process.running)
+    assert (chickadee.folders.collections / INDEX_NAME).exists(), before
+    ask(chickadee, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(chickadee))
+    assert any("Feeding" in each.text() for each in links(chickadee))
+
+
+def test_a_source_that_is_closed_while_its_file_is_read(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, documents: Path
+) -> None:
+    ask(with_documents, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(with_documents))
+    (documents / "birds.md").write_text("something else", encoding="utf-8")
+    first, second = opened_source(with_documents), opened_source(with_documents)
+    first.close()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    qtbot.waitUntil(lambda: second.note.text() == "The file has changed. This is what the model read.")
+
+
+def opened_source(chickadee: Chickadee) -> SourceDialog:
+    """Open the first source of the answer."""
+    before = chickadee.window.findChildren(SourceDialog)
+    links(chickadee)[0].click()
+    (dialog,) = [each for each in chickadee.window.findChildren(SourceDialog) if each not in before]
+    return dialog
+
+
+def test_keys_alone_make_a_collection_and_switch_it(chickadee: Chickadee, qtbot: QtBot, documents: Path) -> None:
+    qtbot.keyClick(
+        chickadee.window, Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    )
+    dialog = chickadee.chats.collections.dialog
+    assert dialog is not None
+    qtbot.waitUntil(lambda: dialog.add_button.hasFocus())
+    qtbot.keyClick(dialog.add_button, Qt.Key.Key_Space)
+    chooser = dialog.findChild(QFileDialog)
+    assert chooser is not None
+    chooser.fileSelected.emit(str(documents))
+    chooser.close()
+    qtbot.waitUntil(lambda: indexed(chickadee))
+    dialog.activateWindow()
+    dialog.close_button.setFocus()
+    reached = []
+    for _ in range(8):
+        qtbot.keyClick(dialog.focusWidget() or dialog, Qt.Key.Key_Tab)
+        focus = dialog.focusWidget()
+        assert isinstance(focus, QLineEdit | QPushButton)
+        reached.append(focus.text())
+    assert reached == [
+        "documents", "Files that cannot be read", "Add folder…", "Index again", "Pause", "Remove",
+        "New collection from a folder…", "Close",
+    ]  # fmt: skip
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert chickadee.chats.collections.dialog is None
+    menu = chickadee.chats.collections.menu()
+    menu.popup(chickadee.window.pos())
+    qtbot.keyClick(menu, Qt.Key.Key_Down)
+    qtbot.keyClick(menu, Qt.Key.Key_Return)
+    assert chickadee.window.composer.collections_button.text() == ""
+
+
+@pytest.mark.long
+def test_the_default_model_answers_from_a_collection(
+    open_window: Opener, qtbot: QtBot, ask: Ask, tmp_path: Path
+) -> None:
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    (folder / "countries.txt").write_text("The capital of Zubrowka is Lutz.")
+    (folder / "weather.txt").write_text("It was fine all week.")
+    chickadee = open_window(model=default_model(), command=None, max_tokens=40)
+    chickadee.settings.change({"answer.temperature": 0.0})
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
+    chickadee.chats.collections.add(folder)
+    qtbot.waitUntil(lambda: indexed(chickadee))
+    ask(chickadee, "What is the capital of Zubrowka?")
+    qtbot.waitUntil(lambda: answered(chickadee))
+    assert "Lutz" in chickadee.open_chats.current.messages[-1].content
+    assert [each.text() for each in links(chickadee)] == ["countries.txt · all of it"]
 
 
 def test_without_the_process_the_message_is_sent_and_said(
