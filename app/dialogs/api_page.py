@@ -36,7 +36,7 @@ class ApiPage(Section):
         )
         for selectable in (self.address, self.requests):
             selectable.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.copy_address = button(self, lambda: QGuiApplication.clipboard().setText(self._address))
+        self.copy_address = button(self, lambda: QGuiApplication.clipboard().setText(self.address.text()))
         self.new_key = button(self, self.new_key_requested.emit)
         self.copy_key = button(self, lambda: QGuiApplication.clipboard().setText(self._key))
         self.remove_key = button(self, self.key_removed.emit)

@@ -68,7 +68,7 @@ def test_another_program_asks_the_windows_model_and_the_page_shows_it_without_co
     qtbot.waitUntil(lambda: "Editor/1 · /chat/completions · 200" in page.requests.text())
     assert "hello" not in page.requests.text()
     page.copy_address.click()
-    assert QGuiApplication.clipboard().text() == f"http://127.0.0.1:{port}"
+    assert QGuiApplication.clipboard().text() == f"http://127.0.0.1:{port}/v1"
 
 
 def test_chats_are_kept_on_disk_only_if_the_settings_say_so(
