@@ -995,6 +995,21 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
+    <source>Saving power</source>
+    <translation>正在节能</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Saving power, because Settings say always</source>
+    <translation>正在节能：设置为始终节能</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Saving power, because the computer runs on its battery</source>
+    <translation>正在节能：电脑正在使用电池</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
     <source>llama.cpp, which runs more models, is being compiled for this computer. This happens once.</source>
     <translation>正在为本机编译 llama.cpp，它能运行更多模型。只需编译一次。</translation>
   </message>
@@ -5164,6 +5179,16 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
+    <source>Saving power (always). Threads: {threads} for writing, {prompt_threads} for reading</source>
+    <translation>正在节能（始终）。线程数：写作 {threads}，阅读 {prompt_threads}</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Saving power (on battery). Threads: {threads} for writing, {prompt_threads} for reading</source>
+    <translation>正在节能（使用电池）。线程数：写作 {threads}，阅读 {prompt_threads}</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>The connection takes {size} of memory here.</source>
     <translation>该连接在本机占用 {size} 内存。</translation>
   </message>
@@ -5554,6 +5579,11 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>Always</source>
+    <translation>始终</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>An answer ends after this many tokens. Automatic: when the model ends it, or the context is full.</source>
     <translation>回答达到此词元数后结束。自动：由模型结束，或上下文已满。</translation>
   </message>
@@ -5561,6 +5591,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Any</source>
     <translation>任意</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Automatic (on battery)</source>
+    <translation>自动（使用电池时）</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -5839,6 +5874,11 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>Save power</source>
+    <translation>节能</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Seed</source>
     <translation>随机种子</translation>
   </message>
@@ -5926,6 +5966,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Top-p</source>
     <translation>Top-p</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Uses fewer threads where that costs little speed, and leaves work for idle time until the computer is plugged in.</source>
+    <translation>在对速度影响很小时使用较少的线程，并把空闲时的工作留到接通电源后再做。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>

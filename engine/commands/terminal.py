@@ -118,6 +118,8 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
         "estimated_speedup": statistics.estimated_speedup,
         "thinking_tokens": statistics.thinking_tokens,
         "thinking_seconds": statistics.thinking_seconds,
+        "threads": statistics.threads,
+        "prompt_threads": statistics.prompt_threads,
         "model": info.path,
         "backend": info.software if info.host else info.backend,
     }

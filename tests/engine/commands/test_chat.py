@@ -40,6 +40,8 @@ REPORT = {
     "estimated_speedup": float,
     "thinking_tokens": int,
     "thinking_seconds": float,
+    "threads": int,
+    "prompt_threads": int,
     "model": str,
     "backend": str,
 }
