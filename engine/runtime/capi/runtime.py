@@ -14,12 +14,17 @@ import numpy as np
 
 from common.failures import Failure
 from engine.protocol.events import HeadGroup
-from engine.runtime.capi import sequence_state
 from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
-from engine.runtime.capi.positions import Positions
-from engine.runtime.capi.sequence_state import SequenceCopy, copy_sequence
-from engine.runtime.capi.sequences import Sequences
+from engine.runtime.capi.sequences import (
+    Positions,
+    SequenceCopy,
+    Sequences,
+    copy_sequence,
+    load_file,
+    save_file,
+    size_bytes,
+)
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions, ThreadCounts
 from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, UNLIMITED, Row, Tokens, Tree, top_logits
@@ -116,7 +121,7 @@ class CRuntime(ABC):
     @property
     def state_bytes(self) -> int:
         """Bytes of the chat's keys and values as a copy or a file takes them."""
-        return sequence_state.size_bytes(self.context) if self.context.is_open else 0
+        return size_bytes(self.context) if self.context.is_open else 0
 
     @property
     def head_groups(self) -> tuple[HeadGroup, ...]:
@@ -273,13 +278,13 @@ class CRuntime(ABC):
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         assert len(tokens) == self._size, (len(tokens), self._size)
-        sequence_state.save_file(self.context, path, tokens)
+        save_file(self.context, path, tokens)
 
     def load(self, path: Path) -> list[int]:
         self._ensure_open()
         self._clear()
         try:
-            tokens = sequence_state.load_file(self.context, path)
+            tokens = load_file(self.context, path)
         except BaseException:
             self._clear()  # the library may have read a part of the file
             raise

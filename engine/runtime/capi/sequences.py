@@ -1,15 +1,39 @@
-"""The sequences of a context: the chat, and the branches of a draft tree, which share the chat's cells.
+"""The sequences of a context: the chat and the branches of a draft tree, their tokens' positions, and copies of them.
 
 All sequences lie in one unified KV cache, where a token's cell carries the ids of every sequence it belongs to. So what
 sequences have in common is stored and computed once. The chat is SEQUENCE; the branches are other sequences beside it
 for one pass.
+
+The chat's sequence leaves its context while the KV cache moves: to grow, for branches, or to calibrate. A large copy
+waits in a file, so that memory never holds the cache twice. A chat that grows from 16 k to 32 k tokens of a 1.5B model
+moves 450 MB; in RAM they would come on top of the new cache, on a machine that may not have them. A file that is read
+back at once is as fast as RAM (40 MB: 140 ms including the new context, either way), because nothing waits for the
+disk: the file is not synced, and it is deleted when it has been read.
+
+The files have llama.cpp's own format. llama.cpp aborts the process on a truncated file, so whoever keeps such files
+must check them first (`engine.kv.saved`); bytes behind the sequence's end do no harm.
 """
 
 from __future__ import annotations
 
-from engine.runtime.capi.context import SEQUENCE, CContext
-from engine.runtime.capi.sequence_state import SequenceState
+import ctypes
+import logging
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from weakref import finalize
 
+from common.failures import Failure
+from common.files import make_private_folder
+from engine.machine import writer_is_alive
+from engine.runtime.capi.context import SEQUENCE, CContext
+from engine.tokenization.pictures import Block, saved_positions
+
+log = logging.getLogger("engine.capi")
+MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
+PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 ANY = -1
 TO_END = -1
 
@@ -76,3 +100,182 @@ class Sequences:
         """Forget all tokens of all sequences."""
         self.lib.llama_memory_clear(self.context.memory, False)
         self.shared = [0] * len(self.shared)
+
+
+class Positions:
+    """Positions of the tokens in the library's cache, by the blocks of pictures among them.
+
+    With M-RoPE a picture of 16 × 12 tokens takes 16 positions: its tokens have coordinates besides. Without it each
+    token takes one position.
+    """
+
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self._blocks = tuple(filter(takes_other_positions, blocks))
+
+    def of(self, size: int) -> int:
+        """Return the position of the token at index `size`, which is not inside of a picture."""
+        return size - sum(b.end - b.start - b.positions for b in self._blocks if b.end <= size)
+
+    def add(self, block: Block) -> None:
+        """Note a block that was appended to the cache."""
+        self._blocks = (*self._blocks, *filter(takes_other_positions, (block,)))
+
+    def cut(self, size: int) -> None:
+        """Forget the blocks that end behind the first `size` tokens."""
+        self._blocks = tuple(block for block in self._blocks if block.end <= size)
+
+    def copy(self) -> Positions:
+        """Return a copy, to be restored with a copy of the cache."""
+        return Positions(self._blocks)
+
+
+def takes_other_positions(block: Block) -> bool:
+    """Return whether the block takes another number of positions than it has tokens."""
+    return block.positions != block.end - block.start
+
+
+# --- copies outside the context ---
+
+
+def size_bytes(context: CContext, sequence: int = SEQUENCE) -> int:
+    """Return the bytes that a copy of the sequence takes, in RAM or as a file."""
+    return int(context.lib.llama_state_seq_get_size(context.pointer, sequence))
+
+
+class SequenceState:
+    """A copy in RAM of one of a context's sequences; its bytes are freed with the object."""
+
+    def __init__(self, context: CContext, sequence: int = SEQUENCE) -> None:
+        self.sequence = sequence
+        size = size_bytes(context, sequence)
+        self.data = (ctypes.c_uint8 * size)()
+        written = context.lib.llama_state_seq_get_data(context.pointer, self.data, size, sequence)
+        if written != size:
+            raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
+
+    def restore_into(self, context: CContext) -> None:
+        """Replace the content of the same sequence of `context`, which must belong to the same model."""
+        read = context.lib.llama_state_seq_set_data(context.pointer, self.data, len(self.data), self.sequence)
+        if read != len(self.data):
+            raise RuntimeError(f"llama.cpp took {read} of {len(self.data)} bytes of state")
+
+    def discard(self) -> None:
+        """Do nothing: a copy in RAM leaves nothing behind. The counterpart in `TemporaryFileState` deletes its file."""
+
+
+def temporary_prefix() -> str:
+    """Return how this process begins the names of files that hold a cache while it moves."""
+    return f"moving-{os.getpid()}-"
+
+
+def delete_leftovers(folder: Path) -> None:
+    """Delete the moving caches that crashed engines left in `folder`. Raises OSError."""
+    for file in folder.glob("moving-*-*"):
+        owner = file.name.split("-")[1]
+        if owner.isdigit() and not writer_is_alive(int(owner), file):
+            file.unlink(missing_ok=True)
+
+
+class TemporaryFileState:
+    """A copy of the chat's sequence in a private file of `folder`.
+
+    `restore_into` deletes the file; so does the end of this object, in case nobody restores the copy. Raises OSError if
+    the file cannot be written.
+    """
+
+    def __init__(self, context: CContext, folder: Path) -> None:
+        make_private_folder(folder)
+        delete_leftovers(folder)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=temporary_prefix())  # mkstemp's mode is 0600
+        os.close(handle)
+        self.path = Path(name)
+        self._delete = finalize(self, self.path.unlink, missing_ok=True)
+        self.tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
+        written = context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(name), SEQUENCE, self.tokens, 1)
+        if not written or written != self.path.stat().st_size:  # llama.cpp aborts on reading a truncated file
+            self.discard()
+            raise OSError(f"the cache could not be written to {folder}")
+
+    def restore_into(self, context: CContext) -> None:
+        """Load the copy into a context of the same model, then delete the file: this works only once."""
+        count = ctypes.c_size_t()
+        try:
+            read = context.lib.llama_state_seq_load_file(
+                context.pointer, os.fsencode(self.path), SEQUENCE, self.tokens, 1, ctypes.byref(count)
+            )
+        finally:
+            self.discard()
+        if read <= 0 or context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
+            raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
+
+    def discard(self) -> None:
+        """Delete the file if it still exists."""
+        self._delete()
+
+
+SequenceCopy = SequenceState | TemporaryFileState
+
+
+def copy_sequence(context: CContext, folder: Path | None) -> SequenceCopy:
+    """Copy the chat's sequence, to be restored into another context.
+
+    The copy lies in RAM if it is small (`MOST_IN_RAM`), if there is no `folder`, or if `folder` cannot be written.
+    """
+    if folder is not None and size_bytes(context) > MOST_IN_RAM:
+        try:
+            return TemporaryFileState(context, folder)
+        except OSError as error:
+            log.warning("a chat's cache is moved in memory: %s", error)
+    return SequenceState(context)
+
+
+def copy_partial(context: CContext) -> memoryview:
+    """Copy the chat's recurrent states and sliding windows, without what other layers keep. Raises MemoryError.
+
+    Only llama.cpp has this.
+    """
+    size = context.lib.llama_state_seq_get_size_ext(context.pointer, SEQUENCE, PARTIAL_ONLY)
+    data = (ctypes.c_uint8 * size)()
+    written = context.lib.llama_state_seq_get_data_ext(context.pointer, data, size, SEQUENCE, PARTIAL_ONLY)
+    if written != size:
+        raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
+    return memoryview(data).cast("B")
+
+
+def restore_partial(context: CContext, data: bytes | bytearray | memoryview) -> bool:
+    """Replace the chat's recurrent states and sliding windows by a copy; return whether the library took it."""
+    array = (ctypes.c_uint8 * len(data)).from_buffer_copy(data) if isinstance(data, bytes) else data.obj  # type: ignore
+    read = context.lib.llama_state_seq_set_data_ext(context.pointer, array, len(data), SEQUENCE, PARTIAL_ONLY)
+    return bool(read == len(data))
+
+
+@contextmanager
+def create_private_file(path: Path) -> Iterator[None]:
+    """Create a file that only this user may read, for the block to write. Raises Failure if the disk refuses it."""
+    try:
+        path.touch(mode=0o600)
+        yield
+    except OSError as error:
+        raise Failure("cache_unwritable.file", file=path, reason=error) from error
+
+
+def save_file(context: CContext, path: Path, tokens: Sequence[int]) -> None:
+    """Write the chat's sequence and its tokens to a file. Raises Failure if the disk does not take it."""
+    array = (context.lib.llama_token * len(tokens))(*tokens)
+    with create_private_file(path):
+        if not context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(path), SEQUENCE, array, len(tokens)):
+            raise OSError("llama.cpp could not write it")
+
+
+def load_file(context: CContext, path: Path) -> list[int]:
+    """Load a file's keys and values into `context` and return its tokens. Raises Failure if another model wrote it."""
+    array, count = (context.lib.llama_token * context.n_ctx)(), ctypes.c_size_t()
+    read = context.lib.llama_state_seq_load_file(
+        context.pointer, os.fsencode(path), SEQUENCE, array, context.n_ctx, ctypes.byref(count)
+    )
+    tokens = list(array[: count.value])
+    restored = context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) + 1
+    if not read or restored != saved_positions(tokens):
+        detail = f"{read} bytes read, {restored} positions of {count.value} tokens restored"
+        raise Failure("cache_unusable.other_model", detail, file=path.name)
+    return tokens

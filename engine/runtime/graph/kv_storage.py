@@ -18,7 +18,7 @@ import numpy as np
 
 from common.failures import Failure
 from common.files import make_private_folder
-from engine.runtime.capi.sequence_state import MOST_IN_RAM, create_private_file, delete_leftovers, temporary_prefix
+from engine.runtime.capi.sequences import MOST_IN_RAM, create_private_file, delete_leftovers, temporary_prefix
 from engine.runtime.graph.kv_layout import KVLayout
 
 log = logging.getLogger("engine.graph")

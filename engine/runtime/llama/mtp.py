@@ -26,7 +26,7 @@ from engine.runtime.capi.context import SEQUENCE, Batch, CContext
 from engine.runtime.capi.library import CLibrary
 from engine.runtime.capi.model import CModel
 from engine.runtime.capi.runtime import CLogits
-from engine.runtime.capi.sequence_state import copy_sequence
+from engine.runtime.capi.sequences import copy_sequence
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.llama.library import lib, log, open_library
 from engine.stop import StopFlag, Stopped

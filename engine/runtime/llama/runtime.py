@@ -22,7 +22,7 @@ from engine.runtime.capi.embedding import OWN_POOLING
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import MIB, NO_POOLING, CDryModel, CModel, ModelFile, logged_bytes
 from engine.runtime.capi.runtime import CLogits, CRuntime
-from engine.runtime.capi.sequence_state import copy_partial, restore_partial
+from engine.runtime.capi.sequences import copy_partial, restore_partial
 from engine.runtime.contexts import (
     MAX_LOGITS,
     ContextOptions,

@@ -215,7 +215,7 @@ def test_a_snapshot_is_restored(engine):
 
 def test_a_snapshot_that_nobody_restores_leaves_no_file(engine, tmp_path, monkeypatch):
     target = engine._loaded().target
-    monkeypatch.setattr("engine.runtime.capi.sequence_state.MOST_IN_RAM", 0)
+    monkeypatch.setattr("engine.runtime.capi.sequences.MOST_IN_RAM", 0)
     monkeypatch.setattr(target, "folder", tmp_path)
     ask(engine, QUESTION, max_tokens=2)
     restore = target.snapshot()
