@@ -27,10 +27,16 @@ from common.planning import Ask, Computer, Estimate, Verdict
 from common.sentences import Sentence
 from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
-from engine.costs.cost_prior import ModelTraits, this_computer
+from engine.costs.cost_prior import (
+    ModelTraits,
+    corrected,
+    predict_speed,
+    speed_of,
+    this_computer,
+    traits_of_estimate,
+)
 from engine.costs.disk_reads import DiskReads
 from engine.costs.measurements import SLOW_DISK, timings_of_package
-from engine.costs.prediction import corrected, predict_speed, speed_of, traits_of_estimate
 from engine.costs.profile import stored_profile
 from engine.loading.first_look import TO_LIST
 from engine.loading.from_disk import expect_from_disk

@@ -23,7 +23,7 @@ import numpy as np
 
 from common.files import open_file
 from engine.costs.cost_model import Timings
-from engine.costs.prediction import Speed
+from engine.costs.cost_prior import Speed
 from engine.costs.speeds import drop_cached_pages
 from models.shapes import WeightReads
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from common.paths import display_name
 from common.planning import Computer
 from common.sentences import Sentence
-from engine.costs.cost_prior import ModelTraits, this_computer
+from engine.costs.cost_prior import ModelTraits, Speed, predict_speed, this_computer
 from engine.costs.disk_reads import DiskReads, file_read_speed
 from engine.costs.measurements import SLOW_DISK
-from engine.costs.prediction import Speed, predict_speed
 from engine.loading.memory_plan import MemoryPlan
 from models.header import Header
 from models.recommend import READING_SPEED, pace

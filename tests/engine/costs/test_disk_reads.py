@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.costs.cost_model import CostModel, Timings
+from engine.costs.cost_prior import Speed
 from engine.costs.disk_reads import PIECE, STEP, USUAL_BATCH, DiskReads, MappedFile, UnbufferedFile, file_read_speed
-from engine.costs.prediction import Speed
 from models.default import default_model
 from models.shapes import WeightReads
 
