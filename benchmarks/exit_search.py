@@ -15,8 +15,7 @@ from common.sentences import Sentence
 from engine.costs.cost_model import LAPTOP, Curve
 from engine.costs.measurements import CalibrationKey
 from engine.runtime.interface import EarlyExitRuntime, prefill
-from engine.speculative.exits import ExitFound, Exits, Gain
-from engine.speculative.mid_layer import Exit
+from engine.speculative.mid_layer import Exit, ExitFound, Exits, Gain
 
 MAX_AHEAD = 8  # tokens of the longest draft that is considered
 ANSWER_TOKENS = 64  # most tokens of an answer

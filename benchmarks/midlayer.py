@@ -38,8 +38,7 @@ from engine.run_subprocess import start_with_environment
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
-from engine.speculative.exits import ExitFound, Exits, store_exits, trained_exits
-from engine.speculative.mid_layer import exit_of
+from engine.speculative.mid_layer import ExitFound, Exits, exit_of, store_exits, trained_exits
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.template import ChatTemplate
 from models.assets import asset

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.failures import CommandFailure
-from engine.speculative.exits import EXIT_LAYER_KEY
+from engine.speculative.mid_layer import EXIT_LAYER_KEY
 from models.header import Header
 
 Arrays = dict[str, NDArray[np.float32]]

@@ -37,10 +37,9 @@ from engine.runtime.contexts import (
     size_class,
 )
 from engine.runtime.interface import PredictingRuntime, Runtime, ThreadedRuntime
-from engine.speculative import exits
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources
-from engine.speculative.mid_layer import EarlyExits
+from engine.speculative.mid_layer import EarlyExits, load_exits, trained_exits
 from engine.speculative.ngram_counting import NgramCounter
 from engine.speculative.own_layers import LayersWriter, OwnLayers
 from engine.stop import StopFlag
@@ -294,8 +293,8 @@ class _Loader:
 
     def _exits(self, target: Runtime, cost_measurements: CostMeasurements, header: Header) -> EarlyExits:
         why_not = self.plan.choice.note if self.plan.options.backend == "graph" else None
-        found = exits.load_exits(cost_measurements.key) if self.plan.library.name == "graph" else None
-        best = found.best.layers if found else next(iter(exits.trained_exits(header)), None)
+        found = load_exits(cost_measurements.key) if self.plan.library.name == "graph" else None
+        best = found.best.layers if found else next(iter(trained_exits(header)), None)
         pays = bool(found and found.pays)
         return EarlyExits(target, cost_measurements.shapes, lambda: cost_measurements.cost_model, best, pays, why_not)
 

@@ -2,7 +2,8 @@
 
 This is self-speculative decoding with an early exit (LayerSkip, arXiv:2404.16710; Draft & Verify, arXiv:2309.08168,
 skips layers in between). The verifying pass does not compute the lower layers again for the draft's tokens, so a draft
-costs less than the time that it takes.
+costs less than the time that it takes. Whether it pays is measured by `python -m benchmarks.midlayer`, which stores its
+results here.
 """
 
 from __future__ import annotations
@@ -12,18 +13,24 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from common.failures import Failure
 from common.sentences import Sentence
+from common.store import Store
 from engine.costs.cost_model import CostModel
+from engine.costs.measurements import CalibrationKey
 from engine.runtime.interface import EarlyExitRuntime, Runtime
 from engine.speculative.draft import Draft, sureness
+from models.header import Header
 from models.shapes import Shapes
 
 RECENT_LOOKS = 32  # their lower quartile is the time of a look ahead, because other programs only slow passes down
 MIN_COST_SHARE = 0.02  # least cost of a drafted token, as a share of a look ahead: the output head
 DEFAULT_EXIT_SHARE = 0.75  # of all layers, if no exit was measured; lower exits of untrained models agree too seldom
+EXIT_LAYER_KEY = "chickadee.exit_layer"  # GGUF metadata: the layer that training made an exit of
+MIN_SPEEDUP = 1.05  # smaller gains are within the noise of the costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +215,72 @@ def exit_of(shapes: Shapes | None, layers: int, of: int) -> Exit:
     weights = [layer.pass_bytes for layer in shapes.layers]
     lower, head = sum(weights[:layers]), shapes.output.pass_bytes
     return Exit(layers, lower / sum(weights), (lower + head) / (sum(weights) + head))
+
+
+# --- stored measurements ---
+
+
+class Gain(msgspec.Struct, frozen=True):
+    """The highest speed-up over plain decoding, and the draft length `ahead` that reaches it."""
+
+    speedup: float
+    ahead: int
+
+
+class ExitFound(msgspec.Struct, frozen=True):
+    """Measurements of one exit.
+
+    `agreement`: share of tokens that the exit predicts right. `look`: seconds of one look ahead divided by those of a
+    plain pass. `here`: gain on this machine; `laptop`: gain where memory bandwidth is the limit.
+    """
+
+    layers: int
+    agreement: float
+    look: float
+    here: Gain
+    laptop: Gain
+
+
+class Exits(msgspec.Struct, frozen=True):
+    """Measurements of a model's exits over `tokens` tokens of its own answers."""
+
+    key: CalibrationKey
+    tokens: int
+    found: tuple[ExitFound, ...]
+
+    @property
+    def best(self) -> ExitFound:
+        """The fastest exit on this machine."""
+        return max(self.found, key=lambda each: each.here.speedup)
+
+    @property
+    def pays(self) -> bool:
+        """Whether the fastest exit beats plain decoding by more than the noise of the costs."""
+        return self.best.here.speedup >= MIN_SPEEDUP
+
+
+EXITS = Store("exits", 2, Exits)
+
+
+def store_exits(exits: Exits) -> None:
+    """Store measurements for later starts. Raises Failure if they cannot be written."""
+    try:
+        EXITS.put(exits, *_store_keys(exits.key))
+    except OSError as error:
+        raise Failure("unwritable.results", folder=EXITS.folder, reason=error.strerror) from error
+
+
+def load_exits(key: CalibrationKey) -> Exits | None:
+    """Load the measurements for this model, machine and library; None if there are no usable ones."""
+    found = EXITS.get(*_store_keys(key))
+    return found if found and found.key == key and found.found else None
+
+
+def _store_keys(key: CalibrationKey) -> tuple[str, int, str]:
+    return key.model, key.threads, key.build.partition(" ")[0]
+
+
+def trained_exits(header: Header) -> tuple[int, ...]:
+    """Return the number of layers after which the file's model was trained to exit; empty if it was not."""
+    layers = header.metadata.get(EXIT_LAYER_KEY)
+    return (layers,) if isinstance(layers, int) and not isinstance(layers, bool) and layers > 0 else ()

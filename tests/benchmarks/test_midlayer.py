@@ -16,7 +16,7 @@ from engine.engine import Engine
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol.requests import Load
-from engine.speculative.exits import EXIT_LAYER_KEY, Exits, Gain
+from engine.speculative.mid_layer import EXIT_LAYER_KEY, Exits, Gain
 from engine.stop import StopFlag, Stopped
 from models.header import read_header
 from tests.engine.asking import QUESTION, ask

@@ -261,7 +261,7 @@ def _make_engine_files(folder: Path) -> str:
     from engine.engine import Engine
     from engine.kv.saved import SavedChats
     from engine.protocol.requests import Load
-    from engine.speculative import exits
+    from engine.speculative import mid_layer
     from engine.speculative.drafters import LEARNED_STORE
     from engine.speculative.static_ngram import Entries, NgramTable, store_ngram_table
 
@@ -273,8 +273,8 @@ def _make_engine_files(folder: Path) -> str:
     measurements.store_calibration(
         key, Timings({0: {1: 0.001, 2: 0.0012, 8: 0.003}, 256: {1: 0.0011, 2: 0.0013, 8: 0.0031}}, 1e-5, 100, 0.02)
     )
-    gain = exits.Gain(1.2, 2)
-    exits.store_exits(exits.Exits(key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
+    gain = mid_layer.Gain(1.2, 2)
+    mid_layer.store_exits(mid_layer.Exits(key, 100, (mid_layer.ExitFound(1, 0.5, 0.5, gain, gain),)))
     LEARNED_STORE.put(loaded.sources.policy.state(), key.model)
     ids = np.arange(40)
     store_ngram_table(key.model, NgramTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,

@@ -20,7 +20,7 @@ from engine.runtime.contexts import ContextOptions  # noqa: E402
 from engine.runtime.graph.model import GraphModel  # noqa: E402
 from engine.runtime.graph.runtime import GraphRuntime  # noqa: E402
 from engine.runtime.llama.runtime import Model, quantise  # noqa: E402
-from engine.speculative.exits import trained_exits  # noqa: E402
+from engine.speculative.mid_layer import trained_exits  # noqa: E402
 from engine.stop import StopFlag  # noqa: E402
 from engine.tokenization.template import ChatTemplate  # noqa: E402
 from models.default import default_model  # noqa: E402

@@ -1,20 +1,37 @@
-"""Mid-layer decoding with a tiny model: no draft changes an answer, and costs count what verifying saves."""
+"""Mid-layer decoding with a tiny model: drafts change no answer, costs count what verifying saves; gains are kept."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from engine.costs.cost_model import CostModel, Timings
+from engine.costs.measurements import CalibrationKey
 from engine.generation.decode import decode
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
+from engine.machine import fingerprint
 from engine.runtime.interface import RowLogits, prefill
 from engine.speculative.drafting import Auto, Fixed
-from engine.speculative.mid_layer import EarlyExits, Exit, MidLayer, exit_of
+from engine.speculative.mid_layer import (
+    EXIT_LAYER_KEY,
+    EXITS,
+    EarlyExits,
+    Exit,
+    ExitFound,
+    Exits,
+    Gain,
+    MidLayer,
+    exit_of,
+    load_exits,
+    store_exits,
+    trained_exits,
+)
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.published import PublishedMidLayer
 from engine.stop import Stopped
@@ -26,6 +43,7 @@ from tests.engine.speculative.test_draft_model import Dear
 
 PROMPT = list(b"the small bird sang. the small bird ")
 EXIT = Exit(2, lower=0.5, look=0.6)
+KEY = CalibrationKey("model", 2, "f16", "chickadee-graph 2; b", fingerprint())
 
 
 class Exiting(FakeRuntime):
@@ -174,3 +192,45 @@ def test_the_work_of_layers_is_known_from_the_weights():
 def test_a_layer_that_the_model_does_not_have_is_not_used():
     middle = EarlyExits(Exiting(), None, lambda: None, best=99, pays=True)
     assert middle.paying_drafters() == ()
+
+
+# --- stored measurements ---
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+
+
+def exit_found(layers: int, speedup: float) -> ExitFound:
+    return ExitFound(layers, 0.5, 0.6, Gain(speedup, 2), Gain(1.0, 1))
+
+
+def test_the_best_is_kept_for_this_model_and_machine(folder):
+    everything = Exits(KEY, 100, (exit_found(10, 0.7), exit_found(20, 1.2), exit_found(29, 0.9)))
+    store_exits(everything)
+    again = load_exits(KEY)
+    assert again == everything
+    assert again.best.layers == 20
+    assert again.pays
+    assert load_exits(dataclasses.replace(KEY, build="chickadee-graph 9; b")) is None
+    assert load_exits(dataclasses.replace(KEY, model="other")) is None
+    (path,) = EXITS.folder.iterdir()
+    path.write_bytes(b"{")
+    assert load_exits(KEY) is None
+
+
+def test_a_layer_that_loses_does_not_pay():
+    assert not Exits(KEY, 100, (exit_found(10, 0.7), exit_found(20, 1.04))).pays
+
+
+def test_a_folder_that_cannot_be_written(folder):
+    EXITS.folder.write_text("a file")
+    with pytest.raises(Failure, match="cannot be saved"):
+        store_exits(Exits(KEY, 100, (exit_found(10, 0.7),)))
+
+
+@pytest.mark.parametrize(("value", "layers"), [(20, (20,)), (0, ()), (True, ()), ("20", ()), (None, ())])
+def test_a_file_may_say_which_layer_was_trained(value, layers):
+    header = read_header(default_model())
+    assert trained_exits(dataclasses.replace(header, metadata=header.metadata | {EXIT_LAYER_KEY: value})) == layers
