@@ -467,6 +467,10 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "engine_end.processor": "The engine stopped: it was built for a newer processor than this one.",
     "engine_end.file": "The engine stopped: the model file could no longer be read.",
     "engine_end.crashed": "The engine crashed.",
+    "engine_end.picture": (
+        "The engine crashed while it read a picture. Remove the picture or try another one; your next message starts"
+        " the engine again."
+    ),
     "engine_end.bug": "The engine stopped because of an internal error.",
     "engine_end.signal": "The engine was stopped by signal {number}.",
     "engine_end.code": "The engine ended unexpectedly (code {code}).",

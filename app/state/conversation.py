@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, pictures_in
 from app.events import Event
 from app.state.answer_facts import continued, sources_of, statistics_from_json, statistics_to_json
 from app.state.draft import MessageDraft
@@ -403,6 +403,12 @@ class Conversation(ConversationEvents):
             sources = sources_of(self.messages[-1].attachments if self.messages else ())
             self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources))
         self._set_phase("reading")
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether the question that the model is still reading has pictures."""
+        questions = [message for message in self.messages if message.role == "user"]
+        return self.phase == "reading" and bool(questions) and bool(pictures_in(questions[-1].attachments))
 
     def update_prompt_progress(self, done: int, total: int, reused: int, looking: float = 0.0) -> None:
         now = self._clock()

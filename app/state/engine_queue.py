@@ -397,7 +397,10 @@ class EngineQueue:
         """
         self._maps_large_file = False
         if self._active:
-            self._release_active().fail_answer(end.sentence, end.output, reason="engine")
+            conversation = self._release_active()
+            at_picture = end.crashed and conversation.reads_pictures
+            sentence = Sentence.of("engine_end.picture") if at_picture else end.sentence
+            conversation.fail_answer(sentence, end.output, reason="engine")
         is_loading = self.state.phase in ("starting", "loading")
         self.guests.fail(end.sentence, waiting=is_loading and not self._restarting)
         if self._restarting or self._goes_on_after(end):

@@ -36,7 +36,7 @@ from engine.runtime.contexts import (
     flash_attention_suffix,
     size_class,
 )
-from engine.runtime.interface import PredictingRuntime, Runtime, ThreadedRuntime
+from engine.runtime.interface import PictureRuntime, PredictingRuntime, Runtime, ThreadedRuntime
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources
 from engine.speculative.mid_layer import EarlyExits, load_exits, trained_exits
@@ -99,6 +99,7 @@ class LoadedModel:
 
     def _pieces_of_work(self) -> Iterator[Iterator[None]]:
         yield self._save_chat()
+        yield self._release_projector()
         if self.plan.memory.verdict == "disk":  # each pass would keep the disk busy for seconds
             return
         yield self.cost_measurements.measure(self.target)
@@ -106,6 +107,11 @@ class LoadedModel:
         yield self.sources.ngrams.count(self.cost_measurements.cost_model)
         if self.trial:
             yield self.trial.measure()
+
+    def _release_projector(self) -> Iterator[None]:
+        if isinstance(self.target, PictureRuntime):
+            self.target.release_encoder_if_short()
+        yield
 
     def _save_chat(self) -> Iterator[None]:
         self.chat_cache.save(self.cost_measurements.disk_bytes_per_s)

@@ -376,6 +376,9 @@ class PictureRuntime(Runtime, Protocol):
     def encoder_work(self) -> tuple[float, int]:
         """Seconds for which pictures were encoded since the model was loaded, and tokens that were made of them."""
 
+    def release_encoder_if_short(self) -> None:
+        """Free the projector if little memory is available; the next picture loads it again."""
+
     def picture_tokens(self, picture: Picture, exact: bool = True) -> list[int]:
         """Return the tokens of a prompt that stand for the picture, and know it from now on.
 

@@ -15,10 +15,12 @@ from app.composer.picture_view import PictureWindow
 from app.state.answer_facts import statistics_from_json
 from app.store.exchange import MarkdownExporter
 from app.wiring import Chickadee
+from app.words import worded
+from common.sentences import decode_sentence
 from engine.protocol.events import Statistics
 from tests.app.attachments.test_scanned import jpeg_of, write_pdf
 from tests.app.conftest import Opener
-from tests.engine.runtime.vision_models import write_colour_projector, write_projector
+from tests.engine.runtime.vision_models import write_colour_projector, write_crashing_projector, write_projector
 from tests.engine.shallow import shallow_model
 
 Ask = Callable[[Chickadee, str], None]
@@ -140,3 +142,29 @@ def test_full_detail_scans_and_screenshots(open_window: Opener, qtbot: QtBot, tm
     qtbot.waitUntil(lambda: len(chips(chickadee)) == 20)
     assert chips(chickadee)[-1].item.name == "scan.pdf, page 18"
     assert "21 pages without text; 18 of them" in chickadee.window.notice.text.text()
+
+
+def test_a_picture_that_kills_the_encoder_is_one_sentence(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    os.link(shallow_model(), tmp_path / "model.gguf")
+    write_crashing_projector(tmp_path / "mmproj.gguf")
+    chickadee = open_window(tmp_path / "model.gguf", command=None, max_tokens=4)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
+    ask(chickadee, "Hello")
+    qtbot.waitUntil(lambda: answered(chickadee, 2))
+    red_picture().save(str(tmp_path / "red.jpg"))
+    chickadee.chats.drafts.attach([tmp_path / "red.jpg"])
+    qtbot.waitUntil(lambda: [chip.item.tokens for chip in chips(chickadee)] == [16])
+    ask(chickadee, "What colour is this?")
+    qtbot.waitUntil(lambda: answered(chickadee, 4))
+    hello, greeting, question, failed = chickadee.open_chats.current.messages
+    assert (hello.content, bool(greeting.content), question.attachments[0].name) == ("Hello", True, "red.jpg")
+    sentence = worded(decode_sentence(failed.problem))
+    assert "while it read a picture" in sentence
+    assert sentence.count("\n") == 0
+
+    chickadee.chats.chat.new()
+    ask(chickadee, "Are you there?")  # a new engine answers
+    qtbot.waitUntil(lambda: answered(chickadee, 2))
+    assert chickadee.open_chats.current.messages[-1].content

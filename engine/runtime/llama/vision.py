@@ -46,6 +46,7 @@ SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # PNG and JPEG: all that l
 EVERY_NODES = 4  # nodes of the encoder's graph that run between two looks at the stop flag
 FIRST_GUESS = 30  # nodes of the graph for each layer, until the first picture has told
 REPORT_SECONDS = 0.1  # between two reports of an encoder's progress
+SHORT = 0.1  # share of the memory; if less is available, the projector goes until the next picture
 SPARE = 1.2  # memory that must be free, as a multiple of what the projector is expected to take
 
 Embeddings = NDArray[np.float32]  # [tokens, width]
@@ -314,10 +315,13 @@ class Vision:
                 _library().mtmd_free(self._context)
                 self._context = None
 
-    @property
-    def releasable_bytes(self) -> int:
-        """Bytes that `release` would free."""
-        return self.projector.memory_bytes if self.is_loaded else 0
+    def release_if_short(self) -> None:
+        """Free the projector if it is loaded and little memory is available, to the model or to other programs."""
+        if self.is_loaded:
+            found = memory()
+            if found.available < SHORT * found.total:
+                log.info("projector %s released: memory is short", self.projector.type)
+                self.release()
 
     def _free(self, layout: _Layout) -> None:
         for name, chunk in layout.chunks.items():

@@ -14,6 +14,7 @@ import pytest
 from common.failures import Failure
 from engine.engine import Engine
 from engine.loading.load import LoadedModel
+from engine.machine import Memory
 from engine.protocol.events import Finished, PrefillProgress
 from engine.protocol.requests import Count, Generate, Message, Prepare
 from engine.tokenization.pictures import blocks, has_pictures
@@ -178,6 +179,21 @@ def test_a_released_projector_comes_back(engine: Engine) -> None:
     assert not vision.is_loaded
     engine.forget()
     assert ask(engine, message)[1].tokens == before.tokens
+    assert vision.is_loaded
+
+
+def test_a_projector_goes_when_memory_is_short(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    vision = engine._loaded().target.vision  # type: ignore[attr-defined]
+    message = picture_message(models.noise())
+    ask(engine, message)
+    engine.idle()
+    assert vision.is_loaded
+    monkeypatch.setattr("engine.runtime.llama.vision.memory", lambda: Memory(total=1 << 33, available=1 << 29))
+    engine.idle()
+    assert not vision.is_loaded
+    ask(engine, message, Message("assistant", "A bird."), Message("user", "Really?"))  # needs no projector
+    assert not vision.is_loaded
+    ask(engine, picture_message(models.noise(seed=2)))
     assert vision.is_loaded
 
 

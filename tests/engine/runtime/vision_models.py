@@ -48,6 +48,17 @@ def write_projector(path: Path, kind: str = "mlp", width: int = WIDTH, seed: int
     return _write(path, kind, weights, width)
 
 
+def write_crashing_projector(path: Path) -> Path:
+    """Write a projector that loads and then ends the process: its first product does not fit the encoder's output."""
+    dice = np.random.default_rng(1)
+
+    def random(*shape: int) -> np.ndarray:
+        return dice.normal(size=shape, scale=shape[-1] ** -0.5).astype(np.float32)
+
+    last = _two_layers(random(WIDTH, ENCODER + 32), random(WIDTH, WIDTH))
+    return _write(path, "mlp", _layers(random) | _patches(random) | last, WIDTH)
+
+
 def write_colour_projector(path: Path) -> Path:
     """Write a llava projector whose embedding of a patch is red · E(" red") + green · E(" green") + blue · E(" blue").
 
