@@ -55,7 +55,8 @@ class ChipFrame(Live, QFrame):
         row.setContentsMargins(0, 0, SIZES.gap_s if removable else 0, 0)
         row.setSpacing(0)
         row.addWidget(self.face)
-        row.addWidget(self.close_button)
+        # Aligned, because a layout is otherwise no higher than its lowest button of a fixed height.
+        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignVCenter)
 
 
 class Chip(ChipFrame):
@@ -76,7 +77,7 @@ class Chip(ChipFrame):
         self.detail_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.detail_button.setDefaultAction(self.detail)
         self.detail_button.hide()
-        self.row.insertWidget(1, self.detail_button)
+        self.row.insertWidget(1, self.detail_button, 0, Qt.AlignmentFlag.AlignVCenter)
         self.face.clicked.connect(self._open)
         self.apply_look()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import uuid
@@ -17,6 +18,7 @@ from app.store.chat import Chat, ChatMessage, Folder
 from app.store.tree import Tree, chosen_from
 from app.words import tr, worded
 from common.sentences import decode_sentence
+from engine.protocol.requests import Picture
 
 FORMAT, VERSION = "chickadee-chats", 1
 LONGEST_ID = 200
@@ -27,6 +29,7 @@ LONGEST_TITLE = 300
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\x7f]+')
 _DEVICE = re.compile(r"CON|PRN|AUX|NUL|COM\d|LPT\d", re.IGNORECASE)  # devices on Windows
 LONGEST_NAME = 80
+PICTURE_FILES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # how they begin
 
 
 def moment(value: object, otherwise: float) -> float:
@@ -117,12 +120,19 @@ def _message(raw: object, chat: Chat) -> ChatMessage:
             raise ValueError("an attachment has no such part")
         if file.places and len(file.places) != len(file.parts):
             raise ValueError("an attachment's passages have no places")
+        if file.picture and not _is_whole(file.picture):
+            raise ValueError("an attachment's picture is damaged")
     seconds = message.thought_seconds
     return replace(
         message,
         created_at=moment(message.created_at, chat.created_at),
         thought_seconds=seconds if seconds is not None and math.isfinite(seconds) else None,
     )
+
+
+def _is_whole(picture: Picture) -> bool:
+    """Return whether a picture of a file is one that this program made: a PNG or JPEG file with its digest."""
+    return picture.data.startswith(PICTURE_FILES) and hashlib.sha256(picture.data).hexdigest() == picture.digest
 
 
 def _identified(raw: object) -> dict[str, Any]:

@@ -296,6 +296,14 @@ class LlamaRuntime(CRuntime):
     def encoder_work(self) -> tuple[float, int]:
         return (self.vision.seconds, self.vision.encoded) if self.vision else (0.0, 0)
 
+    def release_encoder_if_short(self) -> None:
+        if self.vision:
+            self.vision.release_if_short()
+
+    def resize(self, n_ctx: int) -> None:
+        self.release_encoder_if_short()  # before the cache takes more
+        super().resize(n_ctx)
+
     def picture_tokens(self, picture: Picture, exact: bool = True) -> list[int]:
         assert self.vision
         return self.vision.tokens(picture) if exact else self.vision.guessed_tokens(picture)
