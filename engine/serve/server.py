@@ -57,8 +57,7 @@ from engine.protocol.requests import (
     Watch,
 )
 from engine.rights import out_of_reach
-from engine.serve.counter import Counter
-from engine.serve.jobs import Jobs
+from engine.serve.jobs import Counter, Jobs
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.turns import ChatTooLong
 

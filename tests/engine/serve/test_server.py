@@ -15,6 +15,7 @@ from engine.engine import Engine
 from engine.protocol.events import (
     WRITTEN,
     Cancelled,
+    Detokenized,
     Event,
     Failed,
     Faster,
@@ -24,12 +25,14 @@ from engine.protocol.events import (
     Notice,
     Pulse,
     StatusReport,
+    Tokenized,
     Unloaded,
     Watching,
 )
 from engine.protocol.lines import decode_event, encode
 from engine.protocol.requests import (
     Cancel,
+    Detokenize,
     Forget,
     Generate,
     Hello,
@@ -40,6 +43,7 @@ from engine.protocol.requests import (
     Sampling,
     Shutdown,
     Status,
+    Tokenize,
     Unload,
     Watch,
 )
@@ -313,3 +317,25 @@ def test_an_answer_in_the_background_waits_for_another_one(pipe):
     begin(replace(endless, id=9, background=False))
     pipe.send(Shutdown(10))
     assert {(end.id, end.statistics.stop_reason) for end in ends_of(pipe, 2)} == {(8, "cancelled"), (9, "cancelled")}
+
+
+def test_requests_about_tokens_are_answered_beside_others(engine):
+    vocabulary = engine._loaded().template.vocabulary
+    text = "A bird<|im_end|> 🐦"
+    tokens = tuple(vocabulary.tokenize(text, special=True))
+    plain = tuple(vocabulary.tokenize(text, special=False))
+    answers = {
+        event.id: event
+        for event in served(
+            engine,
+            Tokenize(1, text),
+            Tokenize(2, text, parse_special=False),
+            Detokenize(3, plain),
+            Detokenize(4, (-1,)),
+        )
+    }
+    assert answers[1] == Tokenized(1, tokens, tuple(map(vocabulary.piece, tokens)))
+    assert answers[2] == Tokenized(2, plain, tuple(map(vocabulary.piece, plain)))
+    assert answers[3] == Detokenized(3, text)
+    assert isinstance(answers[4], Failed)
+    assert answers[4].code == "bad_prompt"
