@@ -188,8 +188,13 @@
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” has page images but no text. Run text recognition (OCR) on it first.</source>
-    <translation>“{name}”只有页面图像而没有文字。请先进行文字识别（OCR）。</translation>
+    <source>“{name}” has no text, and its page images cannot be read here. Save its pages as PNG or JPEG and attach those.</source>
+    <translation>“{name}”没有文字，而这里无法读取其页面图像。请把页面另存为 PNG 或 JPEG 后再附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/attachment.py"/>
+    <source>“{name}” has page images but no text. Choose a model that can see, or run text recognition (OCR) on it first.</source>
+    <translation>“{name}”只有页面图像，没有文字。请选择能看图片的模型，或先对它进行文字识别（OCR）。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -273,8 +278,18 @@
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
+    <source>“{name}” shows no text without its scripts. Open it in a browser and paste the text you need.</source>
+    <translation>“{name}”不运行脚本就不显示任何文字。请在浏览器中打开它，再把需要的文字粘贴进来。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” unpacks to far more data than it should, so it was not opened.</source>
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/reader.py"/>
+    <source>{name}, page {n}</source>
+    <translation>{name}，第 {n} 页</translation>
   </message>
 </context>
 <context>
@@ -391,6 +406,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Read linked page</source>
+    <translation>读取链接的网页(&amp;R)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Rename chat</source>
     <translation>重命名对话(&amp;R)</translation>
   </message>
@@ -423,6 +443,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Use collections…</source>
     <translation>使用集合(&amp;U)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Use first line as title</source>
+    <translation>用第一行作标题(&amp;U)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -661,6 +686,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Take a screens&amp;hot</source>
+    <translation>截屏(&amp;H)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>While writing</source>
     <translation>输入时</translation>
   </message>
@@ -769,6 +799,11 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
+    <source>Full detail</source>
+    <translation>完整细节</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
     <source>Opens the picture.</source>
     <translation>打开图片。</translation>
   </message>
@@ -784,6 +819,11 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
+    <source>Opens the text. Press Delete to remove the page.</source>
+    <translation>打开文字。按 Delete 键移除此网页。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
     <location filename="../../app/composer/picture_view.py"/>
     <source>Picture {name}</source>
     <translation>图片 {name}</translation>
@@ -795,6 +835,11 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
+    <source>Show the model all of this picture; takes longer</source>
+    <translation>让模型看到此图片的全部细节；用时更长</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
     <source>Show the picture</source>
     <translation>显示图片</translation>
   </message>
@@ -802,6 +847,11 @@
     <location filename="../../app/composer/chips.py"/>
     <source>Show the text</source>
     <translation>显示文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>Web page {name}</source>
+    <translation>网页 {name}</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/chips.py"/>
@@ -813,6 +863,11 @@
     <location filename="../../app/composer/chips.py"/>
     <source>reading…</source>
     <translation>正在读取…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{address}, read on {day}</source>
+    <translation>{address}，读取于 {day}</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/chips.py"/>
@@ -931,6 +986,36 @@
     <location filename="../../app/composer/consent_line.py"/>
     <source>Send this chat to {host}? That server then reads its messages, files and instructions.</source>
     <translation>要把这个对话发送给 {host} 吗？该服务器将读取其中的消息、文件和指令。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/page_offers.py"/>
+    <source>Connects to the page. Press Delete to decline.</source>
+    <translation>会连接到该网页。按 Delete 键谢绝。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/page_offers.py"/>
+    <source>Connects to {address} and attaches the text of the page</source>
+    <translation>连接到 {address}，并把网页文字作为附件</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/page_offers.py"/>
+    <source>Do not read {address}</source>
+    <translation>不读取 {address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/page_offers.py"/>
+    <source>Read this page</source>
+    <translation>读取此网页</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/page_offers.py"/>
+    <source>Read this page: {address}</source>
+    <translation>读取此网页：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/page_offers.py"/>
+    <source>The message has a link. {key} reads the page: {address}</source>
+    <translation>消息中有链接。按 {key} 读取网页：{address}</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/snippet_popup.py"/>
@@ -1183,6 +1268,11 @@
     <source>Choose a folder with documents</source>
     <translation>选择存放文档的文件夹</translation>
   </message>
+  <message>
+    <location filename="../../app/control/collections_controller.py"/>
+    <source>The index of your collections was damaged and is made again. Until then, answers may miss some of your documents.</source>
+    <translation>集合的索引已损坏，正在重新建立。在此之前，回答可能会遗漏你的部分文档。</translation>
+  </message>
   <message numerus="yes">
     <location filename="../../app/control/collections_controller.py"/>
     <source>{n} more files</source>
@@ -1208,6 +1298,11 @@
     <location filename="../../app/control/context_menu.py"/>
     <source>The model reads the whole chat again with your next message.</source>
     <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>A message can have {most} files. Remove one first.</source>
+    <translation>一条消息最多可附 {most} 个文件。请先移除一个。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
@@ -1253,6 +1348,11 @@
     <location filename="../../app/control/draft_controller.py"/>
     <source>This model cannot see pictures.</source>
     <translation>此模型看不到图片。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>“{name}” has {count} pages without text; {n} of them were attached as pictures.</source>
+    <translation>“{name}”有 {count} 页没有文字，其中 {n} 页已作为图片附上。</translation>
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
@@ -1554,6 +1654,21 @@
     <translation>需下载 {size}</translation>
   </message>
   <message>
+    <location filename="../../app/control/page_controller.py"/>
+    <source>Reading the page at {host}…</source>
+    <translation>正在读取 {host} 的网页…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/page_controller.py"/>
+    <source>The message has no link to a web page that is not attached yet.</source>
+    <translation>消息中没有尚未附上的网页链接。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/page_controller.py"/>
+    <source>“{name}” is attached.</source>
+    <translation>已附上“{name}”。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/preparation_controller.py"/>
     <source>llama.cpp is ready.</source>
     <translation>llama.cpp 已就绪。</translation>
@@ -1577,6 +1692,16 @@
     <location filename="../../app/control/retriever.py"/>
     <source>Your collections could not be searched. The message was sent without them.</source>
     <translation>无法搜索你的集合。消息已发送，但没有使用集合。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/screenshot_controller.py"/>
+    <source>Screenshot</source>
+    <translation>截屏</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/screenshot_controller.py"/>
+    <source>The screen could not be read. Your system may forbid it: look into its privacy settings.</source>
+    <translation>无法读取屏幕内容。系统可能禁止了这一操作：请查看系统的隐私设置。</translation>
   </message>
   <message>
     <location filename="../../app/control/server_controller.py"/>
@@ -1720,6 +1845,11 @@
     <location filename="../../app/control/thinking_controller.py"/>
     <source>The loaded model leaves no choice whether it thinks.</source>
     <translation>已加载的模型不能选择是否思考。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/title_controller.py"/>
+    <source>The title is “{title}” now.</source>
+    <translation>标题现在是“{title}”。</translation>
   </message>
   <message>
     <location filename="../../app/control/unsaved_controller.py"/>
@@ -2268,8 +2398,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
-    <source>pictures</source>
-    <translation>看图</translation>
+    <source>pictures (a second file of 0.2 to 1 GB comes along)</source>
+    <translation>看图片（会同时下载 0.2 到 1 GB 的第二个文件）</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -2513,6 +2643,11 @@
     <source>{n} minutes</source>
     <extracomment>n = 1: {n} minute</extracomment>
     <translation><numerusform>{n} 分钟</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{size}, and {more} to see pictures</source>
+    <translation>{size}，另加 {more} 用于看图片</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -3436,6 +3571,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The desktop took no picture of the screen. Allow it in the system's privacy settings.</source>
+    <extracomment>no_screenshot.portal</extracomment>
+    <translation>桌面没有截取屏幕。请在系统的隐私设置中允许这一操作。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The disk is full, so this chat cannot be saved. Free some space.</source>
     <extracomment>disk_full.chats</extracomment>
     <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
@@ -3481,6 +3622,12 @@
     <source>The engine could not be started: {reason}.</source>
     <extracomment>engine_end.not_started</extracomment>
     <translation>无法启动引擎：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine crashed while it read a picture. Remove the picture or try another one; your next message starts the engine again.</source>
+    <extracomment>engine_end.picture</extracomment>
+    <translation>引擎在读取图片时崩溃。请移除该图片或换一张；你的下一条消息会重新启动引擎。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3760,6 +3907,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The page at {host} is larger than {most:bytes}. Save a part of it, and attach that.</source>
+    <extracomment>refused.page_large</extracomment>
+    <translation>{host} 的网页大于 {most:bytes}。请保存其中一部分，再附上那一部分。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The parameters of the tool “{name}” cannot be used: {reason}.</source>
     <extracomment>bad_tools.parameters</extracomment>
     <translation>无法使用工具“{name}”的参数：{reason}。</translation>
@@ -3913,6 +4066,12 @@
     <source>There is no model server at {host} under this address. It often ends with /v1.</source>
     <extracomment>not_found.server_api</extracomment>
     <translation>{host} 的这个地址上没有模型服务器。地址通常以 /v1 结尾。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no page at this address on {host} (error {status}).</source>
+    <extracomment>not_found.page</extracomment>
+    <translation>{host} 上没有这个地址的网页（错误 {status}）。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4105,6 +4264,12 @@
     <source>What {host} sent is no answer of a model server. Check the address.</source>
     <extracomment>refused.server_nonsense</extracomment>
     <translation>{host} 发来的内容不是模型服务器的回答。请检查地址。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>What {host} sent is no web page.</source>
+    <extracomment>refused.page_nonsense</extracomment>
+    <translation>{host} 发来的不是网页。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4522,6 +4687,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} leads into your own network, to {address}. Such an address is read only if you give it yourself.</source>
+    <extracomment>refused.page_private</extracomment>
+    <translation>{host} 指向你自己网络中的地址 {address}。这样的地址只有由你自己给出时才会读取。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} leads to an address that is not safe: {address}.</source>
     <extracomment>refused.redirect</extracomment>
     <translation>{host} 指向不安全的地址：{address}。</translation>
@@ -4582,9 +4753,33 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} sent the page packed in a way that cannot be read ({kind}).</source>
+    <extracomment>refused.page_packed</extracomment>
+    <translation>{host} 发来的网页所用的压缩方式无法读取（{kind}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} sent {kind}. Only web pages, texts and PDF files can be read.</source>
+    <extracomment>refused.page_kind</extracomment>
+    <translation>{host} 发来的是 {kind}。只能读取网页、文本和 PDF 文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} shows this page only to its own visitors (error {status}). Paste its text instead.</source>
+    <extracomment>refused.page_account</extracomment>
+    <translation>{host} 只让自己的访客看这个网页（错误 {status}）。请改为粘贴其中的文字。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} stopped answering because of an error of its own.</source>
     <extracomment>no_connection.server_broke</extracomment>
     <translation>{host} 因自身出错而停止了回答。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} took longer than {n} seconds to send the page.</source>
+    <extracomment>no_connection.page_slow</extracomment>
+    <translation>{host} 发送网页用了超过 {n} 秒。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5044,6 +5239,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>“{address}” is no address of a web page.</source>
+    <extracomment>refused.page_address</extracomment>
+    <translation>“{address}”不是网页地址。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>“{address}” is not the address of a server: write it like http://gpu.lan:8000/v1 or https://api.example.com/v1.</source>
     <extracomment>bad_option.server</extracomment>
     <translation>“{address}”不是服务器地址：请写成 http://gpu.lan:8000/v1 或 https://api.example.com/v1 这样的形式。</translation>
@@ -5287,8 +5488,18 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>A link in your message gets a button that fetches the page and attaches its text. Nothing connects before you press it.</source>
+    <translation>消息中的链接会带有一个按钮，按下后获取该网页并附上其文字。按下之前不会连接。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Advanced</source>
     <translation>高级</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>After its answer, while nothing else is to do, the model gives a chat a short title in place of its first line. A title of your own stays. Models with fewer than 0.9 billion weights are not asked: their titles are poor.</source>
+    <translation>模型回答之后，在空闲时给对话起一个简短标题，代替第一行。你自己起的标题会保留。参数少于 9 亿的模型不会被要求，因为它们起的标题不好。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5297,8 +5508,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Chickadee connects only when you search for models, download them, or use one on a server. “Never” blocks that too.</source>
-    <translation>只有在你搜索、下载模型或使用服务器上的模型时，Chickadee 才会联网。选择“从不”会连这些也禁止。</translation>
+    <source>Chickadee connects only when you search for models, download them, use one on a server, or have a web page read. “Never” blocks that too.</source>
+    <translation>Chickadee 只在你搜索模型、下载模型、使用服务器上的模型或让它读取网页时才连接网络。选择“从不”则这些也会禁止。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5357,11 +5568,6 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Local API</source>
-    <translation>本地 API</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Minutes without use after which the model leaves memory; the next message loads it again. 0: never. Automatic: 10 minutes where memory is short, otherwise never.</source>
     <translation>闲置多少分钟后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
   </message>
@@ -5372,6 +5578,7 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Never</source>
     <translation>从不</translation>
   </message>
@@ -5385,6 +5592,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Off</source>
     <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Offer to read linked pages</source>
+    <translation>提供读取链接的网页</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5441,6 +5653,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>This computer only</source>
     <translation>仅这台电脑</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Titles by the model</source>
+    <translation>由模型起标题</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6172,6 +6389,7 @@
     <location filename="../../app/control/import_export_controller.py"/>
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/control/model_controller.py"/>
+    <location filename="../../app/control/title_controller.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
     <source>Undo</source>
@@ -6426,6 +6644,12 @@
     <translation>引擎</translation>
   </message>
   <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Local API</source>
+    <translation>本地 API</translation>
+  </message>
+  <message>
     <location filename="../../app/settings/schema.py"/>
     <location filename="../../app/store/kept_files.py"/>
     <source>Cached context</source>
@@ -6545,6 +6769,11 @@
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Unpin</source>
     <translation>取消置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Use first line as title</source>
+    <translation>用第一行作标题</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_rows.py"/>
@@ -6886,6 +7115,11 @@
     <location filename="../../app/store/formats.py"/>
     <source>*Attached: {name}*</source>
     <translation>*附件：{name}*</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
+    <source>*Attached: {page}, read on {day}*</source>
+    <translation>*附件：{page}，读取于 {day}*</translation>
   </message>
   <message>
     <location filename="../../app/store/formats.py"/>
