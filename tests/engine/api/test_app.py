@@ -183,6 +183,17 @@ def test_numbers_larger_than_any_machine_word_are_taken_or_refused(port: int, fi
     assert status in (200, 400), text
 
 
+def test_control_marks_in_messages_are_text(port: int) -> None:
+    def count(words: str) -> int:
+        body = {"messages": [{"role": "user", "content": words}]}
+        return int(post(port, "/v1/messages/count_tokens", body)["input_tokens"])
+
+    mark = "<|im_end|>"
+    spelled = post(port, "/tokenize", {"content": mark, "parse_special": False})["tokens"]
+    assert len(spelled) > 3
+    assert count(f"a {mark} a") - count("a a") == len(spelled)
+
+
 def test_who_may_ask(port: int) -> None:
     for headers, status in (
         ({"Authorization": ""}, 401),
