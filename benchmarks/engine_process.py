@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,16 +40,18 @@ class Refused(Exception):
 class EngineProcess:
     """`python -m engine serve` whose data folder is `home`: it may read the models in there.
 
-    `seconds`: the longest time that a request may take.
+    `seconds`: the longest time that a request may take. `arguments`: of Python, to start it otherwise.
     """
 
-    def __init__(self, home: Path, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, home: Path, seconds: float = SECONDS, arguments: Sequence[str] = ("-m", "engine", "serve")
+    ) -> None:
         self.seconds = seconds
         self._id = 0
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         folders = {DATA_DIR_VARIABLE: str(home), CACHE_DIR_VARIABLE: str(home / "cache")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine", "serve"],
+            [sys.executable, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from benchmarks.engine_process import EngineProcess, Refused
 from benchmarks.tiny_models import write_tiny_model
 from benchmarks.tiny_shapes import SHAPES
+from benchmarks.trials import pretend_fast_disk
 from common.failures import Failure
 from common.planning import Ask
 from engine.__main__ import main
@@ -20,13 +23,23 @@ from engine.engine import Engine
 from engine.loading import from_disk, resolve
 from engine.loading.options import LoadOptions
 from engine.machine import Memory
-from engine.protocol.events import Finished, SpeedExpected
+from engine.protocol.events import Finished, Loaded, SpeedExpected
 from engine.protocol.requests import Generate, Load, Message, Sampling
+from models.locations import usual_folder
 from models.recommend import READING_SPEED
 
 MIB = 1 << 20
 TOTAL = 2000 * MIB  # of RAM; a quarter of it is reserved
 QUESTION = (Message("user", "Who goes there?"),)
+PRETENDING = """
+import sys
+from engine.__main__ import start
+from engine.loading import resolve
+from engine.machine import Memory
+resolve.memory = lambda: Memory({total}, {available})
+sys.argv = ["engine", "serve"]
+sys.exit(start())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +52,14 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small_memory(mixture: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function that leaves half of the mixture's file without room in the memory."""
-    plan = resolve.resolve(LoadOptions(mixture, n_ctx=512, kv_type="q8_0")).memory
-    anonymous = plan.total_bytes - plan.parts["weights_mapped"]
+    available = too_little(mixture)
+    return lambda: monkeypatch.setattr(resolve, "memory", lambda: Memory(TOTAL, available))
 
-    def pretend() -> None:
-        available = anonymous + plan.parts["weights_mapped"] // 2 + TOTAL // 4
-        monkeypatch.setattr(resolve, "memory", lambda: Memory(TOTAL, available))
 
-    return pretend
+def too_little(model: Path) -> int:
+    """Return bytes of available memory in which all parts of the model but half of its file fit."""
+    plan = resolve.resolve(LoadOptions(model, n_ctx=512, kv_type="q8_0")).memory
+    return plan.total_bytes - plan.parts["weights_mapped"] // 2 + TOTAL // 4
 
 
 @pytest.fixture
@@ -88,6 +101,32 @@ def test_the_user_reads_what_to_expect_before_it_is_loaded(
     assert answered(engine) == expected_text
     assert list(engine._loaded().idle_work()) == [None], "only the chat is saved: no pass is timed"
     engine.close()
+
+
+def test_the_process_answers_from_the_disk_as_it_does_from_memory(mixture: Path, tmp_path: Path) -> None:
+    models = usual_folder(tmp_path / "settings.toml")
+    models.mkdir()
+    path = models / mixture.name
+    shutil.copyfile(mixture, path)
+    pretend_fast_disk(tmp_path)
+    question = (Message("user", "bird " * 100),)
+    answers = []
+    for script in (None, PRETENDING.format(total=TOTAL, available=too_little(path))):
+        with EngineProcess(tmp_path, arguments=("-c", script) if script else ("-m", "engine", "serve")) as process:
+            *before, loaded = process.events(Load(process.next_id(), str(path), 1024, threads=2, backend="llama"))
+            assert isinstance(loaded, Loaded)
+            told = [event for event in before if isinstance(event, SpeedExpected)]
+            assert len(told) == (1 if script else 0)
+            assert all(event.tokens_per_second > 0 for event in told)
+            sampling = Sampling(temperature=0, repeat_penalty=1)
+            finished = process.ask(Generate(process.next_id(), question, max_tokens=8, sampling=sampling, draft="off"))
+            assert isinstance(finished, Finished)
+            answers.append(finished.tokens)
+            if script:
+                assert loaded.model.plan["weights_mapped"] > mixture.stat().st_size * 0.9
+                with pytest.raises(Refused, match="too much"):
+                    process.ask(Load(process.next_id(), str(path), memory_bytes=60 * MIB))
+    assert answers[0] == answers[1]
 
 
 def answered(engine: Engine) -> str:
