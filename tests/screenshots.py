@@ -15,10 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.attachments.attachment import Attachment
 from app.collections.messages import FolderProgress
+from app.composer.chips import Chip
+from app.composer.picture_view import PictureWindow
 from app.dialogs.collections_dialog import CollectionRow
 from app.dialogs.models_dialog import ModelsDialog
 from app.dialogs.source_dialog import SourceDialog
@@ -38,6 +41,7 @@ from tests.screenshot_chats import fill
 ENGINE = [sys.executable, "-m", "tests.app.fake_engine"]
 TIMEOUT_SECONDS = 20.0
 PAUSE_SECONDS = 0.6
+SEES = "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf"
 USUAL, SMALL, WIDE = (1280, 800), (700, 600), (1920, 1080)
 Arrange = Callable[[Chickadee, dict[str, str]], QWidget | None]
 
@@ -120,6 +124,46 @@ def attachment(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.chats.drafts.attach([notes])
     wait()
     chickadee.window.composer.text.setPlainText("What is missing in this list?")
+
+
+def receipt(folder: Path) -> Path:
+    """Draw a receipt as a telephone takes it, and return its file."""
+    image = QImage(1500, 2000, QImage.Format.Format_RGB32)
+    image.fill(QColor("#6b5c4c"))
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.translate(750, 1000)
+    painter.rotate(-3)
+    painter.fillRect(-480, -860, 960, 1720, QColor("#faf8f2"))
+    font = painter.font()
+    font.setPixelSize(64)
+    painter.setFont(font)
+    painter.setPen(QColor("#222222"))
+    lines = ("Bakery Meisenhaus", "", "Rye bread      4.20", "2 rolls           1.30", "Plum cake     3.60")
+    for number, line in enumerate((*lines, "", "Total              9.10", "", "25 Nov 2026, 08:14")):
+        painter.drawText(-400, -680 + 130 * number, line)
+    painter.end()
+    image.save(str(folder / "receipt.jpg"))
+    return folder / "receipt.jpg"
+
+
+def picture(words: str, sends: bool = False, done: bool = True, view: bool = False) -> Arrange:
+    """Attach a picture of a receipt and type `words`; send them if `sends`, and show the picture itself if `view`."""
+
+    def arrange(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+        chickadee.window.commands.run("new_chat")
+        chickadee.chats.drafts.attach([receipt(Path(chickadee.store.path).parent)])
+        wait_until(lambda: chickadee.open_chats.current.draft and chickadee.open_chats.current.draft.fit == "all")
+        chickadee.window.composer.text.setPlainText(words)
+        chip = chickadee.window.composer.tray.chips.widgets[0]
+        if view and isinstance(chip, Chip):
+            chip.face.click()
+            return chickadee.window.findChild(PictureWindow)
+        if sends:
+            ask(words, done)(chickadee, {})
+        return None
+
+    return arrange
 
 
 def opened_by(command: str) -> Arrange:
@@ -488,6 +532,15 @@ SHOTS = (
     Shot("attached-too-much-small-dark", attach("book"), size=SMALL, theme="dark"),
     Shot("attached-too-much-chinese-150", attach("book"), language="zh_CN", percent=150),
     Shot("attached-answer", with_file),
+    Shot("picture", picture("What did the cake cost?"), model=SEES),
+    Shot("picture-chinese-dark", picture("小票上写了什么？"), language="zh_CN", theme="dark", model=SEES),
+    Shot("picture-chinese", picture("小票上写了什么？"), language="zh_CN", model=SEES),
+    Shot("picture-small-150", picture("What did the cake cost?"), size=SMALL, percent=150, model=SEES),
+    Shot("picture-view", picture("", view=True), model=SEES),
+    Shot("picture-sent", picture("What does this receipt say?", sends=True), model=SEES),
+    Shot("picture-sent-dark", picture("What does this receipt say?", sends=True), theme="dark", model=SEES),
+    Shot("picture-looking", picture("How much was the cake?", sends=True, done=False), model=SEES),
+    Shot("picture-looking-chinese", picture("蛋糕多少钱？", sends=True, done=False), language="zh_CN", model=SEES),
     Shot("snippets", snippets),
     Shot("snippets-chinese-small-dark", snippets, language="zh_CN", size=SMALL, theme="dark"),
     Shot("snippets-small-150", snippets, size=SMALL, percent=150),
