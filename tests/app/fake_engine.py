@@ -12,6 +12,7 @@
 - long: too long, with remedies, unless turns are forgotten or the context is larger
 - full: text until the context is full
 - hang: some text, then no reaction to Cancel
+- How much, with a picture: the picture is looked at until Cancel
 - ponder: a thought until AnswerNow or Cancel, then an answer
 - otherwise: an echo
 
@@ -26,6 +27,7 @@ Words in a model's path:
 - tight: the model leaves little memory
 - thinker: the model can think or not, and does by default
 - effortful: the model thinks with an effort, usually medium
+- -vl-: the model sees
 - hybrid: the model needs llama.cpp, which is there once the file `compiled` exists beside it
 - other (in the file's name): a new process is asked for first
 
@@ -100,7 +102,10 @@ def info(path: str, n_ctx: int) -> events.ModelInfo:
     elif "effortful" in path:
         thinking = events.ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
     title = title_of(path_of(path))
-    return events.ModelInfo(path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking)
+    vision = events.Vision(token_side=28) if "-vl-" in path.lower() else None
+    return events.ModelInfo(
+        path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking, vision=vision
+    )
 
 
 def load(request: requests.Load) -> events.ModelInfo | None:
@@ -183,6 +188,10 @@ def generate(request: requests.Generate, model: events.ModelInfo) -> None:
         say(events.Failed(request.id, Sentence.of("cancelled.request")))
         return
     say(events.PrefillProgress(request.id, 0, 3000, 0))
+    if request.messages[-1].pictures and any(part in words for part in ("How much", "多少")):
+        say(events.PrefillProgress(request.id, 30, 600, 0, looking=0.4))
+        while request.id not in CANCELLED:
+            time.sleep(0.01)
     if "read" in words:
         for done in (1000, 1200):
             time.sleep(0.05)
