@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.failures import Failure
+from common.paths import display_name
 from common.sentences import Sentence
 from models.header import Header, read_header
 from models.tensors import TensorInfo, tensor_bytes
@@ -113,6 +114,17 @@ def drafter_beside(model: Path, header: Header | None = None) -> Path | None:
             if was_made_for(read_header(path), header or read_header(model)):
                 return path
     return None
+
+
+def drafter_sentence(model: Path, own: Sentence | None) -> Sentence | None:
+    """Return what a card says of the drafter that was made for a model; None if there is none.
+
+    `own`: what the facts of the model's file say of layers of its own; without it a file beside the model counts.
+    """
+    if own:
+        return own
+    beside = drafter_beside(model)
+    return Sentence.of("own_drafter.beside", name=display_name(beside)) if beside else None
 
 
 def was_made_for(drafter: Header, model: Header) -> bool:

@@ -7,13 +7,12 @@ from app.settings.schema import SETTINGS
 from app.words import mark, tr, worded
 from common.paths import printable
 from common.planning import Verdict
-from common.sentences import Sentence
 from models.catalogue import CatalogueEntry
 from models.choices import Choice
 from models.collection import LocalModel
 from models.facts import Facts
 from models.features import can_be_drafted, has_own_kernels
-from models.own_drafter import drafter_beside
+from models.own_drafter import drafter_sentence
 
 Details = tuple[tuple[str, str], ...]  # lines of a card: what, and the text
 HUB = "huggingface.co"
@@ -131,10 +130,8 @@ def _own_drafter(model: LocalModel | None) -> str:
     """Return whether the model drafts its own next tokens, or why not; empty if no drafter was made for it."""
     if model is None or model.facts is None:
         return ""
-    if model.facts.own_drafter:
-        return worded(model.facts.own_drafter)
-    beside = drafter_beside(model.path)
-    return worded(Sentence.of("own_drafter.beside", name=beside.name)) if beside else ""
+    sentence = drafter_sentence(model.path, model.facts.own_drafter)
+    return worded(sentence) if sentence else ""
 
 
 def _kernels(facts: Facts | None, verdict: Verdict | None) -> str:

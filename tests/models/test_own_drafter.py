@@ -9,9 +9,13 @@ import gguf
 import numpy as np
 import pytest
 
+from app.dialogs.model_details import details_of
 from benchmarks.tiny_models import write_tiny_model
 from benchmarks.tiny_shapes import OWN_LAYERS, SHAPES
 from common.sentences import Sentence
+from models.choices import Choice
+from models.collection import describe_model
+from models.commands.info import lines
 from models.facts import facts_of
 from models.header import Header, Scalar, read_header
 from models.own_drafter import USABLE, drafter_beside, only_drafts, own_layers, refusal, usable_layers
@@ -124,6 +128,20 @@ def test_a_drafter_beside_the_model_is_known_by_name_and_shape(tmp_path, model, 
     assert drafter_beside(path) is None
     named = other.rename(tmp_path / "model-EAGLE3-draft.gguf")
     assert drafter_beside(path) == (named if fits else None)
+
+
+def test_cards_and_the_terminal_say_that_a_drafter_beside_the_model_cannot_be_used_yet(tmp_path):
+    path = write_tiny_model(tmp_path / "model.gguf", SHAPES["qwen3"])
+    write_drafter(tmp_path / "model-EAGLE3.gguf", "eagle3", target_hidden_size=128)
+    expected = "model-EAGLE3.gguf beside the model was made to draft for it, but such files cannot be used yet."
+    model = describe_model(path)
+    assert dict(details_of(Choice(None, model), None))["Own drafter"] == expected
+    assert f"own drafter       {expected}" in "\n".join(lines(model, None, []))
+    whole = write_tiny_model(tmp_path / "whole.gguf", OWN_LAYERS["qwen35-mtp"])
+    assert "includes its own drafter" in dict(details_of(Choice(None, describe_model(whole)), None))["Own drafter"]
+    (tmp_path / "model-EAGLE3.gguf").unlink()
+    assert "Own drafter" not in dict(details_of(Choice(None, model), None))
+    assert "own drafter" not in "\n".join(lines(model, None, []))
 
 
 def test_files_that_cannot_be_read_are_no_drafters(tmp_path):
