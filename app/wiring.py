@@ -36,8 +36,8 @@ from app.control.power_controller import PowerController
 from app.control.preparation_controller import PreparationController
 from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
-from app.control.server_keys import ServerKeys
 from app.control.screenshot_controller import ScreenshotController
+from app.control.server_keys import ServerKeys
 from app.control.settings_controller import SettingsController
 from app.control.smaller_model_controller import SmallerModelController
 from app.control.snippet_controller import SnippetController
@@ -45,6 +45,7 @@ from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
 from app.control.thinking_controller import ThinkingController
+from app.control.title_controller import TitleController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
@@ -77,6 +78,7 @@ class Intervals:
     tick: int = 250  # between looks at whether the engine still reacts
     patience: int = PATIENCE_MS  # until an engine that does not stop is killed
     read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
+    title: int = 2_000  # after an answer, so that a user who goes on at once is asked nothing of the engine before
     links: int = 400  # after the last letter, until links in the message are looked for
     save_text: int = 500  # text typed in this time may be lost if the program is killed
     speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
@@ -112,6 +114,7 @@ class Chats:
     screenshot: ScreenshotController
     collections: CollectionsController
     pages: PageController
+    titles: TitleController
     model: ChatModelController
     list: ChatListController
     find: FindController
@@ -136,7 +139,7 @@ class Chats:
         """
         parts = (
             self.quick, self.window_state, self.chat, self.model, self.list, self.find, self.importing,
-            self.import_export, self.palette, self.pages, self.drafts, self.screenshot, self.collections,
+            self.import_export, self.palette, self.pages, self.titles, self.drafts, self.screenshot, self.collections,
             self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
@@ -207,6 +210,7 @@ def compose_chats(
         screenshot=ScreenshotController(window, drafts),
         collections=collections,
         pages=PageController(window, open_chats, drafts, settings.settings, intervals.links),
+        titles=TitleController(window, open_chats, engine, chat_list, settings.settings, intervals.title),
         model=ChatModelController(window, open_chats, engine, models.controller),
         list=chat_list,
         find=FindController(window, open_chats),

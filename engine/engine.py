@@ -24,6 +24,7 @@ from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarC
 from engine.generation.harmony import reader_for
 from engine.generation.pulse import PulseCollector
 from engine.generation.sampling import Sampler
+from engine.generation.title import can_write, write_title
 from engine.generation.urgent import UrgentWork, never
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
@@ -46,10 +47,22 @@ from engine.protocol.events import (
     Pulse,
     SpeedExpected,
     StatusReport,
+    Titled,
     Tokenized,
     Welcome,
 )
-from engine.protocol.requests import BackendName, Count, Detokenize, Embed, Generate, Load, Message, Prepare, Tokenize
+from engine.protocol.requests import (
+    BackendName,
+    Count,
+    Detokenize,
+    Embed,
+    Generate,
+    Load,
+    Message,
+    Prepare,
+    Title,
+    Tokenize,
+)
 from engine.runtime.interface import PictureRuntime
 from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
@@ -249,7 +262,7 @@ class Engine:
             raise self._too_long(messages, len(prompt), options)
         return prompt
 
-    def _prompt_options(self, request: Generate | Prepare | Count, exact: bool = True) -> PromptOptions:
+    def _prompt_options(self, request: Generate | Prepare | Title | Count, exact: bool = True) -> PromptOptions:
         """Return what a request's prompt holds besides its messages.
 
         Unless `exact`, the tokens of pictures are only counted, and about.
@@ -257,7 +270,8 @@ class Engine:
         target, see = self._loaded().target, None
         if isinstance(target, PictureRuntime) and target.sees:
             see = partial(target.picture_tokens, exact=exact)
-        return PromptOptions(request.thinking, () if isinstance(request, Prepare) else request.tools, see)
+        tools = request.tools if isinstance(request, Generate | Count) else ()
+        return PromptOptions(request.thinking, tools, see)
 
     def _follow_power(self, mode: PowerMode) -> None:
         """Save power from the next pass on, or not, as a request wishes and the battery says."""
@@ -298,6 +312,21 @@ class Engine:
                     yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused, progress.looking)
                 model.chat_cache.record_prefill(len(prompt) - progress.reused, time.perf_counter() - started)
         yield Prepared(request.id, len(prompt), len(model.session.tokens))
+
+    def title(self, request: Title) -> Titled:
+        """Return a few words about the chat in the KV cache, which keeps the chat; "" if that would cost more.
+
+        Raises Stopped.
+        """
+        model = self._loaded()
+        prompt = model.template.tokens(
+            request.messages, False, model.info.n_ctx, self.stop.is_set, self._prompt_options(request)
+        )
+        is_asked = request.chat == model.chat_cache.chat and not self.reads_from_disk
+        thinks = bool(opened_reasoning(prompt, model.template.vocabulary.text))
+        if not is_asked or thinks or not can_write(model.session, prompt, request.max_tokens):
+            return Titled(request.id, "")
+        return Titled(request.id, write_title(model.session, prompt, model.template.stops, request.max_tokens))
 
     def embed(self, request: Embed) -> Embedded:
         """Return the vectors of texts. Raises Failure, MemoryError, and Stopped if `stop` is set meanwhile."""

@@ -120,7 +120,7 @@ class ChatListController(QObject):
     # --- chats ------------------------------------------------------------------------------------------------------
 
     def rename(self, chat_id: str, title: str) -> None:
-        self._do(lambda: self._open_chats.rename(chat_id, title))
+        self.do(lambda: self._open_chats.rename(chat_id, title))
 
     def delete(self, chat_ids: Iterable[str]) -> None:
         """Delete the chats and show a notice whose Undo button restores them."""
@@ -130,14 +130,14 @@ class ChatListController(QObject):
             if conversation is not None:
                 self._engine.stop(conversation)
         was_current = self._open_chats.current.chat.id
-        deleted = self._do(lambda: self._open_chats.delete(ids))
+        deleted = self.do(lambda: self._open_chats.delete(ids))
         if not deleted:
             return
         for chat in deleted:
             self._engine.forget(chat.id)
 
         def undo() -> None:
-            restored = self._do(lambda: self._open_chats.restore(deleted)) or []
+            restored = self.do(lambda: self._open_chats.restore(deleted)) or []
             self._chats_came_or_went()
             if was_current in [chat.id for chat in restored]:
                 self._chat.open(was_current)
@@ -168,32 +168,32 @@ class ChatListController(QObject):
         chat = self._open_chats.current.chat
         folder = next((folder for folder in self._open_chats.folders() if folder.id == chat.folder_id), None)
         if folder is not None and folder.folded:
-            self._do(lambda: self._open_chats.fold(folder.id, False))
+            self.do(lambda: self._open_chats.fold(folder.id, False))
         self._rename_in_place(chat.id)
 
     def pin_current(self) -> None:
         """Pin the open chat, or unpin it."""
         chat = self._open_chats.current.chat
-        self._do(lambda: self._open_chats.pin([chat.id], pinned=chat.pinned_at is None))
+        self.do(lambda: self._open_chats.pin([chat.id], pinned=chat.pinned_at is None))
 
     # --- folders ----------------------------------------------------------------------------------------------------
 
     def new_folder(self, chat_ids: Iterable[str] = ()) -> None:
         """Create a folder that contains these chats, and let the user type its name in the list."""
-        folder = self._do(lambda: self._open_chats.add_folder(tr("New folder")))
+        folder = self.do(lambda: self._open_chats.add_folder(tr("New folder")))
         if folder is None:
             return
-        self._do(lambda: self._open_chats.move(chat_ids, folder.id))
+        self.do(lambda: self._open_chats.move(chat_ids, folder.id))
         self._rename_in_place(folder.id)
 
     def delete_folder(self, folder_id: str) -> None:
-        result = self._do(lambda: self._open_chats.delete_folder(folder_id))
+        result = self.do(lambda: self._open_chats.delete_folder(folder_id))
         if result is None:
             return
         folder, chat_ids = result
 
         def undo() -> None:
-            self._do(lambda: self._open_chats.restore_folder(folder, chat_ids))
+            self.do(lambda: self._open_chats.restore_folder(folder, chat_ids))
 
         def sentence() -> str:
             return tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name)
@@ -203,7 +203,7 @@ class ChatListController(QObject):
     def delete_empty_folder(self, folder_id: str) -> None:
         """Delete a folder that has no chats; there is nothing to tell and nothing to bring back."""
         if any(folder.id == folder_id for folder in self._open_chats.folders()):
-            self._do(lambda: self._open_chats.delete_folder(folder_id))
+            self.do(lambda: self._open_chats.delete_folder(folder_id))
 
     # --- search -----------------------------------------------------------------------------------------------------
 
@@ -230,12 +230,12 @@ class ChatListController(QObject):
         self._bin = None
 
     def _restore(self, ids: list[str]) -> None:
-        deleted = self._do(self._open_chats.store.deleted_chats) or []
-        self._do(lambda: self._open_chats.restore([chat for chat, _ in deleted if chat.id in ids]))
+        deleted = self.do(self._open_chats.store.deleted_chats) or []
+        self.do(lambda: self._open_chats.restore([chat for chat, _ in deleted if chat.id in ids]))
         self._chats_came_or_went()
 
     def _delete_for_good(self, ids: list[str]) -> None:
-        self._do(lambda: self._open_chats.store.delete_for_good(*ids))
+        self.do(lambda: self._open_chats.store.delete_for_good(*ids))
         self.upkeep.run_now()
         self._chats_came_or_went()
 
@@ -246,14 +246,14 @@ class ChatListController(QObject):
             self._search_runner.search(words)
 
     def _show_deleted(self) -> None:
-        deleted = self._do(self._open_chats.store.deleted_chats, listing=False) or []
+        deleted = self.do(self._open_chats.store.deleted_chats, listing=False) or []
         self._window.sidebar.show_bin(len(deleted))
         if self._bin is not None:
             self._bin.show_chats(deleted)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _do(self, work: Callable[[], Any], listing: bool = True) -> Any:
+    def do(self, work: Callable[[], Any], listing: bool = True) -> Any:
         """Run `work` and return its result, or None after showing a Failure as a notice.
 
         Afterwards refresh the list in any case if `listing`.
@@ -310,13 +310,13 @@ class ChatListController(QObject):
         work: dict[str, Callable[[], object]] = {
             "open": lambda: self._chat.open(ids[0]),
             "rename": lambda: self.rename(ids[0], value),
-            "pin": lambda: self._do(lambda: self._open_chats.pin(ids)),
-            "unpin": lambda: self._do(lambda: self._open_chats.pin(ids, pinned=False)),
-            "move": lambda: self._do(lambda: self._open_chats.move(ids, value)),
+            "pin": lambda: self.do(lambda: self._open_chats.pin(ids)),
+            "unpin": lambda: self.do(lambda: self._open_chats.pin(ids, pinned=False)),
+            "move": lambda: self.do(lambda: self._open_chats.move(ids, value)),
             "new_folder": lambda: self.new_folder(ids),
             "delete": lambda: self.delete(ids),
-            "fold": lambda: self._do(lambda: self._open_chats.fold(ids[0], value)),
-            "rename_folder": lambda: self._do(lambda: self._open_chats.rename_folder(ids[0], value)),
+            "fold": lambda: self.do(lambda: self._open_chats.fold(ids[0], value)),
+            "rename_folder": lambda: self.do(lambda: self._open_chats.rename_folder(ids[0], value)),
             "delete_folder": lambda: self.delete_folder(ids[0]),
         }
         if what in work:  # ImportExportController does the others

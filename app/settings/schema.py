@@ -50,6 +50,13 @@ WINDOW = (
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting(
+        "window", "titles", "choice", "off", mark("Titles by the model"),
+        mark("After its answer, while nothing else is to do, the model gives a chat a short title in place of its "
+             "first line. A title of your own stays. Models with fewer than 0.9 billion weights are not asked: their "
+             "titles are poor."),
+        choices=(("off", mark("Off")), ("on", mark("On"))),
+    ),
+    Setting(
         "window", "read_pages", "choice", "on", mark("Offer to read linked pages"),
         mark("A link in your message gets a button that fetches the page and attaches its text. Nothing connects "
              "before you press it."),

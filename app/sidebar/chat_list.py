@@ -56,6 +56,7 @@ def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     if len(ids) == 1:
         menu.add_action(tr("Rename"), MenuAction("edit_name", ids), keys_in("list", "rename"))
+        menu.add_action(tr("Use first line as title"), MenuAction("first_line", ids))
     menu.add_action(tr("Unpin") if row.pinned else tr("Pin"), MenuAction("unpin" if row.pinned else "pin", ids))
     folders_menu = _ActionMenu(menu)
     folders_menu.setTitle(tr("Move to folder"))

@@ -252,7 +252,7 @@ class Conversation(ConversationEvents):
             replace(self.tree[old], id=new, chat_id=chat.id, parent_id=ids.get(self.tree[old].parent_id or ""))
             for old, new in ids.items()
         ]
-        chat = replace(chat, leaf_id=ids[id], chosen="", pinned_at=None, unread_at=None, agreed="")
+        chat = replace(chat, leaf_id=ids[id], chosen="", pinned_at=None, unread_at=None, agreed="", title_from="")
         copy = Conversation(self.store, chat, copies, self._clock, self.temporary)
         copy._saver.stored = False  # not yet
         copy._save(*copies)
@@ -341,10 +341,23 @@ class Conversation(ConversationEvents):
             self.tree.show(deleted.leaf)
         self._update_branch(store=True, changed=back)
 
+    @property
+    def first_line_title(self) -> str:
+        """The title that the chat has by itself, of its first question; "" for a chat without one."""
+        first = self.messages[0] if self.messages else None
+        if first is None or first.role != "user":
+            return ""
+        return title_of(first.content or first.attachments[0].name) if first.content or first.attachments else ""
+
+    @property
+    def has_first_line_title(self) -> bool:
+        """Whether the title is the chat's first line, and not because the user wants it so."""
+        return not self.chat.title_from and self.chat.title == self.first_line_title
+
     def rename(self, title: str) -> None:
         title = " ".join(title.split())
         if title and title != self.chat.title:
-            self.update_entry(title=title)
+            self.update_entry(title=title, title_from="user")
 
     def update_entry(self, **values: Any) -> None:
         """Change the title, pin or folder of the chat's entry; an empty chat is stored with its first message."""

@@ -30,6 +30,7 @@ from models.servers import RemoteModel, remote_model
 
 log = logging.getLogger(__name__)
 Fallback = Callable[[Problem], Path | None]  # from why a model could not be loaded to the model to load instead
+TitleCallback = Callable[[str], object]
 PATIENCE_MS = 3_000  # then an engine that was asked to stop is killed; an answer normally ends within 100 ms
 
 
@@ -102,6 +103,7 @@ class EngineQueue:
         self._retried_load = False  # a library crashed while it loaded this model, and the load went on with another
         self._read_ahead = ReadAhead()
         self._pending_counts = PendingCounts()
+        self._asked_title: tuple[int, TitleCallback] = (0, lambda _text: None)  # the last Title's id and callback
         self.guests = Guests(self._post)
         self._speed = LiveSpeed()
         self._prompt_tokens = 0
@@ -339,8 +341,8 @@ class EngineQueue:
                 self.pulsed.emit(event)
             case events.Notice() | events.Faster():
                 self._handle_news(event)
-            case events.Counted():
-                self._pending_counts.deliver(event)
+            case events.Counted() | events.Titled():
+                self._deliver(event)
             case events.StatusReport():
                 self._handle_status(event)
             case events.LoadProgress() | events.SpeedExpected() | events.Loaded() | events.Restart() if (
@@ -359,6 +361,13 @@ class EngineQueue:
                     self._give_up(conversation, error)
             case _:
                 log.info("event without a use: %s", type(event).__name__)
+
+    def _deliver(self, event: events.Counted | events.Titled) -> None:
+        """Hand on what was asked beside the answers."""
+        if isinstance(event, events.Counted):
+            self._pending_counts.deliver(event)
+        elif event.id == self._asked_title[0]:
+            self._asked_title[1](event.text)
 
     def _handle_news(self, event: events.Notice | events.Faster) -> None:
         if isinstance(event, events.Notice):

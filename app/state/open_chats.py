@@ -81,7 +81,17 @@ class OpenChats(ConversationEvents):
     def rename(self, chat_id: str, title: str) -> None:
         title = " ".join(title.split())
         if title:
-            self._update_entries([chat_id], title=title)
+            self._update_entries([chat_id], title=title, title_from="user")
+
+    def use_first_line(self, chat_id: str) -> tuple[str, str]:
+        """Give the chat its first line as its title, which no model changes again; return the title before and now."""
+        conversation = self._open.get(chat_id)
+        if conversation is None:
+            chat = self._chats[chat_id]
+            conversation = Conversation(self.store, chat, self.store.messages(chat))
+        before, title = conversation.chat.title, conversation.first_line_title or conversation.chat.title
+        self._update_entries([chat_id], title=title, title_from="user")
+        return before, title
 
     def pin(self, chat_ids: Iterable[str], pinned: bool = True) -> None:
         """Pin or unpin the chats; pinned chats stand above all others."""

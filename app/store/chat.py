@@ -76,6 +76,7 @@ class Chat:
         unread_at: when an answer ended while another chat was open; None once the chat was opened.
         agreed: hosts of servers that the user lets read this chat, one a line.
         collections: ids of the collections that are searched for this chat, one a line.
+        title_from: who wrote the title: the user, or a model; "" for the first line, or if it is unknown.
     """
 
     title: str = UNTITLED
@@ -93,6 +94,7 @@ class Chat:
     unread_at: float | None = None
     agreed: str = ""
     collections: str = ""
+    title_from: Literal["", "user", "model"] = ""
 
 
 @dataclass(frozen=True, slots=True)

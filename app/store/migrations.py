@@ -264,6 +264,11 @@ def keep_unsent_collections(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE unsent ADD COLUMN collections TEXT NOT NULL DEFAULT ''")
 
 
+def remember_who_wrote_titles(db: sqlite3.Connection) -> None:
+    """Add who wrote a chat's title: the user, or a model; '' for the first line, or if it is unknown."""
+    db.execute("ALTER TABLE chats ADD COLUMN title_from TEXT NOT NULL DEFAULT ''")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -289,6 +294,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     add_pictures,
     remember_web_pages,
     keep_unsent_collections,
+    remember_who_wrote_titles,
 )
 
 

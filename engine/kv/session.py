@@ -134,6 +134,11 @@ class Session:
         except MemoryError as error:
             log.warning("no checkpoint at %d tokens: %s", size, error)
 
+    def go_back(self, size: int) -> None:
+        """Keep the first `size` tokens in the cache, or as many as can be kept."""
+        self._go_back(min(size, len(self.tokens)))
+        self.checkpoints.drop_behind(len(self.tokens))
+
     def _go_back(self, size: int) -> int:
         """Keep the first `size` tokens, or as many as the nearest checkpoint before them has; return their number."""
         if not self.runtime.can_truncate_to(size) and (kept := self._restore_checkpoint(size)) is not None:

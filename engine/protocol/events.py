@@ -594,11 +594,11 @@ def _fill_code_and_message(event: Failed | Notice) -> None:
 Event = (
     Welcome | LoadProgress | SpeedExpected | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
     | ThinkingStarted | Thinking | ThinkingEnded | ToolCallStarted | ToolCallArguments | Logprobs | Trace | Finished
-    | Prepared | Titled | Counted | Tokenized | Detokenized | Embedded | Forgotten | Notice | StatusReport | Watching | Pulse
-    | ModelsListed | PageRead | Cancelled | AnsweringNow | Failed
+    | Prepared | Titled | Counted | Tokenized | Detokenized | Embedded | Forgotten | Notice | StatusReport | Watching
+    | Pulse | ModelsListed | PageRead | Cancelled | AnsweringNow | Failed
 )  # fmt: skip
 ENDS = (
-    Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Titled, Counted, Tokenized, Detokenized, Embedded, Forgotten,
-    StatusReport, Watching, ModelsListed, PageRead, Cancelled, AnsweringNow, Failed,
+    Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Titled, Counted, Tokenized, Detokenized, Embedded,
+    Forgotten, StatusReport, Watching, ModelsListed, PageRead, Cancelled, AnsweringNow, Failed,
 )  # fmt: skip
 WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # the events whose texts, joined, are the answer

@@ -185,6 +185,7 @@ class ThinkingOptions:
         check(self.budget >= 0, f"the thinking budget must be 0 (no limit) or more tokens, not {self.budget}")
 
 
+MOST_TITLE = 64  # tokens
 MOST_LOOKUP = 64  # largest n and m·n, in tokens of a pass: more costs more than it can save on any processor
 MOST_SEQUENCES = 16  # largest m: the engine reserves memory for each sequence
 
@@ -371,6 +372,25 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
+class Title:
+    """Request for a few words about a chat, such as its title, in idle time. Ends with Titled.
+
+    Any later request cuts it short. `messages`: the chat with its last answer, and the request for the words behind it.
+    Nothing is written unless the chat is in the KV cache, which afterwards holds it as before. `max_tokens`: the most
+    that are written. `chat`, `thinking`: as in Generate.
+    """
+
+    id: int
+    messages: tuple[Message, ...]
+    chat: str = ""
+    max_tokens: int = 24
+    thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
+
+    def __post_init__(self) -> None:
+        check(1 <= self.max_tokens <= MOST_TITLE, f"a title has 1 to {MOST_TITLE} tokens, not {self.max_tokens}")
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """Request to count the loaded model's tokens of texts, and of messages as a prompt. Ends with Counted.
 
@@ -496,6 +516,6 @@ class Shutdown:
 
 
 Request = (
-    Hello | Load | Unload | Generate | Prepare | Count | Tokenize | Detokenize | Embed | Forget | Cancel | AnswerNow
-    | Status | Watch | ListModels | ReadPage | Shutdown
+    Hello | Load | Unload | Generate | Prepare | Title | Count | Tokenize | Detokenize | Embed | Forget | Cancel
+    | AnswerNow | Status | Watch | ListModels | ReadPage | Shutdown
 )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol.events import Event, Failed
-from engine.protocol.requests import Count, Detokenize, Forget, Generate, Prepare, Request, Tokenize
+from engine.protocol.requests import Count, Detokenize, Forget, Generate, Prepare, Request, Title, Tokenize
 from engine.stop import StopFlag
 
 log = logging.getLogger("engine.serve")
@@ -36,12 +36,15 @@ class Jobs:
         self._changed = threading.Condition()
 
     def put(self, request: Request) -> None:
-        """Queue a request; stop idle work and cancel every running or waiting Prepare, because they give way to it."""
+        """Queue a request; stop idle work, and cancel every running or waiting Prepare and Title: they give way to it.
+
+        A Title stops idle work alone.
+        """
         with self._changed:
             if self._idle:
                 self.stop.set()
             for job in (self._running, *self._waiting):
-                if isinstance(job, Prepare):
+                if isinstance(job, Prepare | Title) and not isinstance(request, Title):
                     self._cancel(job.id)
             self._waiting.append(request)
             self._changed.notify()
@@ -67,7 +70,7 @@ class Jobs:
         with self._changed:
             if not (isinstance(self._running, Generate) and self._running.background):
                 return False
-            following = next((job for job in self._waiting if not isinstance(job, Forget | Prepare)), None)
+            following = next((job for job in self._waiting if not isinstance(job, Forget | Prepare | Title)), None)
             return isinstance(following, Generate) and not following.background
 
     def pause_for_next(self) -> Request:

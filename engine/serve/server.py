@@ -31,6 +31,7 @@ from engine.protocol.events import (
     Restart,
     SpeedExpected,
     StatusReport,
+    Titled,
     Tokenized,
     Unloaded,
     Watching,
@@ -52,6 +53,7 @@ from engine.protocol.requests import (
     Request,
     Shutdown,
     Status,
+    Title,
     Tokenize,
     Unload,
     Watch,
@@ -118,6 +120,13 @@ class VocabularyEngine(Protocol):
     def detokenize(self, request: Detokenize) -> Detokenized: ...
 
     def embed(self, request: Embed) -> Embedded: ...
+
+
+@runtime_checkable
+class TitlingEngine(Protocol):
+    """What only an engine with a KV cache of its own can do."""
+
+    def title(self, request: Title) -> Titled: ...
 
 
 @runtime_checkable
@@ -334,6 +343,10 @@ class Server:
             case Prepare():
                 for event in self.engine.prepare(request):
                     self.send(event)
+            case Title():
+                if not isinstance(self.engine, TitlingEngine):
+                    raise Failure("local_only.request")
+                self.send(self.engine.title(request))
 
     def _load(self, request: Load) -> Event:
         for file in filter(None, (request.path, request.draft_model)):

@@ -14,6 +14,7 @@
 - hang: some text, then no reaction to Cancel
 - How much, with a picture: the picture is looked at until Cancel
 - ponder: a thought until AnswerNow or Cancel, then an answer
+- a request for a title gets one; with "dawdle" in the chat, only once another request has come, and then none
 - otherwise: an echo
 
 Words in a model's path:
@@ -25,14 +26,15 @@ Words in a model's path:
 - crash: the process ends; with "once" only the first one
 - unheard: the model is loaded by a library that the window does not know
 - tight: the model leaves little memory
+- grown: the model is large enough for titles
 - thinker: the model can think or not, and does by default
 - effortful: the model thinks with an effort, usually medium
 - -vl-: the model sees
 - hybrid: the model needs llama.cpp, which is there once the file `compiled` exists beside it
 - other (in the file's name): a new process is asked for first
 
-Each Load, Prepare, Generate and Watch is logged in `requests.log` beside the model. A Prepare of a chat with "read" in
-it continues until the next request. A token has four characters.
+Each Load, Prepare, Generate, Title and Watch is logged in `requests.log` beside the model. A Prepare of a chat with
+"read" in it continues until the next request. A token has four characters.
 """
 
 from __future__ import annotations
@@ -102,10 +104,8 @@ def info(path: str, n_ctx: int) -> events.ModelInfo:
     elif "effortful" in path:
         thinking = events.ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
     title = title_of(path_of(path))
-    vision = events.Vision(token_side=28) if "-vl-" in path.lower() else None
-    return events.ModelInfo(
-        path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking, vision=vision
-    )
+    parameters = 1_500_000_000 if "grown" in path else 1_000_000
+    return events.ModelInfo(path, title, "llama", parameters, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking)
 
 
 def load(request: requests.Load) -> events.ModelInfo | None:
@@ -166,6 +166,16 @@ def prepare(request: requests.Prepare) -> None:
         while REQUESTS.empty():
             time.sleep(0.01)
     say(events.Prepared(request.id, total, total))
+
+
+def write_title(request: requests.Title) -> None:
+    if any("dawdle" in message.content for message in request.messages):
+        while REQUESTS.empty():
+            time.sleep(0.01)
+        say(events.Failed(request.id, Sentence.of("cancelled.request")))
+        return
+    asked = next(message.content for message in request.messages if message.role == "user")
+    say(events.Titled(request.id, "Sure!" if "untitled" in asked else f'**Title:** "About {asked}"'))
 
 
 def too_long(request: requests.Generate, model: events.ModelInfo) -> None:
@@ -302,6 +312,10 @@ def main() -> None:
                 assert model
                 note(model.path, request)
                 prepare(request)
+            case requests.Title() as request:
+                assert model
+                note(model.path, request)
+                write_title(request)
             case requests.Forget() as request:
                 say(events.Forgotten(request.id))
             case requests.Status() as request:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from engine.protocol.requests import Forget, Generate, Message, Prepare, Shutdown, Unload
+from engine.protocol.requests import Forget, Generate, Message, Prepare, Shutdown, Title, Unload
 from engine.serve.jobs import Jobs
 from engine.stop import StopFlag
 
@@ -174,3 +174,26 @@ def test_other_requests_keep_their_turn():
     queue.put(Unload(2))
     queue.put(Generate(3, MESSAGES))
     assert not queue.urgent_waits()
+
+
+def test_a_title_gives_way_to_every_request_and_stops_none():
+    queue, stop = jobs()
+    queue.put(Prepare(1, MESSAGES))
+    queue.next_job()
+    queue.put(Title(2, MESSAGES))
+    assert not stop.is_set()
+    assert next_id(queue) == 2
+    assert not stop.is_set()
+    queue.put(Generate(3, MESSAGES))
+    assert stop.is_set()
+    assert next_id(queue) == 3
+    assert not stop.is_set()
+
+
+def test_a_title_that_waits_holds_up_no_urgent_answer():
+    queue, _ = jobs()
+    queue.put(Generate(1, MESSAGES, background=True))
+    queue.next_job()
+    queue.put(Title(2, MESSAGES))
+    queue.put(Generate(3, MESSAGES))
+    assert queue.urgent_waits()

@@ -39,6 +39,7 @@ from engine.protocol.events import (
     Thinking,
     ThinkingControls,
     ThinkingEnded,
+    Titled,
     Unloaded,
     Watching,
     Welcome,
@@ -58,6 +59,7 @@ from engine.protocol.requests import (
     Shutdown,
     Status,
     ThinkingOptions,
+    Title,
     Unload,
     Watch,
 )
@@ -370,6 +372,27 @@ def test_prepare_gives_way_to_generate(pipe):
     assert isinstance(prepared, Prepared)
     assert prepared.cached_tokens < max(1, prepared.prompt_tokens)  # 0: it gave way before it had made any
     assert isinstance(pipe.end(3), Finished)
+
+
+def test_a_title_gives_way_to_generate(pipe):
+    """A question stops a title that is being written, and a title does not stop a chat that is read ahead."""
+    pipe.send(Load(1, str(default_model()), n_ctx=1024, threads=1))
+    pipe.end(1)
+    chat = (Message("user", "Name a colour."),)
+    pipe.send(Generate(2, chat, Sampling(temperature=0), max_tokens=8, chat="a"))
+    pipe.end(2)
+    asked = (*chat, Message("assistant", "Blue."), Message("user", "Write a title."))
+    title, question = Title(3, asked, "a", max_tokens=64), Generate(4, chat, max_tokens=2, chat="a")
+    pipe.send(title, question)
+    ended = pipe.end(3)
+    assert isinstance(ended, Titled | Failed)
+    assert isinstance(pipe.end(4), Finished)
+    history = (Message("user", "word " * 200), Message("assistant", "Yes."))
+    pipe.send(Prepare(5, history, "a"), Title(6, asked, "a"))
+    prepared = pipe.end(5)
+    assert isinstance(prepared, Prepared)
+    assert prepared.cached_tokens >= prepared.prompt_tokens > 200
+    assert pipe.end(6) == Titled(6, "")
 
 
 def test_cancel_ends_a_template_without_end(pipe, tmp_path):

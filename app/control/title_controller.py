@@ -1,0 +1,100 @@
+"""Titles of chats: the model writes one in idle time, if the user wants that, and the first line comes back on request.
+
+A title is asked for once, some seconds after an answer, while nothing else waits for the engine; any question ends it.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.control.chat_list_controller import ChatListController
+from app.notice import UNDO_MS
+from app.services.timers import Debounce
+from app.settings.settings import Settings
+from app.state.conversation import Conversation
+from app.state.engine_queue import EngineQueue
+from app.state.open_chats import OpenChats
+from app.state.titles import LEAST_PARAMETERS, MOST_TOKENS, clean_title, title_question
+from app.store.chat import ChatMessage
+from app.window import Window
+from app.words import tr
+
+SETTING = "window.titles"
+WHOLE = ("end", "stop", "length")  # ends of an answer that is worth a title
+
+
+class TitleController(QObject):
+    """Controller of the setting `window.titles`, and of the command that gives a chat its first line back."""
+
+    def __init__(
+        self,
+        window: Window,
+        open_chats: OpenChats,
+        engine: EngineQueue,
+        chat_list: ChatListController,
+        settings: Settings,
+        pause_ms: int,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._open_chats, self._engine = window, open_chats, engine
+        self._list, self._settings = chat_list, settings
+        self._next: Conversation | None = None
+        self._tried: set[str] = set()  # ids of chats for which the model wrote nothing that is a title
+        self._pause = Debounce(self._ask, pause_ms, self)
+        open_chats.answer_ended.connect(self._answer_ended)
+        window.commands.bind("first_line", lambda: self.use_first_line(open_chats.current.chat.id))
+        window.sidebar.list.action_requested.connect(self._do_action)
+
+    def close(self) -> None:
+        self._pause.cancel()
+
+    def use_first_line(self, chat_id: str) -> None:
+        """Give the chat its first line as its title, with an undo."""
+        if not any(chat.id == chat_id for chat in self._open_chats.chats()):
+            return
+        result = self._list.do(lambda: self._open_chats.use_first_line(chat_id))
+        if result is None:
+            return
+        before, title = result
+
+        def undo() -> None:
+            self._list.rename(chat_id, before)
+
+        if before != title:
+            self._window.notice.post(
+                lambda: tr("The title is “{title}” now.", title=title), lambda: tr("Undo"), undo, milliseconds=UNDO_MS
+            )
+
+    def _do_action(self, what: str, ids: list[str], _value: object) -> None:
+        if what == "first_line":
+            self.use_first_line(ids[0])
+
+    def _answer_ended(self, conversation: Conversation, answer: ChatMessage) -> None:
+        if answer.stop_reason in WHOLE and self._is_wanted(conversation):
+            self._next = conversation
+            self._pause.request()
+
+    def _is_wanted(self, conversation: Conversation) -> bool:
+        """Return whether the loaded model is to write this chat's title."""
+        model = self._engine.state.model
+        able = model is not None and model.parameters >= LEAST_PARAMETERS and not self._engine.state.host
+        power = self._engine.state.power
+        wanted = self._settings.values[SETTING] == "on" and not (power.reason or power.postpones_idle_work)
+        fresh = conversation.has_first_line_title and conversation.chat.id not in self._tried
+        return able and wanted and fresh and not conversation.busy and not conversation.discarded
+
+    def _ask(self) -> None:
+        conversation, self._next = self._next, None
+        if conversation is None or not self._is_wanted(conversation):
+            return
+
+        def written(text: str) -> None:
+            title = clean_title(text, conversation.messages)
+            if text and not title:
+                self._tried.add(conversation.chat.id)
+            elif title and self._is_wanted(conversation):
+                conversation.update_entry(title=title, title_from="model")
+
+        if not self._engine.ask_title(conversation, title_question(conversation.messages), MOST_TOKENS, written):
+            self._next = conversation
+            self._pause.request()
