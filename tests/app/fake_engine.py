@@ -105,7 +105,10 @@ def info(path: str, n_ctx: int) -> events.ModelInfo:
         thinking = events.ThinkingControls(efforts=("low", "medium", "high"), default_effort="medium")
     title = title_of(path_of(path))
     parameters = 1_500_000_000 if "grown" in path else 1_000_000
-    return events.ModelInfo(path, title, "llama", parameters, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking)
+    vision = events.Vision(token_side=28) if "-vl-" in path.lower() else None
+    return events.ModelInfo(
+        path, title, "llama", parameters, 1_000_000, n_ctx, 32768, 2, "model", thinking=thinking, vision=vision
+    )
 
 
 def load(request: requests.Load) -> events.ModelInfo | None:
