@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 from app.attachments import READ_FILE
 from app.collections import INDEX_FILES, SEARCH_INDEX
 from app.fatal import DISPLAYLESS, announce
-from common.blas import choose_blas_kernels
 from common.failures import Failure
 from common.paths import path_of, path_text
 from common.sentences import Sentence
@@ -31,7 +30,6 @@ def main(arguments: list[str] | None = None) -> int:
     0: the window was closed or the model handed to a running window; 1: the environment failed; 2: a bad model was
     named.
     """
-    choose_blas_kernels()
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == [READ_FILE] and len(arguments) in (2, 3):  # a packaged app is its own child process
         from app.attachments import child

@@ -6,7 +6,6 @@ import argparse
 import sys
 from types import ModuleType
 
-from common.blas import choose_blas_kernels
 from engine.run_subprocess import start_with_environment
 
 
@@ -70,7 +69,6 @@ def _print_error(sentence: str) -> int:
 
 def start() -> int:
     """Set this process's environment, give up the rights that it does not need, and run the command line's command."""
-    choose_blas_kernels()
     if sys.argv[1:2] != ["api"]:  # computes nothing, and listens; the engine that it starts does both of this
         start_with_environment()  # before all other imports, because it may execute this program again
         from engine.rights import confine_engine

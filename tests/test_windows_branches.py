@@ -31,7 +31,6 @@ TESTS = {  # in tests/
     ),
     "app/store/readers/places.py": "app/store/readers/test_sources.py::test_chats_are_found_where_programs_keep_them",
     "app/words.py": "app/test_languages.py::test_windows_says_what_it_speaks",
-    "common/blas.py": "common/test_blas.py::test_a_processor_with_avx_keeps_its_kernels_and_a_users_choice_stands",
     "common/confinement/__init__.py": "common/test_confinement_windows.py",
     "common/confinement/windows.py": "common/test_confinement_windows.py",
     "common/engine_program.py": PACKAGE,
