@@ -15,7 +15,7 @@ from ik_native import CHECKED, compile_ik_native
 from steps import PYTHON, ROOT, say
 
 TESTS = ROOT / "tests" / "engine" / "runtime" / "ik" / "alone"
-NAMES = ("test_native.py", "test_eight_rows.py", "test_output_head.py")
+NAMES = ("test_native.py", "test_attention.py", "test_eight_rows.py", "test_output_head.py")
 
 
 def main() -> int:

@@ -1,4 +1,5 @@
-// Functions in front of those by which ik_llama.cpp fills its tables of products, so that our products get into them.
+// Functions in front of those by which ik_llama.cpp fills its tables of products, so that our products get into them, and
+// in front of its attention.
 //
 // This file runs on any processor that the library runs on; products.cpp, which is compiled for each set of
 // instructions, holds all that needs more. The compiler makes the mangled names of the functions, which contain their
@@ -12,15 +13,20 @@ namespace {
 
 constexpr const ProductSet * SETS[] = {nullptr, &avx2_products, &avx_vnni_products, &avx512_products};
 
+// Without heads that share keys, our attention of shorter passes would be slower than the library's: keys are transposed
+// for as many rows as there are tokens.
+constexpr int LONG_PASS = 64;
+
+decltype(&iqk_flash_attn_noalibi) attend_theirs = nullptr;  // the library's own function
 SetKernels set_k = nullptr, set_legacy = nullptr;  // the library's own functions
 const ProductSet * ours = nullptr;
 bool replaces = false, has_replaced = false;
 
 // Return the library's function that has the same name as `own`, which stands in front of it.
-SetKernels behind(void * library, SetKernels own) {
+template <typename Function> Function behind(void * library, Function own) {
     Dl_info found;
     if (!dladdr(reinterpret_cast<void *>(own), &found) || !found.dli_sname) return nullptr;
-    return reinterpret_cast<SetKernels>(dlsym(library, found.dli_sname));
+    return reinterpret_cast<Function>(dlsym(library, found.dli_sname));
 }
 
 // Whether the library has a product for these types of weights and tokens.
@@ -42,7 +48,8 @@ bool with_ours(SetKernels set, int n, int type, int token_type, Products & produ
 bool start_kernels(void * library) {
     set_k = behind(library, &iqk_set_kernels_kquants);
     set_legacy = behind(library, &iqk_set_kernels_legacy_quants);
-    return set_k && set_legacy;
+    attend_theirs = behind(library, &iqk_flash_attn_noalibi);
+    return set_k && set_legacy && attend_theirs;
 }
 
 bool start_products(int set) {
@@ -85,4 +92,26 @@ IN_FRONT bool iqk_set_kernels_kquants(int n, int type, int token_type, Products 
 
 IN_FRONT bool iqk_set_kernels_legacy_quants(int n, int type, int token_type, Products & products, Product & of_sixteen) {
     return with_ours(set_legacy, n, type, token_type, products, of_sixteen);
+}
+
+IN_FRONT bool iqk_flash_attn_noalibi(
+    int type_q, int type_mask, float max_bias, int neq3, int neq2, long nbq3, long nbq2, int nek3, int nek2, long nbk3,
+    long nbk2, int nev3, int nev2, long nbv3, long nbv2, int ne2, int ne1, long nb1, int type_k, int type_v, int Dk,
+    int Dv, int nq, int nk, int stride_q, int stride_k, int stride_v, int stride_m, const void * q, const void * k,
+    const void * v, const void * mask, const void * sinks, float scale, float softcap, float * qkv, void * work_buffer,
+    barrier_t barrier, void * barrier_data, int ith, int nth, int n_swa) {
+    const bool is_float16 = type_k == GGML_TYPE_F16 && type_v == GGML_TYPE_F16 && type_mask == GGML_TYPE_F16;
+    const bool is_plain = type_q == GGML_TYPE_F32 && !(max_bias > 0) && softcap == 0 && mask && !sinks;
+    const bool is_one = neq3 == 1 && nek3 == 1 && nev3 == 1 && nek2 == nev2 && neq2 % nek2 == 0;
+    if (replaces && (nq > LONG_PASS || neq2 > nek2) && is_float16 && is_plain && is_one) {
+        const Attention of{nq, neq2, nek2, nk, Dk, Dv,
+                           (const char *)q, (const char *)k, (const char *)v, (const char *)mask,
+                           nbq2, stride_q, nbk2, stride_k, nbv2, stride_v, stride_m,
+                           scale, qkv, nb1, ith, nth};
+        if (ours->attend(of)) return true;
+    }
+    return attend_theirs &&
+           attend_theirs(type_q, type_mask, max_bias, neq3, neq2, nbq3, nbq2, nek3, nek2, nbk3, nbk2, nev3, nev2, nbv3,
+                         nbv2, ne2, ne1, nb1, type_k, type_v, Dk, Dv, nq, nk, stride_q, stride_k, stride_v, stride_m, q,
+                         k, v, mask, sinks, scale, softcap, qkv, work_buffer, barrier, barrier_data, ith, nth, n_swa);
 }

@@ -201,6 +201,7 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
 
 }  // namespace
 
+#include "attention.hpp"
 #include "long_passes.hpp"
 
 namespace {
@@ -267,4 +268,4 @@ constinit const ProductSet avx_vnni_products
 constinit const ProductSet avx2_products
 #endif
     = {replace, ROWS, OutputHead::room, split_head, forget_head, set_head_rough, finish_head, head_deviations,
-       long_pass_room};
+       long_pass_room, attend};

@@ -4,12 +4,26 @@
 
 #include "iqk/iqk_gemm_kquants.h"
 #include "iqk/iqk_gemm_legacy_quants.h"
+#include "iqk/iqk_mul_mat.h"
 
 // A product with `rows` rows of `n` weights, `stride` bytes each; each function of the table is for one number of
 // tokens.
 using Product = mul_mat_t;
 using Products = std::array<Product, IQK_MAX_NY>;
 using SetKernels = decltype(&iqk_set_kernels_kquants);
+
+// The attention of a pass and one thread's part of it: keys and values are float16, queries and results floats. Distances
+// between heads, tokens, keys and results are in bytes. The mask has a float16 for each token and key.
+struct Attention {
+    int tokens, heads, kv_heads, keys;
+    int key_size, value_size;  // numbers of a head
+    const char *q, *k, *v, *mask;
+    long q_head, q_token, k_head, k_key, v_head, v_key, mask_token;
+    float scale;
+    float * result;  // (token, head, number)
+    long result_row;
+    int thread, threads;
+};
 
 // The functions of products.cpp, compiled for one set of instructions.
 struct ProductSet {
@@ -24,5 +38,7 @@ struct ProductSet {
     int (*finish_head)(int number, int row, float * logits, int count);
     const float * (*head_deviations)(int number, int row);
     size_t (*long_pass_room)(int n);
+    // Compute a thread's part of the attention; return false if we have none for these sizes.
+    bool (*attend)(const Attention & of);
 };
 extern const ProductSet avx2_products, avx_vnni_products, avx512_products;

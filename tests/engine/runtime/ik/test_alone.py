@@ -18,7 +18,7 @@ from tests.engine.runtime.test_llama import LONG
 from tests.engine.shallow import shallow_model
 
 ALONE = Path(__file__).parent / "alone"
-COMPUTING = ("runtime", "tree", "native", "eight_rows", "output_head", "model", "dry", "needs", "kv_types")
+COMPUTING = ("runtime", "tree", "native", "attention", "eight_rows", "output_head", "model", "dry", "needs", "kv_types")
 ANSWERING = ("answers", "drafts", "draft_model")
 pytestmark = needs_ik
 
