@@ -39,7 +39,7 @@ NAME, VERSION, LICENCE = "Chickadee", "0.1.0", "MIT"
 # The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
 ROOTS = (
     "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "gguf", "h11",
-    "importlib-metadata", "keyring", "llguidance", "markdown-it-py", "mdit-py-plugins", "msgspec", "numpy",
+    "importlib-metadata", "jeepney", "keyring", "llguidance", "markdown-it-py", "mdit-py-plugins", "msgspec", "numpy",
     "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx", "requests", "starlette", "tomlkit",
     "uvicorn", "ziamath",
 )  # fmt: skip
