@@ -50,6 +50,7 @@ TYPES = {
 PRETENDED_AS = {"avx2": "haswell", "sse42": "sse42"}
 LIBRARIES: dict[str, tuple[BackendName, ...]] = {"sse42": ("llama",)}  # ik_llama.cpp needs AVX2
 DIGITS = 4
+STORED = ("pass_seconds", "row_seconds", "large_tokens", "large_seconds", "disturbed")  # fields of a row's timings
 REPLACEMENT_RUNS = 3  # at most, for runs that other programs disturbed
 DERIVED_KS = (1, 2, 3, 4, 6, 8, 12, 16, 32)  # sizes of passes that are compared; ratios between them are interpolated
 
@@ -255,6 +256,7 @@ def format_rows(rows: list[PriorRow]) -> bytes:
     lines = []
     for row in rows:
         plain = json.loads(msgspec.json.encode(row), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
+        plain["timings"] = {name: plain["timings"][name] for name in STORED}
         lines.append(json.dumps(plain))
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
 

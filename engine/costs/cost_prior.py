@@ -45,7 +45,7 @@ WEIGHT_TYPES = {
 USUAL_TYPE = "Q4_K"
 
 
-class PriorRow(msgspec.Struct, frozen=True):
+class PriorRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Timings of one model with one library, from the shipped table.
 
     `kind`: of the processor. `weights`: number of the ggml type that most of the model's bytes have. `pass_bytes`:
