@@ -51,19 +51,19 @@ class Documents:
         texts.mkdir()
         for source in DOCUMENTS.glob("*.txt"):
             (texts / source.name).write_bytes(source.read_bytes())
-        self._folders = (str(texts),)
-        vectors = make_vectors(default_model())
+        self.folders = (str(texts),)
+        self.vectors = make_vectors(default_model())
         self._writing = open_index(folder, writes=True)
-        Indexer(self._writing, vectors, lambda _: None).run(Begin(self._folders))
-        self._db = open_index(folder)
-        self._table = PassageTable(self._db)
-        self._ranking = Ranking(self._db, self._table, vectors)
+        Indexer(self._writing, self.vectors, lambda _: None).run(Begin(self.folders))
+        self.db = open_index(folder)
+        self._table = PassageTable(self.db)
+        self._ranking = Ranking(self.db, self._table, self.vectors)
         self._table.update()
-        self._inside = self._table.inside(self._folders)
-        self._headings = _headings(self._db)
+        self._inside = self._table.inside(self.folders)
+        self._headings = _headings(self.db)
 
     def close(self) -> None:
-        self._db.close()
+        self.db.close()
         self._writing.close()
 
     @property

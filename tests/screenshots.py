@@ -18,7 +18,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, parts_of
 from app.collections.messages import FolderProgress
 from app.composer.chips import Chip
 from app.composer.picture_view import PictureWindow
@@ -39,9 +39,10 @@ from tests.app.store.readers.sample_files import open_webui, write_all, write_js
 from tests.screenshot_chats import fill
 
 ENGINE = [sys.executable, "-m", "tests.app.fake_engine"]
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 60.0
 PAUSE_SECONDS = 0.6
 SEES = "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf"
+PAGE = "https://en.wikipedia.org/wiki/Mountain_hut"
 USUAL, SMALL, WIDE = (1280, 800), (700, 600), (1920, 1080)
 Arrange = Callable[[Chickadee, dict[str, str]], QWidget | None]
 
@@ -350,6 +351,40 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
     return arrange
 
 
+def page_offered(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    """Show the offer to read a page whose link stands in the message."""
+    chickadee.chats.chat.open(ids["trip"])
+    chickadee.window.composer.text.setPlainText(f"What does it say about huts?\n{PAGE}")
+    wait_until(lambda: chickadee.window.composer.offers.isVisible())
+
+
+def page_read(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    """Show a page that was read, beside the offer of another one."""
+    page_offered(chickadee, ids)
+    text = "# Alpine huts\n\n" + "Most huts open in June and close in October. " * 60
+    attachment = Attachment(
+        "Alpine huts", "web", len(text), text, parts_of(text), address=PAGE, read_at=1_790_000_000.0
+    )
+    chickadee.chats.drafts.attach_page(PAGE, "en.wikipedia.org", lambda done: done(attachment) or (lambda: None))
+    chickadee.window.composer.text.insertPlainText("https://www.alpenverein.de/huts ")
+    wait_until(lambda: chickadee.window.composer.offers.addresses == ("https://www.alpenverein.de/huts",))
+    wait_until(lambda: chickadee.open_chats.current.draft.fit == "all")  # type: ignore[union-attr]
+
+
+def page_sent(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    page_read(chickadee, ids)
+    chickadee.window.composer.submit()
+    wait_until(lambda: not chickadee.open_chats.current.busy)
+
+
+def titled(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    """Show the titles that the model gave some chats, with the menu's entry for the first line."""
+    for name, title in (("trip", "Packing for a hut trip"), ("code", "A ring buffer in Python")):
+        chickadee.open_chats.open(ids[name]).update_entry(title=title, title_from="model")
+    chickadee.chats.chat.open(ids["trip"])
+    chickadee.chats.titles.use_first_line(ids["trip"])
+
+
 def snippets(chickadee: Chickadee, ids: dict[str, str]) -> None:
     """Show the list of prompt snippets above the composer."""
     chickadee.chats.chat.open(ids["trip"])
@@ -541,6 +576,14 @@ SHOTS = (
     Shot("picture-sent-dark", picture("What does this receipt say?", sends=True), theme="dark", model=SEES),
     Shot("picture-looking", picture("How much was the cake?", sends=True, done=False), model=SEES),
     Shot("picture-looking-chinese", picture("蛋糕多少钱？", sends=True, done=False), language="zh_CN", model=SEES),
+    Shot("page-offered", page_offered),
+    Shot("page-offered-chinese-dark", page_offered, language="zh_CN", theme="dark"),
+    Shot("page-offered-small-150", page_offered, size=SMALL, percent=150),
+    Shot("page", page_read),
+    Shot("page-chinese-dark", page_read, language="zh_CN", theme="dark"),
+    Shot("page-sent", page_sent),
+    Shot("titles", titled),
+    Shot("titles-chinese-dark", titled, language="zh_CN", theme="dark"),
     Shot("snippets", snippets),
     Shot("snippets-chinese-small-dark", snippets, language="zh_CN", size=SMALL, theme="dark"),
     Shot("snippets-small-150", snippets, size=SMALL, percent=150),

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from app.attachments.attachment import Attachment, Place, clean_name
-from app.collections.messages import Answer, FoundFile
+from app.collections.messages import Answer, FoundFile, FoundPassage
 
 BETWEEN = "\n\n"
 
 
-def attachments_of(answer: Answer, names: Sequence[str]) -> tuple[Attachment, ...]:
-    """Return the found files; if there are none, an entry that says so with the collections' names."""
+def attachments_of(answer: Answer, names: Sequence[str], read: Sequence[str] = ()) -> tuple[Attachment, ...]:
+    """Return the found files; if there are none, an entry that says so with the collections' names.
+
+    Passages that are in the texts which the model has `read` in this chat are named with the answer, but not sent
+    again: a follow-up question finds most of the same ones, and reading takes longest (docs/notes/collections.md).
+    """
     if not answer.files:
         return (Attachment(", ".join(names), "nothing", 0, "", sent=()),)
-    return tuple(_attachment(file) for file in answer.files)
+    made: list[Attachment] = []
+    for file in answer.files:
+        old = tuple(each for each in file.passages if any(each.text.strip() in text for text in read))
+        new = tuple(passage for passage in file.passages if passage not in old)
+        made += [replace(_attachment(file, old), sent=())] if old else []
+        made += [_attachment(file, new)] if new else []
+    return tuple(made)
 
 
-def _attachment(file: FoundFile) -> Attachment:
+def _attachment(file: FoundFile, passages: Sequence[FoundPassage]) -> Attachment:
     name = clean_name(Path(file.path).name)
     if file.whole:
-        return Attachment(name, file.kind, file.size, file.passages[0].text, path=file.path)
+        return Attachment(name, file.kind, file.size, passages[0].text, path=file.path)
     parts, at = [], 0
-    for passage in file.passages:
+    for passage in passages:
         parts.append((at, at + len(passage.text)))
         at += len(passage.text) + len(BETWEEN)
-    places = tuple(Place(each.begin, each.end, clean_heading(each.heading), each.page) for each in file.passages)
-    text = BETWEEN.join(passage.text for passage in file.passages)
+    places = tuple(Place(each.begin, each.end, clean_heading(each.heading), each.page) for each in passages)
+    text = BETWEEN.join(passage.text for passage in passages)
     return Attachment(name, file.kind, file.size, text, tuple(parts), path=file.path, places=places)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MOST_SECONDS = 60.0  # for one file, as for an attachment
 MOST_MEMORY = 1 << 30  # bytes
 LOOK_SECONDS = 0.1
-NICENESS = 15
+NICENESS = 10
 OVER = "over.json"  # why the watchdog ended the process
 LONGEST_REST = 600.0  # should the window forget to say that the computer is free again
 ONE_THREAD = "OPENBLAS_NUM_THREADS"  # more would take memory each, and all cores from other programs

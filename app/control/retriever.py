@@ -73,7 +73,8 @@ class Retriever(QObject):
                 done(())
             else:
                 self._notice.solve(TOPIC)
-                done(attachments_of(answer, [each.name for each in used]))
+                read = [message.content for message in conversation.certain_prompt() if message.role == "user"]
+                done(attachments_of(answer, [each.name for each in used], read))
 
         folders = self._collections.folders_of(used)
         self.search.find(_query(conversation, text), folders, self._room(conversation, text, attached), found)

@@ -96,14 +96,21 @@ def test_an_answer_gets_what_helps_and_names_it(
     dialog.close()
 
 
-def test_the_same_question_sends_the_same_text(
+def test_passages_that_the_chat_has_read_are_named_but_not_sent_again(
     with_documents: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
 ) -> None:
     for count in (2, 4):
         ask(with_documents, "Which seeds do chickadees store?")
         qtbot.waitUntil(partial(answered, with_documents, count))
+        assert any("Feeding" in each.text() for each in links(with_documents))
     first, second = [each.messages[-1].content for each in requests() if isinstance(each, Generate)]
-    assert first == second
+    assert "Chickadees store sunflower seeds in bark" in first
+    assert second == "Which seeds do chickadees store?"
+    with_documents.window.commands.run("new_chat")
+    with_documents.chats.collections.menu().actions()[0].toggle()
+    ask(with_documents, "Which seeds do chickadees store?")
+    qtbot.waitUntil(lambda: answered(with_documents))
+    assert [each.messages[-1].content for each in requests() if isinstance(each, Generate)][-1] == first
 
 
 def test_nothing_found_is_said(with_documents: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests) -> None:
@@ -222,15 +229,15 @@ def test_a_damaged_index_is_said_and_made_again(
     with_documents: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
 ) -> None:
     chickadee = with_documents
-    index = chickadee.folders.collections / INDEX_NAME
-    index.write_bytes(b"no database" * 500)
+    indexing = chickadee.chats.collections._indexing
+    qtbot.waitUntil(lambda: not indexing._process.running)  # then all is in the file
+    (chickadee.folders.collections / INDEX_NAME).write_bytes(b"no database" * 500)
     ask(chickadee, "Which seeds do chickadees store?")
     qtbot.waitUntil(lambda: answered(chickadee))
     assert chickadee.window.notice.text.text() == (
         "The index of your collections was damaged and is made again."
         " Until then, answers may miss some of your documents."
     )
-    indexing = chickadee.chats.collections._indexing
     qtbot.waitUntil(lambda: not indexing._start_soon.waiting and not indexing._process.running)
     ask(chickadee, "Which seeds do chickadees store?")
     qtbot.waitUntil(lambda: answered(chickadee, 4))
