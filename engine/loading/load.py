@@ -109,9 +109,9 @@ class LoadedModel:
             yield self.trial.measure()
 
     def _release_projector(self) -> Iterator[None]:
-        if isinstance(self.target, PictureRuntime):
+        if isinstance(self.target, PictureRuntime) and self.target.sees:
             self.target.release_encoder_if_short()
-        yield
+            yield
 
     def _save_chat(self) -> Iterator[None]:
         self.chat_cache.save(self.cost_measurements.disk_bytes_per_s)
