@@ -3391,9 +3391,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>Of this, {size:bytes} are for pictures; they are taken when the first one is read.</source>
+    <source>Of this, {size:bytes} are for pictures; they are taken when the first one is read. A picture of 1,024 × 768 pixels takes about {tokens:,} tokens of the context.</source>
     <extracomment>plan.projector</extracomment>
-    <translation>其中 {size:bytes} 用于图片，在读取第一张图片时才占用。</translation>
+    <translation>其中 {size:bytes} 用于图片，在读取第一张图片时才占用。一张 1,024 × 768 像素的图片约占上下文的 {tokens:,} 个词元。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5667,7 +5667,7 @@
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>What the model has read of their chats is kept among the cached context, so that their next request is answered sooner. Off: only where a request says so.</source>
-    <translation>模型读取过的其他程序的聊天内容会保存在上下文缓存中，使它们的下一个请求更快得到回答。关闭：仅当请求要求时才保存。</translation>
+    <translation>模型读取过的其他程序的对话内容会保存在上下文缓存中，使它们的下一个请求更快得到回答。关闭：仅当请求要求时才保存。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>

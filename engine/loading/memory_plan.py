@@ -51,6 +51,7 @@ Verdict = Literal["fits", "tight", "disk", "no"]
 
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
+USUAL_PICTURE = 1024, 768  # pixels: what most models see of a picture at most (USUAL_PIXELS of the window)
 BATCHES = (512, 128)
 
 
@@ -149,7 +150,8 @@ def with_projector(plan: MemoryPlan, projector: Projector) -> MemoryPlan:
         return plan
     if total > plan.available_bytes:
         return with_note(plan, Sentence.of("plan.projector_no_room", size=total - plan.available_bytes))
-    sees = Sentence.of("plan.projector", size=projector.memory_bytes)
+    tokens = projector.tokens_of(*USUAL_PICTURE)
+    sees = Sentence.of("plan.projector", size=projector.memory_bytes, tokens=tokens)
     return replace(plan, total_bytes=total, parts={**plan.parts, **parts}, reasons=(*plan.reasons, sees))
 
 
