@@ -434,7 +434,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "refused.page_nonsense": "What {host} sent is no web page.",
     "refused.page_account": "{host} shows this page only to its own visitors (error {status}). Paste its text instead.",
     "not_found.page": "There is no page at this address on {host} (error {status}).",
-    "no_connection.page_slow": "{host} took longer than {n} seconds to send the page.",
+    "no_connection.page_slow": "{host} took longer than {seconds} seconds to send the page.",
     "refused.server_filter": "{host} ended the answer: its filter does not allow more.",
     "not_found.server_model": "{host} does not have {model} any more. Choose another model.",
     "not_found.server_api": "There is no model server at {host} under this address. It often ends with /v1.",

@@ -446,11 +446,6 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Use first line as title</source>
-    <translation>用第一行作标题(&amp;U)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>&amp;View</source>
     <translation>视图(&amp;V)</translation>
   </message>
@@ -688,6 +683,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Take a screens&amp;hot</source>
     <translation>截屏(&amp;H)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Use first &amp;line as title</source>
+    <translation>用第一行作标题(&amp;L)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -4777,9 +4777,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{host} took longer than {n} seconds to send the page.</source>
+    <source>{host} took longer than {seconds} seconds to send the page.</source>
     <extracomment>no_connection.page_slow</extracomment>
-    <translation>{host} 发送网页用了超过 {n} 秒。</translation>
+    <translation>{host} 发送网页用了超过 {seconds} 秒。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

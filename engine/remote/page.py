@@ -42,7 +42,7 @@ def read_page(request: ReadPage, stopped: Callable[[], bool]) -> PageRead:
     except Stopped:
         if stopped():
             raise
-        raise Failure("no_connection.page_slow", host=host_of(url), n=MOST_SECONDS) from None
+        raise Failure("no_connection.page_slow", host=host_of(url), seconds=MOST_SECONDS) from None
 
 
 def page_address(address: str) -> str:
