@@ -74,6 +74,7 @@ class Chip(ChipFrame):
         )
         self.detail.setCheckable(True)
         self.detail_button = QToolButton(self)
+        self.detail_button.setObjectName("detail")
         self.detail_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.detail_button.setDefaultAction(self.detail)
         self.detail_button.hide()
