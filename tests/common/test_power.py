@@ -71,7 +71,7 @@ def test_a_wireless_mouse_is_no_battery_of_the_computer(monkeypatch, tmp_path: P
 
 def test_the_battery_is_read_once_a_minute() -> None:
     now, batteries = [0.0], iter(("plugged", "unplugged", "unknown"))
-    watch = PowerWatch(lambda: next(batteries), lambda: now[0])  # type: ignore[arg-type,return-value]
+    watch = PowerWatch(lambda: next(batteries), lambda: now[0])  # type: ignore[arg-type]
     assert watch.state("auto").battery == "plugged"
     now[0] = EVERY_SECONDS - 1
     assert watch.state("save") == PowerState("save", "plugged")

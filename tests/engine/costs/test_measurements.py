@@ -154,7 +154,12 @@ class Passed:
 
 def test_on_battery_idle_work_waits_and_closing_saves_what_would_be_lost(engine, monkeypatch):
     done: list[str] = []
-    monkeypatch.setattr(type(engine._loaded()), "idle_work", lambda _model: iter([done.append("idle work")]))
+
+    def idle_work(_model: object) -> Iterator[None]:
+        done.append("idle work")
+        yield
+
+    monkeypatch.setattr(type(engine._loaded()), "idle_work", idle_work)
     monkeypatch.setattr(engine, "_free_model", lambda: None)
     monkeypatch.setattr(type(engine._loaded().chat_cache), "save", lambda *_: done.append("saved"))
     battery: list[Battery] = ["unplugged"]

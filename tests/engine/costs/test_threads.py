@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from engine.costs.cost_model import CostModel, Timings, timings_with_threads
@@ -11,7 +13,7 @@ from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 FOUR = ThreadCounts(4, 4)
 
 
-def costs(decode: dict[int, float], prompt: dict[int, float] | None = None, **joules: dict[int, float]):
+def costs(decode: Mapping[int, float], prompt: Mapping[int, float] | None = None, **joules: Mapping[int, float]):
     """Return costs by threads: milliseconds, and joules (`of_decode`, `of_prompt`) if given."""
     kinds = (("decode", 1, decode), ("prompt", PROMPT_PASS, prompt or {}))
     return tuple(

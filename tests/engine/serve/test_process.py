@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from common.paths import path_text
+from common.power import PowerMode
 from engine.costs.cost_model import KS, Timings
 from engine.costs.measurements import CalibrationKey, store_calibration
 from engine.costs.threads import ThreadCost
@@ -278,7 +279,8 @@ def test_the_threads_change_between_two_answers_without_loading_again(timed_with
     pipe.send(Hello(1), Load(2, str(default_model()), n_ctx=1024, backend="llama"), Watch(3, True))
     assert isinstance(pipe.end(2), Loaded)
     answers = []
-    for id, mode in enumerate(("full", "save", "full"), 4):
+    modes: tuple[PowerMode, ...] = ("full", "save", "full")
+    for id, mode in enumerate(modes, 4):
         pipe.send(Generate(id, MESSAGES, Sampling(temperature=0, repeat_penalty=1), max_tokens=8, power=mode))
         while not isinstance(event := pipe.event(), Finished):
             if isinstance(event, Pulse):
