@@ -17,6 +17,7 @@ from models.servers import host_of
 # "nothing" is no file: the name of collections in which nothing was found.
 AttachmentKind = Literal["text", "code", "table", "web", "pdf", "word", "pasted", "nothing", "picture"]
 MOST_NAME = 120  # characters
+WEB_ADDRESS = re.compile(r"https?://[^\s<>\"]+")
 CALENDAR_END = 32_503_507_200.0  # the last days of the year 2999 as Unix time: Windows' calendar ends with 3000
 
 
@@ -69,8 +70,8 @@ class Attachment:
 
     def __post_init__(self) -> None:
         """Raise ValueError for an address or a time that nobody could have read a page at or on."""
-        if self.address:
-            host_of(self.address)
+        if self.address and not (WEB_ADDRESS.fullmatch(self.address) and host_of(self.address)):
+            raise ValueError("this is no address of a web page")
         if not 0 <= self.read_at < CALENDAR_END:
             raise ValueError("a web page was not read at this time")
 

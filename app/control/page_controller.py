@@ -56,17 +56,17 @@ class PageController(QObject):
         """Read the first page whose link stands in the message; say why if there is none."""
         draft = self._current.draft
         links = offered_links(draft.text, _read_links(draft), ()) if draft else ()
-        reason = offline_reason(self._settings.path)
-        if not links:
-            self._notice.post(lambda: tr("The message has no link to a web page that is not attached yet."))
-        elif reason is not None:
-            self._notice.post(reason)
-        else:
+        if links:
             self.read(links[0])
+        else:
+            self._notice.post(lambda: tr("The message has no link to a web page that is not attached yet."))
 
     def read(self, address: str) -> None:
-        """Fetch the page and attach its text to the message."""
+        """Fetch the page and attach its text to the message, unless connections are turned off."""
         composer, host = self._composer, host_of(address)
+        if (reason := offline_reason(self._settings.path)) is not None:
+            self._notice.post(reason)
+            return
 
         def begin(done: FileCallback) -> Callable[[], None]:
             def ended(result: Attachment | str) -> None:

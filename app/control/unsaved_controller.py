@@ -33,7 +33,7 @@ class UnsavedController(QObject):
             event.connect(self._retry_later)
 
     def is_retrying(self) -> bool:
-        """Whether something is unsaved and will be tried again."""
+        """Return whether something is unsaved and will be tried again."""
         return self._retry_timer.isActive()
 
     def retry(self) -> None:

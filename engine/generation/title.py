@@ -19,7 +19,7 @@ from engine.tokenization.pictures import has_pictures
 
 MOST_LOST = 8  # tokens of the cache that the prompt does not have: how an answer ends
 MOST_READ = 128  # tokens that are read for a title: the request, and how a template ends an answer
-GREEDY = Sampling(temperature=0)
+GREEDY = Sampling(temperature=0, repeat_penalty=1)  # a title repeats words of the chat
 
 
 def can_write(session: Session, prompt: Sequence[int], max_tokens: int) -> bool:
