@@ -365,7 +365,12 @@ def page_read(chickadee: Chickadee, ids: dict[str, str]) -> None:
     attachment = Attachment(
         "Alpine huts", "web", len(text), text, parts_of(text), address=PAGE, read_at=1_790_000_000.0
     )
-    chickadee.chats.drafts.attach_page(PAGE, "en.wikipedia.org", lambda done: done(attachment) or (lambda: None))
+
+    def read(done: Callable[[Attachment | str], None]) -> Callable[[], None]:
+        done(attachment)
+        return lambda: None
+
+    chickadee.chats.drafts.attach_page(PAGE, "en.wikipedia.org", read)
     chickadee.window.composer.text.setPlainText(f"What do these say about huts?\n{PAGE} {OTHER_PAGE}")
     wait_until(lambda: chickadee.window.composer.offers.addresses == (OTHER_PAGE,))
     wait_until(lambda: chickadee.open_chats.current.draft.fit == "all")  # type: ignore[union-attr]

@@ -20,12 +20,13 @@ import gzip
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
+NO_HEADERS: Mapping[str, str] = {}
 CHINESE = "山雀是一种小鸟，冬天也留在北方。它们会记住藏食物的地方。"
 MAIN_TEXT = "Chickadees stay in the north in winter. They hide seeds and find thousands of them again. " * 4
 PAGE = f"""<!DOCTYPE html><html><head><title>Chickadees &amp; winter</title><script>steal()</script></head><body>
@@ -71,9 +72,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, query: str) -> None:
         if path == "/to":
-            self._send(b"", code=302, location=unquote(query))
+            self._send(b"", headers={"Location": unquote(query)}, code=302)
         elif path == "/circle":
-            self._send(b"", code=301, location="/circle")
+            self._send(b"", headers={"Location": "/circle"}, code=301)
         elif path.startswith("/status/"):
             self._send(PAGE.encode(), code=int(path.rpartition("/")[2]))
         elif path == "/endless":
@@ -95,15 +96,18 @@ class Handler(BaseHTTPRequestHandler):
             for number in range(10_000):
                 self.wfile.write(b"X-%d: x\r\n" % number)
         else:
-            self._send(*BODIES.get(path, (b"", "text/html")), **HEADERS.get(path, {}))
+            self._send(*BODIES.get(path, (b"", "text/html")), headers=HEADERS.get(path, {}))
 
-    def _send(self, body: bytes, kind: str = "text/html; charset=utf-8", code: int = 200, **headers: str) -> None:
+    def _send(
+        self,
+        body: bytes,
+        kind: str = "text/html; charset=utf-8",
+        headers: Mapping[str, str] = NO_HEADERS,
+        code: int = 200,
+    ) -> None:
         self.send_response(code)
-        self.send_header("Content-Type", kind)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        if "content_length" not in headers:
-            self.send_header("Content-Length", str(len(body)))
+        for name, value in ({"Content-Type": kind, "Content-Length": str(len(body))} | dict(headers)).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 
@@ -137,13 +141,13 @@ BODIES: dict[str, tuple[bytes, str]] = {
     "/nothing": (b"", "text/html"),
 }
 HEADERS: dict[str, dict[str, str]] = {
-    "/gzip": {"content_encoding": "gzip"},
-    "/deflate": {"content_encoding": "deflate"},
-    "/half-gzip": {"content_encoding": "gzip"},
-    "/no-gzip": {"content_encoding": "gzip"},
-    "/brotli": {"content_encoding": "br"},
-    "/large": {"content_length": "99999999999"},
-    "/cut": {"content_length": "999999"},
+    "/gzip": {"Content-Encoding": "gzip"},
+    "/deflate": {"Content-Encoding": "deflate"},
+    "/half-gzip": {"Content-Encoding": "gzip"},
+    "/no-gzip": {"Content-Encoding": "gzip"},
+    "/brotli": {"Content-Encoding": "br"},
+    "/large": {"Content-Length": "99999999999"},
+    "/cut": {"Content-Length": "999999"},
 }
 
 
