@@ -224,7 +224,7 @@ def test_everything_is_reset_and_the_reset_undone(dialog: SettingsDialog, qtbot:
 def test_the_search_filters_rows_and_sections(dialog: SettingsDialog, qtbot: QtBot) -> None:
     assert dialog.search.hasFocus()
     assert len(shown(dialog)) == len(dialog.rows)
-    qtbot.keyClicks(dialog.search, "disk CACHED")
+    qtbot.keyClicks(dialog.search, "space CACHED")
     assert shown(dialog) == ["cache.saved_chats"]
     headings = [heading.text() for heading in dialog.headings.values() if heading.isVisible()]
     assert headings == ["Cached context"]
