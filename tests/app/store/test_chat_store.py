@@ -218,7 +218,7 @@ def test_what_was_not_sent_goes_with_its_chat(path: Path) -> None:
     store = ChatStore(path)
     store.save(Chat("t", id="c"))
     for chat_id in ("", "c", "gone long ago"):
-        store._db.execute("INSERT INTO unsent VALUES (?, 'half a secret', '', '')", (chat_id,))
+        store._db.execute("INSERT INTO unsent (chat_id, text, attachments) VALUES (?, 'half a secret', '')", (chat_id,))
         store._db.execute("INSERT INTO unsent_files (chat_id, attachments) VALUES (?, '[]')", (chat_id,))
     store.delete("c")
     store.delete_for_good("c")
