@@ -32,7 +32,7 @@ class ByRank(Searcher):
     """A searcher that leaves passages in the order of their rank, to compare with."""
 
     def _chosen(self, ranked: Sequence[Ranked], room: int) -> list[FoundFile]:
-        found = []
+        found: list[FoundFile] = []
         for each in ranked:
             for file in super()._chosen([each], room):
                 tokens = sum(estimated_tokens(passage.text) for passage in file.passages)

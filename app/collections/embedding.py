@@ -203,9 +203,10 @@ def nearest(codes: NDArray[np.uint8], vector: Matrix, count: int) -> list[tuple[
     The similarity is between -1 and 1. Codes are first compared by their number of different bits with the signs of
     `vector`, which takes 10 ms for a million; the NEAREST of them then with `vector` itself.
     """
-    rows = np.arange(len(codes))
     if len(codes) > NEAREST:
         rows = np.argpartition(_different_bits(codes, np.packbits(vector > 0)), NEAREST)[:NEAREST]
+    else:
+        rows = np.arange(len(codes))
     signs = np.unpackbits(codes[rows], axis=1)
     total = float(np.abs(vector).sum()) or 1.0
     similarity = (2 * (signs.astype(np.float32) @ vector) - vector.sum()) / total

@@ -49,7 +49,7 @@ class PassageTable:
         self._clear()
 
     def _clear(self) -> None:
-        self.numbers, self.files, self.firsts = (np.zeros(0, np.int64) for _ in range(3))
+        self.numbers, self.files, self.firsts = (np.zeros(0, np.int32) for _ in range(3))
         self.lengths = np.zeros(0, np.uint16)
         self.codes = np.zeros((0, CODE_BYTES), np.uint8)
         self.paths: dict[int, str] = {}
@@ -60,27 +60,40 @@ class PassageTable:
         (version,) = self._db.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return
-        forgotten = fact(self._db, "forgotten")
-        if forgotten != self._forgotten:
-            self._clear()
+        self._db.execute("BEGIN")  # what is counted is what is read
+        try:
+            forgotten = fact(self._db, "forgotten")
+            if forgotten != self._forgotten:
+                self._clear()
+            self._read_new()
+        finally:
+            self._db.execute("COMMIT")
+        self._version, self._forgotten = version, forgotten
+
+    def _read_new(self) -> None:
+        """Append the passages after the last one, file by file: a list of all would take the memory twice."""
+        at = len(self.numbers)
+        (new,) = self._db.execute("SELECT TOTAL(count) FROM passages WHERE first > ?", (self._last,)).fetchone()
+        if not new:
+            return
+        for name in ("numbers", "files", "firsts", "lengths", "codes"):
+            old = getattr(self, name)
+            grown = np.empty((at + int(new), *old.shape[1:]), old.dtype)
+            grown[:at] = old
+            setattr(self, name, grown)
         rows = self._db.execute(
             """SELECT file_id, first, count, lengths, codes, path FROM passages JOIN files ON files.id = file_id
             WHERE first > ? ORDER BY first""",
             (self._last,),
-        ).fetchall()
-        if rows:
-            counts = [row[2] for row in rows]
-            firsts = np.repeat(np.array([row[1] for row in rows], np.int64), counts)
-            starts = np.repeat(np.cumsum([0, *counts[:-1]]), counts)
-            self.numbers = np.concatenate([self.numbers, firsts + np.arange(len(firsts)) - starts])
-            self.firsts = np.concatenate([self.firsts, firsts])
-            self.files = np.concatenate([self.files, np.repeat([row[0] for row in rows], counts)])
-            self.lengths = np.concatenate([self.lengths, np.frombuffer(b"".join(row[3] for row in rows), np.uint16)])
-            codes = np.frombuffer(b"".join(row[4] for row in rows), np.uint8).reshape(-1, CODE_BYTES)
-            self.codes = np.concatenate([self.codes, codes])
-            self.paths |= {row[0]: row[5] for row in rows}
-            self._last = rows[-1][1]
-        self._version, self._forgotten = version, forgotten
+        )
+        for file_id, first, count, lengths, codes, path in rows:
+            end = at + count
+            self.numbers[at:end] = np.arange(first, first + count)
+            self.files[at:end], self.firsts[at:end] = file_id, first
+            self.lengths[at:end] = np.frombuffer(lengths, np.uint16)
+            self.codes[at:end] = np.frombuffer(codes, np.uint8).reshape(-1, CODE_BYTES)
+            self.paths[file_id] = path
+            at, self._last = end, first + count - 1
 
     def inside(self, folders: Sequence[str]) -> NDArray[np.bool_]:
         """Return which passages are of files below the folders."""
@@ -112,8 +125,8 @@ class Ranking:
         total = len(table.numbers)
         if not total:
             return []
-        lengths = table.lengths / max(1.0, float(table.lengths.mean()))
-        damping = (K1 * (1 - B + B * lengths)).astype(np.float32)
+        lengths = table.lengths.astype(np.float32) / max(1.0, float(table.lengths.mean()))
+        damping = K1 * (1 - B + B * lengths)
         scores = np.zeros(total, np.float32)
         found = [(word, rows) for word in question_words(question) if len(rows := self._rows("words", word))]
         rare = [each for each in found if len(each[1]) < MOST_POSTINGS] or found
@@ -142,7 +155,7 @@ class Ranking:
         cursor = self._db.execute(
             f"SELECT rowid FROM {index} WHERE {index} MATCH ? LIMIT {MOST_POSTINGS}", (f'"{word}"',)
         )
-        numbers = np.fromiter((number for (number,) in cursor), np.int64)
+        numbers = np.fromiter((number for (number,) in cursor), np.int32)
         rows = np.searchsorted(self._table.numbers, numbers)
         rows = np.minimum(rows, len(self._table.numbers) - 1)
         known = self._table.numbers[rows] == numbers  # others were added or forgotten since the table was read

@@ -566,9 +566,10 @@ class DraftController(QObject):
     def _text_changed(self) -> None:
         self._send_when_counted = self._waits_for_choice = False  # a user who goes on typing does not want to send yet
         if self._conversation is not None:
-            self._drafts.draft_of(self._conversation).text = self._composer.text.toPlainText()
+            text = self._drafts.draft_of(self._conversation).text = self._composer.text.toPlainText()
             self._drafts.store_soon(self._conversation)
-            self._retriever.warm_up(self._conversation)
+            if text:
+                self._retriever.warm_up(self._conversation)
 
     def _collections_changed(self, conversation: Conversation) -> None:
         """Keep the collections of a chat without messages with its draft, as its options are."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -93,7 +92,7 @@ def test_a_killed_process_leaves_a_whole_index_and_the_next_one_goes_on(
         while READING not in refused_so_far(folder):
             assert time.monotonic() < end
             time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait(PATIENCE)
     code, _ = run_indexing(begin, folder)
     assert code == 0
