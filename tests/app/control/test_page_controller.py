@@ -17,6 +17,7 @@ from app.store.formats import decode_chat, encode_chat, markdown_of
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate
 from tests.app.conftest import Opener, Requests
+from tests.app.test_access import press_round, spoken_name
 from tests.app.test_window import done
 from tests.engine.remote.page_server import PageServer, page_server
 
@@ -126,6 +127,17 @@ def test_the_keyboard_reads_and_declines(chickadee: Chickadee, qtbot: QtBot, ser
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.draft.reading)  # type: ignore[union-attr]
     assert server.paths == ["/page"]
     assert len(chips(chickadee)) == 1
+
+
+def test_tab_reaches_each_offer_and_a_screen_reader_can_name_it(chickadee: Chickadee, qtbot: QtBot) -> None:
+    chickadee.window.activateWindow()
+    chickadee.window.composer.setFocus()
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is chickadee.window.composer.text)
+    write(chickadee, qtbot, "https://a.org/x https://b.org/y")
+    turn = press_round(80, qtbot, Qt.Key.Key_Tab)
+    names = [turn[chip.face] for chip in offers(chickadee)]
+    assert names == ["Read this page: a.org/x", "Read this page: b.org/y"]
+    assert all(spoken_name(chip.close_button).startswith("Do not read") for chip in offers(chickadee))
 
 
 def test_the_command_says_that_there_is_no_link(chickadee: Chickadee) -> None:
