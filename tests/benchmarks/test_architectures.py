@@ -15,7 +15,10 @@ from benchmarks.trials import Engines, ModelTrial, Trial
 from engine.runtime.llama.library import open_library
 from models.locations import usual_folder
 
-WITHOUT_ROLLBACK = {"qwen35", "qwen35moe", "lfm2", "lfm2moe", "granitehybrid", "falcon-h1", "mamba2"}
+# Models that go back to a checkpoint. Sliding windows need that only after the cache has moved, as it does for idle work:
+# a copy of them holds what the next token sees and nothing before.
+RECURRENT = {"qwen35", "qwen35moe", "lfm2", "lfm2moe", "granitehybrid", "falcon-h1", "mamba2"}
+WITH_CHECKPOINTS = RECURRENT | {"gemma3", "gemma4", "gpt-oss"}
 PASS = 512  # tokens
 
 
@@ -37,7 +40,7 @@ def test_it_answers_as_a_fresh_engine_and_reads_little_again(engines, name):
     assert trial.wrong == []
     assert trial.again == trial.restarted == 1
     assert trial.stopped == 0, "a stop while a prompt is read loses nothing that was read"
-    assert trial.edited <= (PASS if name in WITHOUT_ROLLBACK else 0)
+    assert trial.edited <= (PASS if name in WITH_CHECKPOINTS else 0)
 
 
 def test_the_document_names_every_architecture_of_llama_cpp():
