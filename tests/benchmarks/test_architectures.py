@@ -15,8 +15,8 @@ from benchmarks.trials import Engines, ModelTrial, Trial
 from engine.runtime.llama.library import open_library
 from models.locations import usual_folder
 
-# Models that go back to a checkpoint. Sliding windows need that only after the cache has moved, as it does for idle work:
-# a copy of them holds what the next token sees and nothing before.
+# Models that go back to a checkpoint. Sliding windows need that only after the cache has moved, as for idle work: the
+# copy holds what the next token sees and nothing before.
 RECURRENT = {"qwen35", "qwen35moe", "lfm2", "lfm2moe", "granitehybrid", "falcon-h1", "mamba2"}
 WITH_CHECKPOINTS = RECURRENT | {"gemma3", "gemma4", "gpt-oss"}
 PASS = 512  # tokens
