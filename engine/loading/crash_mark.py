@@ -9,6 +9,7 @@ This module knows neither libraries nor models.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import logging
 import os
@@ -82,7 +83,8 @@ class CrashWatch:
         if before:
             before.close()
             if not self._file or self._file.name != before.name:
-                Path(before.name).unlink(missing_ok=True)
+                with contextlib.suppress(PermissionError):  # Windows, while another program reads it; `evict` will
+                    Path(before.name).unlink(missing_ok=True)
 
 
 def folder() -> Path:

@@ -234,6 +234,19 @@ def test_an_older_processor_may_lack_what_ik_needs(processor, missing, monkeypat
 # --- crashes ---
 
 
+def test_a_mark_that_another_program_reads_is_left_empty(monkeypatch):
+    mark, watch = CrashMark("a library", "a model"), CrashWatch()
+    watch.watch(mark)
+
+    def refuse(*_arguments, **_options):
+        raise PermissionError("in use, as Windows says")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        watch.watch(None)
+    assert not mark.is_set
+
+
 @installed
 def test_a_model_that_crashed_ik_waits_for_llama_cpp(header, tmp_path, monkeypatch):
     monkeypatch.setattr(library_choice, "installed", lambda name: name == "ik")
