@@ -45,6 +45,8 @@ BUDGET_SHARE = 0.05  # of a limit that the user set, left free because a plan is
 INNER_VECTORS = (
     10  # vectors of the embedding's length that a pass holds for each token, besides two of the feed-forward's
 )
+# Room for the nodes of llama.cpp's two graphs: eight nodes of 634 bytes for each of a layer's 9 to 12 tensors.
+GRAPH_BYTES_PER_LAYER = 100_000
 FILE_BYTES_PER_TOKEN = 38  # bytes of the file for each token of the vocabulary, besides the weights
 UNIFORM_TYPES = ("Q4_0", "IQ4_NL")  # one type for all matrices; each of 18 bytes for 32 weights, as Q4_K's
 K_ROW = 256  # weights: rows of another length than a multiple are stored in a type that is not repacked
@@ -243,7 +245,8 @@ class EstimatedSizes:
         checkpoint = round(model.state_bytes + windows)
         inner = n_batch * (2 * model.feed_forward + INNER_VECTORS * model.embedding) * 4
         mask = n_ctx * n_batch * 2
-        compute = max(inner, model.vocabulary * max_logits * 4) + mask
+        graphs = GRAPH_BYTES_PER_LAYER * model.layers
+        compute = max(inner, model.vocabulary * max_logits * 4) + mask + graphs
         return ContextSizes(
             round(kv), compute, model.vocabulary * 4, checkpoint=checkpoint, rollback=rollback if checkpoint else 0
         )

@@ -34,12 +34,12 @@ def plan() -> LoadPlan:
     return resolve(LoadOptions(shallow_model(), backend="graph", threads=1))
 
 
-def test_higher_layers_agree_more_often_and_cost_more(measured):
+def test_higher_layers_agree_more_often(measured):
     first, *_, last = measured.found
     assert (first.layers, last.layers) == (2, 7)
     assert 64 <= measured.tokens < 64 + 64
     assert 0 <= first.agreement < last.agreement < 1
-    assert 0 < first.look < last.look < 2  # in a quiet moment 0.5 and 1
+    assert all(each.look > 0 for each in measured.found)
     assert all(
         isinstance(gain, Gain) and gain.speedup > 0 for each in measured.found for gain in (each.here, each.laptop)
     )
