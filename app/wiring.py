@@ -82,7 +82,7 @@ class Intervals:
     links: int = 400  # after the last letter, until links in the message are looked for
     save_text: int = 500  # text typed in this time may be lost if the program is killed
     speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
-    minute: int = 60_000  # of idle time, after some of which the model is unloaded
+    minute: int = 60_000  # of idle time, after some of which the model is unloaded; between looks at the battery
     settings_settled: int = 800  # several changes of settings load the model again only once
     save_window: int = 1_000  # dragging the window and scrolling change its state all the time
     upkeep: int = 3_000  # after the last change that may need the store's upkeep

@@ -235,7 +235,10 @@ class EngineQueue:
             self._send(requests.Forget, chat=chat_id)
 
     def read_ahead(self, conversation: Conversation) -> None:
-        """Let an idle engine read this chat ahead, because the user opened the chat and may continue it."""
+        """Let an idle engine read this chat ahead, because the user opened the chat and may continue it.
+
+        On battery only a chat with new files is read ahead, because the user will surely ask about those.
+        """
         others = self._active or self._queue or self.guests.busy
         if self.state.power.postpones_idle_work and not conversation.has_new_files:
             return
