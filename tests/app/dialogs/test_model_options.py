@@ -153,7 +153,7 @@ network = "allowed"
 [models."a.gguf"]
 context = 512 # short
 threads = "many"
-draft_model = "{drafter}"
+draft_model = '{drafter}'
 [models."b.gguf"]
 draft_model = "gone.gguf"
 [models."c.gguf"]
@@ -195,7 +195,7 @@ def test_a_draft_model_that_is_gone_stays_in_the_file_when_the_options_close(
 
 def test_drafting_by_a_model_is_automatic_where_there_is_none(tmp_path: Path) -> None:
     path, drafter = tmp_path / "settings.toml", make_gguf(tmp_path / "small.gguf")
-    own = f'[models."a.gguf"]\ndraft_model = "{drafter}"\nflash_attention = "on"\nkv_mode = "merged"\n'
+    own = f"""[models."a.gguf"]\ndraft_model = '{drafter}'\nflash_attention = "on"\nkv_mode = "merged"\n"""
     path.write_text(f'[engine]\ndraft = "model"\n{own}')
     settings = Settings(path)
     options = settings.options(Path("a.gguf"))

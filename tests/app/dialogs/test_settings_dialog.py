@@ -328,7 +328,7 @@ def test_the_file_is_opened(
 
     monkeypatch.setattr(QDesktopServices, "openUrl", refuse)
     qtbot.mouseClick(dialog.open_file, Qt.MouseButton.LeftButton)
-    assert opened == [str(folders.settings)]
+    assert [Path(file) for file in opened] == [folders.settings]
     assert stored(folders) == {}
     assert "Open it in a text editor" in chickadee.window.notice.text.text()
 

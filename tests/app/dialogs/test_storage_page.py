@@ -116,7 +116,7 @@ def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
 
     monkeypatch.setattr(QDesktopServices, "openUrl", show)
     qtbot.mouseClick(page.rows["measurements"].open_button, Qt.MouseButton.LeftButton)
-    assert folders == [str(cache)]
+    assert [Path(folder) for folder in folders] == [cache]
     dialog.accept()
     assert chickadee.chats.storage.page is None
     chickadee.settings_controller.open()
