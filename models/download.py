@@ -55,7 +55,10 @@ class Download:
             self._verify(part)
 
     def shutdown(self) -> None:
-        """End a read that is waiting for bytes. Called from another thread. On Windows the read goes on to its time-out."""
+        """End a read that is waiting for bytes; called from another thread.
+
+        On Windows the read goes on until its time-out.
+        """
         response = self._response
         stop: Callable[[], None] | None = getattr(response.raw, "shutdown", None) if response else None
         if stop:

@@ -124,8 +124,8 @@ class Statistics:
     proposing and choosing drafts; `verifying_seconds`: time of passes with a draft. `estimated_speedup`: factor against
     plain decoding, from the machine's measured costs; 1 where nothing is known. `thinking_tokens`, `thinking_seconds`:
     length of the thoughts without their markers. `picture_tokens`: prompt tokens that stand for pictures, of which
-    `encoded_tokens` were encoded for this answer, in `picture_seconds`, a part of `prompt_seconds`. `threads`: number of
-    threads that decoded, and `prompt_threads` that read the prompt; 0: the runtime does not tell.
+    `encoded_tokens` were encoded for this answer, in `picture_seconds`, a part of `prompt_seconds`. `threads`: number
+    of threads that decoded, and `prompt_threads` that read the prompt; 0: the runtime does not tell.
     """
 
     prompt_tokens: int

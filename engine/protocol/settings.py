@@ -183,8 +183,11 @@ ENGINE = (
              "plugged in."),
         choices=((AUTO, mark("Automatic (on battery)")), ("save", mark("Always")), ("full", mark("Never"))),
         fills="generate.power",
-        flag=Flag("--power", "save: fewer threads where that costs little speed; full: as many as are fastest (default: "
-                             "auto, which saves power on battery)"),
+        flag=Flag(
+            "--power",
+            "save: fewer threads where that costs little speed; full: as many as are fastest (default: auto, which "
+            "saves power on battery)",
+        ),
     ),
     Setting(
         "engine", "memory", "size", AUTO, mark("Memory"),

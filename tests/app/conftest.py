@@ -119,7 +119,14 @@ def intervals() -> Intervals:
     should have to wait.
     """
     return Intervals(
-        tick=50, patience=SECONDS, read_ahead=10, links=20, title=20, save_text=20, settings_settled=20, save_window=20,
+        tick=50,
+        patience=SECONDS,
+        read_ahead=10,
+        links=20,
+        title=20,
+        save_text=20,
+        settings_settled=20,
+        save_window=20,
         index=20,
     )
 

@@ -200,6 +200,18 @@ def generate(request: requests.Generate, model: events.ModelInfo) -> None:
             time.sleep(0.01)
         say(events.Failed(request.id, Sentence.of("cancelled.request")))
         return
+    read(request, words)
+    if "long" in words and not request.forget_turns and model.n_ctx < 8192:
+        too_long(request, model)
+    elif not answer_as_asked(request, words, model):
+        text = "\n\n".join(f"Paragraph {n} of many." for n in range(100)) if "many" in words else f"echo: {words}"
+        for start in range(0, len(text), 7):
+            say(events.Text(request.id, text[start : start + 7]))
+        finish(request, "end", 10)
+
+
+def read(request: requests.Generate, words: str) -> None:
+    """Tell of the progress of reading the prompt, and wait for a stop where the words ask for that."""
     say(events.PrefillProgress(request.id, 0, 3000, 0))
     if request.messages[-1].pictures and any(part in words for part in ("How much", "多少")):
         say(events.PrefillProgress(request.id, 30, 600, 0, looking=0.4))
@@ -211,9 +223,11 @@ def generate(request: requests.Generate, model: events.ModelInfo) -> None:
             say(events.PrefillProgress(request.id, done, 3000, 0))
         while request.id not in CANCELLED and "wait" in words:
             time.sleep(0.01)
-    if "long" in words and not request.forget_turns and model.n_ctx < 8192:
-        too_long(request, model)
-    elif "full" in words:
+
+
+def answer_as_asked(request: requests.Generate, words: str, model: events.ModelInfo) -> bool:
+    """Answer as a word of the message asks; return False if it has no such word."""
+    if "full" in words:
         say(events.Text(request.id, "Half an answer"))
         finish(request, "context", 2)
     elif "hang" in words:
@@ -244,10 +258,8 @@ def generate(request: requests.Generate, model: events.ModelInfo) -> None:
         say(events.Text(request.id, "after"))
         finish(request, "end", 2)
     else:
-        text = "\n\n".join(f"Paragraph {n} of many." for n in range(100)) if "many" in words else f"echo: {words}"
-        for start in range(0, len(text), 7):
-            say(events.Text(request.id, text[start : start + 7]))
-        finish(request, "end", 10)
+        return False
+    return True
 
 
 def watch(request: requests.Watch, model: events.ModelInfo | None) -> None:
