@@ -253,6 +253,7 @@ class Chickadee(QObject):
     ) -> None:
         """Compose the application; `preparation` is the command that completes the set-up, empty if nothing is left."""
         super().__init__()
+        self._collector = Collector(self)  # before any thread starts
         intervals = intervals or Intervals()
         application = QApplication.instance()
         assert isinstance(application, QApplication)
@@ -275,7 +276,6 @@ class Chickadee(QObject):
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self.window.closing.connect(self.stop)
-        self._collector = Collector(self)
         self.lost: list[str] = []  # sentences that the program prints after the window has closed
 
     def start(self) -> None:
@@ -295,7 +295,6 @@ class Chickadee(QObject):
 
     def stop(self) -> None:
         """Store everything, end the engine, close the store."""
-        self._collector.close()
         self.chats.close()
         self.models.status.close()
         self.models.idle.close()
@@ -314,6 +313,7 @@ class Chickadee(QObject):
             self.store.close()
         except Failure as failure:
             log.warning("%s", failure.log_text)
+        self._collector.close()
 
     def ask(self, question: str, token: str = "") -> None:
         """Show the quick window and ask `question` there, because the program was started with `--ask`."""

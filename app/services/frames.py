@@ -6,10 +6,10 @@ import gc
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QObject, QTimer
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
@@ -74,50 +74,64 @@ QUIET_SECONDS = 0.02  # processor time since the last look; less means that noth
 DUE = 10  # collections of young objects since the last full one, after which Python itself would consider another
 MUST = 200  # collections after which a full one cannot wait: garbage of some hundred megabytes at most
 SHARE = 0.01  # of the time that full collections may take
-NEVER = 2**31 - 1
 
 
 class Collector(QObject):
-    """Garbage collection for the window: from `start` to `close` full collections happen only here.
+    """Garbage collection for the window: until `close` it happens only here, in the window's thread.
 
-    Python on its own looks through all objects whenever enough new ones were allocated, in the middle of other work: 20
-    ms in a step of scrolling. Here the objects that exist at the start are never looked through again, and the rest
-    only when the window is idle. Young objects, a few thousand at most, stay with Python's own rule. A timer runs only
-    while a full collection is due, so that an idle window sleeps. `clock` gives the processor seconds of its thread.
+    Python on its own collects whenever enough new objects were allocated. That has two faults in a window:
+
+    - It happens in whichever thread allocates. A thread in the background then deletes widgets, and Qt crashes.
+    - It happens in the middle of other work: a full collection takes 20 ms in a step of scrolling.
+
+    From `start` on, young objects, a few thousand at most, are looked through when the event loop is about to wait. The
+    objects that exist at the start are never looked through again, and the rest only when the window is idle. A timer
+    runs only while a full collection is due, so that an idle window sleeps. `clock` gives the processor seconds of its
+    thread.
     """
-
-    _became_due = Signal()
 
     def __init__(self, parent: QObject | None = None, clock: Callable[[], float] = time.thread_time) -> None:
         super().__init__(parent)
         self._clock = clock
-        self._thresholds = gc.get_threshold()
         self._thread_seconds = 0.0
         self._not_before = 0.0  # monotonic second before which no full collection starts
-        self._looking = False  # whether the timer runs or is about to
+        self._started = False
+        self._was_enabled = gc.isenabled()
+        gc.disable()
         self._timer = QTimer(self)
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self.collect_if_due)
-        self._became_due.connect(self._start_looking, Qt.ConnectionType.QueuedConnection)
 
     def is_looking(self) -> bool:
         """Return whether a full collection is due and waits for the window to be idle."""
-        return self._looking
+        return self._timer.isActive()
 
     def start(self) -> None:
-        """Exclude all present objects from collection until `close`; the little garbage among them is kept too."""
-        self._thresholds = gc.get_threshold()
-        gc.set_threshold(*self._thresholds[:2], NEVER)
+        """Begin to collect; all present objects, with the little garbage among them, are excluded until `close`."""
+        self._started = True
         gc.freeze()
         self._thread_seconds = self._clock()
-        gc.callbacks.append(self._young_collected)
+        QAbstractEventDispatcher.instance().aboutToBlock.connect(self.collect_young)
 
     def close(self) -> None:
-        self._timer.stop()
-        if self._young_collected in gc.callbacks:
-            gc.callbacks.remove(self._young_collected)
-            gc.set_threshold(*self._thresholds)
+        """Leave collection to Python again, unless it was off before; a second call has no effect."""
+        if self._started:
+            self._started = False
+            self._timer.stop()
+            QAbstractEventDispatcher.instance().aboutToBlock.disconnect(self.collect_young)
             gc.unfreeze()
+        if self._was_enabled:
+            gc.enable()
+
+    def collect_young(self) -> None:
+        """Collect young objects by Python's own rule, and watch for an idle moment once a full collection is due."""
+        limits, counts = gc.get_threshold(), gc.get_count()
+        if counts[0] <= limits[0]:
+            return
+        gc.collect(1 if counts[1] > limits[1] else 0)
+        if not self._timer.isActive() and gc.get_count()[2] >= DUE:
+            self._thread_seconds = self._clock()
+            self._timer.start()
 
     def collect_if_due(self) -> None:
         """Run a full collection if it is due and the window is idle, or if it cannot wait any longer."""
@@ -128,18 +142,6 @@ class Collector(QObject):
             self._collect()
         if gc.get_count()[2] < DUE:
             self._timer.stop()
-            self._looking = False
-
-    def _young_collected(self, phase: str, _: Mapping[str, int]) -> None:
-        """Have the timer started when a full collection becomes due; Python calls this in any thread."""
-        if phase == "stop" and not self._looking and gc.get_count()[2] >= DUE:
-            self._looking = True
-            self._became_due.emit()
-
-    def _start_looking(self) -> None:
-        if self._young_collected in gc.callbacks:  # not closed meanwhile
-            self._thread_seconds = self._clock()
-            self._timer.start()
 
     def _collect(self) -> None:
         started = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
@@ -30,8 +31,24 @@ FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
 NAMES = {"English", "简体中文", "llama.cpp", "ik_llama.cpp"}  # the same in every language
 ONE_PLACEHOLDER = re.compile(r"\{[^}]*\}")  # a text without words to translate
 SECONDS = 120_000  # ms: the default timeout, long enough beside other busy programs
+SOME_TESTS = 20  # after which garbage that is older than a test is looked for, too
 Opener = Callable[..., Chickadee]
 Requests = Callable[[], list[Request]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_collection_in_other_threads() -> Iterator[None]:
+    """Leave garbage to `collect_garbage`: a thread that collects it deletes widgets, which ends the process."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def collect_garbage(no_collection_in_other_threads: None) -> Iterator[None]:
+    """Free what a test has left, in the thread of the widgets."""
+    yield
+    gc.collect(1 if gc.get_count()[2] < SOME_TESTS else 2)
 
 
 @pytest.fixture(scope="session", autouse=True)

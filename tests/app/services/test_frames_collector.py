@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from collections.abc import Iterator
 
@@ -33,6 +34,11 @@ def collector(qapp: QApplication, worked: list[float]) -> Iterator[Collector]:
     collector.start()
     yield collector
     collector.close()
+
+
+def many_objects() -> list[list[int]]:
+    """Return more new objects than Python makes without collecting garbage."""
+    return [[each] for each in range(10 * gc.get_threshold()[0])]
 
 
 def old_ring(collections: int) -> weakref.ref[Ring]:
@@ -68,28 +74,52 @@ def test_memory_does_not_grow_while_no_second_is_quiet(collector: Collector, wor
     assert ring() is None
 
 
-def test_no_timer_runs_while_nothing_is_due(collector: Collector, worked: list[float], qtbot: QtBot) -> None:
+def test_no_timer_runs_while_nothing_is_due(collector: Collector, qtbot: QtBot) -> None:
     assert not collector.is_looking()
     ring = old_ring(DUE + 1)
+    kept = many_objects()
+    collector.collect_young()
     assert collector.is_looking()
     qtbot.waitUntil(lambda: ring() is None)  # a second later, by the timer
     assert not collector.is_looking()
+    assert kept
 
 
-def test_python_itself_never_looks_through_everything_meanwhile(collector: Collector) -> None:
-    full = gc.get_stats()[2]["collections"]
-    kept = [[each] for each in range(200_000)]
-    assert gc.get_count()[2] > DUE
-    assert gc.get_stats()[2]["collections"] == full
-    assert len(kept) == 200_000
+def test_nothing_is_collected_in_the_middle_of_work(collector: Collector) -> None:
+    before = [each["collections"] for each in gc.get_stats()]
+    kept = [many_objects() for _ in range(20)]
+    assert [each["collections"] for each in gc.get_stats()] == before
+    assert kept
 
 
-def test_afterwards_everything_is_as_it_was(qapp: QApplication) -> None:
-    thresholds = gc.get_threshold()
+def test_another_thread_never_deletes_what_belongs_to_the_window(collector: Collector, qtbot: QtBot) -> None:
+    """A widget that is deleted outside of the window's thread ends the program."""
+    deleted_in: list[threading.Thread] = []
+
+    class Part(Ring):
+        def __del__(self) -> None:
+            deleted_in.append(threading.current_thread())
+
+    Part()
+    kept: list[list[list[int]]] = []
+    thread = threading.Thread(target=lambda: kept.extend(many_objects() for _ in range(20)))
+    thread.start()
+    thread.join()
+    assert deleted_in == []
+    qtbot.waitUntil(lambda: bool(deleted_in))  # when the event loop waits
+    assert deleted_in == [threading.current_thread()]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_afterwards_everything_is_as_it_was(qapp: QApplication, enabled: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
     collector = Collector()
+    assert not gc.isenabled()
     collector.start()
     assert gc.get_freeze_count() > 0
     collector.close()
     collector.close()
-    assert gc.get_threshold() == thresholds
+    assert gc.isenabled() is enabled
     assert gc.get_freeze_count() == 0
+    (gc.enable if before else gc.disable)()
