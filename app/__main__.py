@@ -156,10 +156,14 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
             someone_is_there = False
             chickadee.window.close()
 
+        def end_session_soon(*_: object) -> None:
+            """Have the event loop end the session: a signal's handler may run in the middle of any of our functions."""
+            QTimer.singleShot(0, end_session)
+
         application.commitDataRequest.connect(end_session)
         for number in SIGNALS:
             # Python runs the handler when the window's next timer does, a quarter of a second later at most.
-            signal.signal(number, end_session)
+            signal.signal(number, end_session_soon)
         # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
         if question is not None:
