@@ -46,7 +46,8 @@ class IndexingController(QObject):
         self._next = Debounce(self._start_in_idle_time, AGAIN_MS, self)
         self._watcher.directoryChanged.connect(lambda _path: self._changed.request())
         self._wanted = self._resting = self._anew = False
-        self._postponed = self._requested = False  # until the computer is plugged in; by the user, so at once
+        self._postponed = False  # until the computer is plugged in
+        self._requested = False  # by the user, so at once
         self._again: set[str] = set()
         self._ends = 0
         self._begun: Begin | None = None
@@ -100,10 +101,13 @@ class IndexingController(QObject):
 
     def _start_in_idle_time(self) -> None:
         """Start now, or once the computer is plugged in if that is to wait and the user has not requested it."""
-        if self._waits_for_power:
-            self._postponed = True
-        else:
+        self._postpone(self._waits_for_power)
+        if not self._postponed:
             self.start()
+
+    def _postpone(self, postponed: bool) -> None:
+        self._postponed = postponed
+        self._collections.postpone(postponed)
 
     @property
     def _waits_for_power(self) -> bool:
@@ -146,7 +150,7 @@ class IndexingController(QObject):
 
     def _rest_or_go_on(self, *_: object) -> None:
         if self._postponed and not self._waits_for_power:
-            self._postponed = False
+            self._postpone(False)
             self._start_soon.request()
         resting = self._engine.active is not None or self._engine.guests.busy or self._waits_for_power
         if resting != self._resting:

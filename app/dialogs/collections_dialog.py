@@ -154,7 +154,11 @@ def state_words(collection: Collection, state: IndexState) -> str:
     if not collection.folders:
         return tr("No folder")
     if not state.known:
-        return tr("Paused") if collection.paused else tr("Waiting until the computer is idle")
+        if collection.paused:
+            return tr("Paused")
+        if state.postponed:
+            return tr("Waiting until the computer is plugged in")
+        return tr("Waiting until the computer is idle")
     files = tr_n("{n} file", "{n} files", state.files)
     if collection.paused:
         return tr("Paused · {files}", files=files)

@@ -16,7 +16,10 @@ from app.store.collection_store import CollectionStore
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How far a collection is indexed: numbers of files, and folders that are not there."""
+    """How far a collection is indexed: numbers of files, and folders that are not there.
+
+    `postponed`: indexing waits until the computer is plugged in.
+    """
 
     files: int = 0
     done: int = 0
@@ -25,6 +28,7 @@ class IndexState:
     known: bool = False
     missing: tuple[str, ...] = ()
     full: bool = False
+    postponed: bool = False
 
 
 class Collections:
@@ -40,6 +44,7 @@ class Collections:
         self._all = {each.id: each for each in self._store.load()}
         self._removed: dict[str, Collection] = {}
         self._progress: dict[str, FolderProgress] = {}
+        self._postponed = False
 
     # --- what the user does -------------------------------------------------------------------------------------------
 
@@ -117,6 +122,12 @@ class Collections:
         self._progress[progress.folder] = progress
         self.progress_changed.emit()
 
+    def postpone(self, postponed: bool) -> None:
+        """Take over whether indexing waits until the computer is plugged in."""
+        if postponed != self._postponed:
+            self._postponed = postponed
+            self.progress_changed.emit()
+
     def state_of(self, collection: Collection) -> IndexState:
         """Return how far a collection is indexed."""
         found = [self._progress[folder] for folder in self._indexed_folders(collection) if folder in self._progress]
@@ -128,6 +139,7 @@ class Collections:
             known=bool(found),
             missing=tuple(each.folder for each in found if each.step == "missing"),
             full=any(each.step == "full" for each in found),
+            postponed=self._postponed,
         )
 
     def watched_folders(self) -> list[str]:

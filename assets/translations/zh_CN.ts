@@ -2053,6 +2053,11 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Waiting until the computer is plugged in</source>
+    <translation>等待接通电源</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>more files than can be indexed</source>
     <translation>文件过多，无法全部建立索引</translation>
   </message>

@@ -9,6 +9,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.composer.status_line import detail_lines
+from app.dialogs.collections_dialog import state_words
 from app.wiring import Chickadee, Intervals
 from common import power
 from common.power import Battery
@@ -113,10 +114,15 @@ def test_folders_are_indexed_when_the_computer_is_plugged_in_unless_the_user_ask
     indexing.start = lambda: started.append(laptop.battery)  # type: ignore[method-assign]
     laptop.battery = "unplugged"
     qtbot.waitUntil(lambda: on_laptop.engine.state.power.postpones_idle_work, timeout=SECONDS)
+    collections = on_laptop.chats.collections._collections
+    made = collections.add(tmp_path)
+    indexing._requested = False  # the folder was added earlier
     indexing._start_in_idle_time()  # as a timer does
     assert started == []
+    assert state_words(made, collections.state_of(made)) == "Waiting until the computer is plugged in"
     laptop.battery = "plugged"
     qtbot.waitUntil(lambda: bool(started), timeout=SECONDS)
+    assert state_words(made, collections.state_of(made)) == "Waiting until the computer is idle"
     laptop.battery = "unplugged"
     qtbot.waitUntil(lambda: on_laptop.engine.state.power.postpones_idle_work, timeout=SECONDS)
     indexing.index_again([str(tmp_path)])
