@@ -19,6 +19,8 @@ from models.locations import usual_folder
 # copy holds what the next token sees and nothing before.
 RECURRENT = {"qwen35", "qwen35moe", "lfm2", "lfm2moe", "granitehybrid", "falcon-h1", "mamba2"}
 WITH_CHECKPOINTS = RECURRENT | {"gemma3", "gemma4", "gpt-oss"}
+# Their caches are like those of another one that is tested each time: lfm2, qwen35, granitehybrid, qwen3moe.
+SIMILAR = {"lfm2moe", "qwen35moe", "falcon-h1", "olmoe"}
 PASS = 512  # tokens
 
 
@@ -31,7 +33,10 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
     engines.close()
 
 
-@pytest.mark.parametrize("name", sorted(SHAPES))
+CASES = [pytest.param(name, marks=[pytest.mark.slow] if name in SIMILAR else []) for name in sorted(SHAPES)]
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_it_answers_as_a_fresh_engine_and_reads_little_again(engines, name):
     path = write_tiny_model(usual_folder(engines.home / "settings.toml") / f"{name}.gguf", SHAPES[name])
     trial = ModelTrial(name, path, engines, seed=1, short=True).run()
