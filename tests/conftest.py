@@ -14,6 +14,8 @@ from tests.windows_exceptions import ignored_files, skip_exceptions
 
 # Waiting threads sleep early, because tests must also pass beside busy programs; their speed does not matter.
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
+# Tests expect what a computer does that is plugged in, and must also pass on one that is not.
+os.environ["CHICKADEE_BATTERY"] = "none"
 # No deadline, for the same reason. All runs try the same examples; `make test-slow` tries many more, and others.
 settings.register_profile("usual", deadline=None, max_examples=20, derandomize=True)
 settings.register_profile("slow", deadline=None, max_examples=400)

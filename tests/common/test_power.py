@@ -9,9 +9,31 @@ import psutil
 import pytest
 
 from common import power
-from common.power import EVERY_SECONDS, Battery, PowerMode, PowerState, PowerWatch, SavingReason, read_battery
+from common.power import (
+    BATTERY_VARIABLE,
+    EVERY_SECONDS,
+    Battery,
+    PowerMode,
+    PowerState,
+    PowerWatch,
+    SavingReason,
+    read_battery,
+)
 
 PsutilBattery = namedtuple("PsutilBattery", "percent secsleft power_plugged")
+
+
+@pytest.fixture(autouse=True)
+def _the_system_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(BATTERY_VARIABLE)
+
+
+def test_the_environment_can_replace_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: PsutilBattery(50, 3600, True), raising=False)
+    monkeypatch.setenv(BATTERY_VARIABLE, "unplugged")
+    assert read_battery() == "unplugged"
+    monkeypatch.setenv(BATTERY_VARIABLE, "nonsense")
+    assert read_battery() != "nonsense"
 
 
 @pytest.mark.parametrize(
