@@ -42,6 +42,7 @@ PRODUCTS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("chickadee_products_replace", None, (c_bool,)),
     ("chickadee_products_replaced", c_bool, ()),
     ("chickadee_products_room", c_size_t, (c_int,)),
+    ("chickadee_attention_room", c_size_t, 6 * (c_int,)),
     ("output_head_room", c_size_t, (c_int, c_int)),
     ("output_head_group", c_int, ()),
     ("output_head_split", c_int, (c_void_p, c_int)),

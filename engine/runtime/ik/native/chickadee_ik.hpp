@@ -37,6 +37,8 @@ EXPORTED void chickadee_products_replace(bool on);  // call between passes, to c
 EXPORTED bool chickadee_products_replaced();        // whether our products ever got into a table
 // Return the bytes of unpacked weights that each thread keeps while prompts are read, for rows of `n` weights.
 EXPORTED size_t chickadee_products_room(int n);
+// Return the bytes that the threads of a pass share to compute attention, 0 if they share none.
+EXPORTED size_t chickadee_attention_room(int tokens, int heads, int kv_heads, int keys, int value_size, int threads);
 
 // Output heads (output_head.hpp).
 // Return the bytes that a head of `rows` rows of `n` weights takes beside the weights.

@@ -17,10 +17,13 @@ constexpr const ProductSet * SETS[] = {nullptr, &avx2_products, &avx_vnni_produc
 // for as many rows as there are tokens.
 constexpr int LONG_PASS = 64;
 
-decltype(&iqk_flash_attn_noalibi) attend_theirs = nullptr;  // the library's own function
-SetKernels set_k = nullptr, set_legacy = nullptr;  // the library's own functions
+// The library's own functions.
+decltype(&iqk_flash_attn_noalibi) attend_theirs = nullptr;
+decltype(&iqk_fa_work_buffer_size) room_theirs = nullptr;
+SetKernels set_k = nullptr, set_legacy = nullptr;
 const ProductSet * ours = nullptr;
 bool replaces = false, has_replaced = false;
+bool plans_room = false;  // whether the library asks us how much memory a pass needs for its threads
 
 // Return the library's function that has the same name as `own`, which stands in front of it.
 template <typename Function> Function behind(void * library, Function own) {
@@ -49,7 +52,8 @@ bool start_kernels(void * library) {
     set_k = behind(library, &iqk_set_kernels_kquants);
     set_legacy = behind(library, &iqk_set_kernels_legacy_quants);
     attend_theirs = behind(library, &iqk_flash_attn_noalibi);
-    return set_k && set_legacy && attend_theirs;
+    room_theirs = behind(library, &iqk_fa_work_buffer_size);
+    return set_k && set_legacy && attend_theirs && room_theirs;
 }
 
 bool start_products(int set) {
@@ -67,6 +71,10 @@ void chickadee_products_replace(bool on) { replaces = on; }
 bool chickadee_products_replaced() { return has_replaced; }
 
 size_t chickadee_products_room(int n) { return ours->long_pass_room(n); }
+
+size_t chickadee_attention_room(int tokens, int heads, int kv_heads, int keys, int value_size, int threads) {
+    return ours->attention_room(tokens, heads, kv_heads, keys, value_size, threads);
+}
 
 size_t output_head_room(int n, int rows) { return ours->head_room(n, rows); }
 
@@ -94,6 +102,17 @@ IN_FRONT bool iqk_set_kernels_legacy_quants(int n, int type, int token_type, Pro
     return with_ours(set_legacy, n, type, token_type, products, of_sixteen);
 }
 
+// The library asks this for each attention of a pass when it plans the pass.
+IN_FRONT size_t iqk_fa_work_buffer_size(const ggml_tensor * result, int threads) {
+    const size_t theirs = room_theirs ? room_theirs(result, threads) : 0;
+    if (!ours) return theirs;
+    plans_room = true;
+    const auto q = result->src[0], k = result->src[1], v = result->src[2];
+    if (q->ne[2] % k->ne[2] || k->type != GGML_TYPE_F16) return theirs;
+    const auto room = ours->attention_room(q->ne[1], q->ne[2], k->ne[2], k->ne[1], v->ne[0], threads);
+    return room > theirs ? room : theirs;
+}
+
 IN_FRONT bool iqk_flash_attn_noalibi(
     int type_q, int type_mask, float max_bias, int neq3, int neq2, long nbq3, long nbq2, int nek3, int nek2, long nbk3,
     long nbk2, int nev3, int nev2, long nbv3, long nbv2, int ne2, int ne1, long nb1, int type_k, int type_v, int Dk,
@@ -107,7 +126,8 @@ IN_FRONT bool iqk_flash_attn_noalibi(
         const Attention of{nq, neq2, nek2, nk, Dk, Dv,
                            (const char *)q, (const char *)k, (const char *)v, (const char *)mask,
                            nbq2, stride_q, nbk2, stride_k, nbv2, stride_v, stride_m,
-                           scale, qkv, nb1, ith, nth};
+                           scale, qkv, nb1, ith, nth,
+                           plans_room ? work_buffer : nullptr, barrier, barrier_data};
         if (ours->attend(of)) return true;
     }
     return attend_theirs &&

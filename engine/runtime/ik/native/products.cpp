@@ -268,4 +268,4 @@ constinit const ProductSet avx_vnni_products
 constinit const ProductSet avx2_products
 #endif
     = {replace, ROWS, OutputHead::room, split_head, forget_head, set_head_rough, finish_head, head_deviations,
-       long_pass_room, attend};
+       long_pass_room, attend, attention_room};

@@ -23,6 +23,9 @@ struct Attention {
     float * result;  // (token, head, number)
     long result_row;
     int thread, threads;
+    void * work;  // of `attention_room` bytes that all threads share, or null; threads wait for each other at the barrier
+    barrier_t barrier;
+    void * barrier_data;
 };
 
 // The functions of products.cpp, compiled for one set of instructions.
@@ -40,5 +43,7 @@ struct ProductSet {
     size_t (*long_pass_room)(int n);
     // Compute a thread's part of the attention; return false if we have none for these sizes.
     bool (*attend)(const Attention & of);
+    // Return the bytes that `Attention::work` needs, 0 if it is not used.
+    size_t (*attention_room)(int tokens, int heads, int kv_heads, int keys, int value_size, int threads);
 };
 extern const ProductSet avx2_products, avx_vnni_products, avx512_products;

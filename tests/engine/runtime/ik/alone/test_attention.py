@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import CFUNCTYPE, c_bool, c_float, c_int, c_long, c_void_p
 from typing import Any
 
@@ -14,10 +16,18 @@ __all__ = ["product_code"]
 
 F16, F32 = 1, 0  # ggml_type
 BARRIER = CFUNCTYPE(None, c_void_p)
+GUARDED, GUARD = 4096, 0xA5  # bytes behind the memory that threads share, and their value
 ARGUMENTS = (
     [c_int, c_int, c_float] + 3 * [c_int, c_int, c_long, c_long] + [c_int, c_int, c_long] + 10 * [c_int]
     + 5 * [c_void_p] + [c_float, c_float] + [c_void_p, c_void_p, BARRIER, c_void_p] + [c_int] * 3
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _a_pass_was_planned(target: Any, prompt: list[int]) -> None:
+    """Our attention shares memory between threads once the library has asked how much it needs."""
+    target.forward([1])
+    target.truncate(len(prompt))
 
 
 def attention(code: Any, q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, threads: int = 1) -> np.ndarray:
@@ -30,9 +40,13 @@ def attention(code: Any, q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.n
     heads, tokens, size = q.shape
     kv_heads, keys, value_size = v.shape
     result = np.full((tokens, heads, value_size), np.nan, np.float32)
-    work = np.zeros(1 << 20, np.uint8)
-    for thread in range(threads):
-        assert function(
+    room = code.chickadee_attention_room(tokens, heads, kv_heads, keys, value_size, threads)
+    work = np.zeros(room + GUARDED, np.uint8)
+    work[room:] = GUARD
+    together = threading.Barrier(threads)
+
+    def compute(thread: int) -> bool:
+        computed: bool = function(
             F32, F16, 0.0,
             1, heads, q.strides[0] * heads, q.strides[0],
             1, kv_heads, k.strides[0] * kv_heads, k.strides[0],
@@ -40,9 +54,18 @@ def attention(code: Any, q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.n
             tokens, heads, value_size * 4, F16, F16, size, value_size, tokens, keys,
             q.strides[1], k.strides[1], v.strides[1], mask.strides[0],
             q.ctypes.data, k.ctypes.data, v.ctypes.data, mask.ctypes.data, None,
-            size**-0.5, 0.0, result.ctypes.data, work.ctypes.data, BARRIER(lambda _data: None), None,
+            size**-0.5, 0.0, result.ctypes.data, work.ctypes.data, wait, None,
             thread, threads, 0,
         )  # fmt: skip
+        return computed
+
+    def wait_for_all(_data: Any) -> None:
+        together.wait()
+
+    wait = BARRIER(wait_for_all)
+    with ThreadPoolExecutor(threads) as pool:
+        assert all(pool.map(compute, range(threads)))
+    assert (work[room:] == GUARD).all()
     return result
 
 
@@ -130,6 +153,30 @@ def test_a_token_s_attention_is_the_same_beside_any_others(product_code, first, 
     here = slice(first, first + tokens)
     part = attention(product_code, np.ascontiguousarray(q[:, here]), k, v, np.ascontiguousarray(mask[here]))
     assert np.array_equal(part, whole[here])
+
+
+@needs_products
+@pytest.mark.parametrize("tokens", [1, 2, 5])
+@pytest.mark.parametrize("threads", [2, 3, 4, 8])
+@pytest.mark.parametrize("window", [None, 300])
+def test_threads_that_share_the_keys_compute_the_same_bits(product_code, tokens, threads, window):
+    """As Gemma 3, one head of keys for all: threads would have nothing to do if each took some rows."""
+    q, k, v = random_inputs((4, 1, tokens, 1344, 128, 64))
+    mask = causal_mask(tokens, 1344, 1300, window)
+    assert product_code.chickadee_attention_room(tokens, 4, 1, 1344, 64, threads)
+    alone = attention(product_code, q, k, v, mask)
+    assert np.array_equal(attention(product_code, q, k, v, mask, threads), alone)
+    assert np.abs(alone - plain_attention(q, k, v, mask)).max() < 2e-5
+
+
+@needs_products
+def test_keys_are_shared_where_that_is_less_work_and_fits_the_room(product_code):
+    room = product_code.chickadee_attention_room
+    assert room(1, 12, 2, 4096, 128, 2) == 0  # one head of keys for each thread
+    assert room(1, 12, 2, 4096, 128, 8) > 0
+    assert room(1, 32, 8, 4096, 128, 8) == 0
+    assert room(512, 12, 2, 4096, 128, 8) == 0  # there are rows for all
+    assert room(4, 4, 1, 1 << 20, 256, 8) == 0  # too much
 
 
 @needs_products
