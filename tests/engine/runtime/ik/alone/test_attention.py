@@ -25,7 +25,7 @@ ARGUMENTS = (
 
 @pytest.fixture(autouse=True)
 def _a_pass_was_planned(target: Any, prompt: list[int]) -> None:
-    """Our attention shares memory between threads once the library has asked how much it needs."""
+    """Run a pass: our attention shares memory between threads once the library has asked how much it needs."""
     target.forward([1])
     target.truncate(len(prompt))
 
