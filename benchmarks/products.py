@@ -24,6 +24,7 @@ from engine.machine import default_threads
 from engine.run_subprocess import start_with_environment
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.library import native
+from engine.runtime.ik.runtime import PROMPT_PASS
 from engine.runtime.interface import Runtime, prefill
 from engine.stop import StopFlag
 
@@ -79,7 +80,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=default_threads())
     parser.add_argument("--runs", type=int, default=16)
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not 0 < min(options.tokens) <= max(options.tokens) <= PROMPT_PASS:
+        parser.error(f"--tokens: the library's passes have 1 to {PROMPT_PASS} tokens")
+    return options
 
 
 def compared(target: Runtime, products: CDLL, tokens: int, runs: int) -> Row:
