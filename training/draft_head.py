@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.midlayer import exit_questions
 from common.failures import CommandFailure, Failure
 from engine.machine import default_threads
+from models.terminal import run_command
 from training.data import training_questions
 from training.recorded_states import EMBEDDING, HEAD, Recorded, read_recorded, read_rows, record
 
@@ -93,4 +94,4 @@ def known_tokens(learned: Sequence[Recorded]) -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from common.failures import CommandFailure, Failure
+from models.terminal import run_command
 
 
 class Instruction(msgspec.Struct, frozen=True):
@@ -70,4 +71,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))

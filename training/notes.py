@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from models.assets import asset
+from models.terminal import run_command
 
 ASKED = "Turn this note into calendar entries, as JSON, one a line: {}"
 PARTS = ("what", "who", "day", "time", "where")
@@ -74,14 +75,15 @@ def _one(dice: np.random.Generator, choices: Sequence[str]) -> str:
     return choices[int(dice.integers(len(choices)))]
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m training.notes", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=3000, help="(default: 3000)")
     parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
     given = parser.parse_args()
     for chat in chats(given.count, given.seed):
         sys.stdout.write(f"{json.dumps(chat, ensure_ascii=False)}\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_command(main))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.failures import CommandFailure
+from common.files import replace_file
 from engine.speculative.mid_layer import EXIT_LAYER_KEY
 from models.header import Header
 
@@ -92,10 +93,10 @@ def file_type(path: Path) -> int:
 
 def move_into_place(made: Path, path: Path) -> None:
     """Flush a finished file to disk, and move it to `path`."""
-    with made.open("rb") as file:
+    with made.open("r+b") as file:  # Windows flushes only what may be written
         os.fsync(file.fileno())
     made.chmod(0o644)
-    made.replace(path)
+    replace_file(made, path)
 
 
 def stored_types(header: Header, quantise: str | None) -> tuple[int, dict[str, int]]:
