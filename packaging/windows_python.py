@@ -83,6 +83,7 @@ class WindowsPython:
                     (place / file).write_bytes(archive.read(name))
         standard = sysconfig.get_path("stdlib")
         shutil.copytree(standard, self.folder / "Lib", ignore=shutil.ignore_patterns(*LEFT_OUT), dirs_exist_ok=True)
+        let_caches_be_invalidated(self.folder / "Lib" / "importlib" / "metadata" / "__init__.py")
         python = self.folder / "python311.dll"
         compile_c(self.program, "-municode", SOURCES / "python.c", python)
         compile_c(self.folder / "pythonw.exe", "-municode", "-mwindows", "-DWINDOWED", SOURCES / "python.c", python)
@@ -90,6 +91,20 @@ class WindowsPython:
         names = self.folder / "python3.def"
         names.write_text(definitions("python3.dll", {name: f"python311.{name}" for name in exports(python)}))
         compile_c(self.folder / "python3.dll", "-shared", "-nostdlib", "-Wl,-e,0", names)
+
+
+def let_caches_be_invalidated(module: Path) -> None:
+    """Make a method of importlib.metadata a class method if it is none yet.
+
+    The import system of the DLLs, 3.11.9's, calls it on the class; in older standard libraries, such as Debian 12's, it
+    takes an instance, and every `importlib.invalidate_caches()` fails. Raises SetupError if there is no such method.
+    """
+    text = module.read_text(encoding="utf-8")
+    method = "    def invalidate_caches(cls)"
+    if method not in text:
+        raise SetupError(f"{module} has no invalidate_caches: adapt packaging/windows_python.py to this Python")
+    if f"    @classmethod\n{method}" not in text:
+        module.write_text(text.replace(method, f"    @classmethod\n{method}"), encoding="utf-8")
 
 
 def windows_lines(lock: Path) -> str:

@@ -1,4 +1,4 @@
-"""Tests of what Windows' Python is put together from: the lines of a lock file that hold there."""
+"""Tests of what Windows' Python is put together from: lines of a lock file, and a standard library that fits."""
 
 from __future__ import annotations
 
@@ -46,3 +46,14 @@ def test_a_dll_passes_functions_on(windows_python: ModuleType) -> None:
     assert windows_python.definitions("python3.dll", {"Py_Main": "python311.Py_Main"}) == (
         "LIBRARY python3.dll\nEXPORTS\nPy_Main=python311.Py_Main\n"
     )
+
+
+def test_a_finder_of_an_older_python_can_be_told_to_forget(windows_python: ModuleType, tmp_path: Path) -> None:
+    module = tmp_path / "metadata.py"
+    module.write_text("class Finder:\n    def invalidate_caches(cls):\n        pass\n")
+    for _ in range(2):
+        windows_python.let_caches_be_invalidated(module)
+        made: dict[str, type] = {}
+        exec(module.read_text(), made)
+        made["Finder"].invalidate_caches()  # type: ignore[attr-defined]
+        assert module.read_text().count("@classmethod") == 1
