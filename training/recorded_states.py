@@ -19,11 +19,13 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from common.failures import CommandFailure
 from common.files import write_atomically
 from engine.protocol.requests import Message
 from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.sequences import TO_END
 from engine.runtime.contexts import ContextOptions
+from engine.runtime.ik.library import open_library
 from engine.runtime.ik.runtime import IkModel, embedding_context
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
@@ -110,6 +112,9 @@ def _write(folder: Path, answers: Sequence[Recorded]) -> None:
 
 def _answers(model: Path, wanted: deque[str], most: int, threads: int, until: float) -> Iterator[Recorded]:
     with ExitStack() as stack:
+        own_code = open_library().native
+        if own_code is None or own_code.products is None:  # without our attention the library ends the process
+            raise CommandFailure("not_supported", "Several answers in one pass need our native code: docs/products.md.")
         loaded = stack.enter_context(closing(IkModel(model)))
         vocabulary = loaded.vocabulary
         template = ChatTemplate(loaded.template, vocabulary)

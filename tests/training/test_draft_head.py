@@ -8,9 +8,15 @@ import sys
 import numpy as np
 import pytest
 
+from engine.runtime.ik.native import FILE
 from models.default import default_model
 from training import draft_head
 from training.recorded_states import HEAD, read_recorded, read_rows
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not FILE.exists(), reason="our native code for ik_llama.cpp was not compiled here"),
+]
 
 
 @pytest.fixture(scope="module")
