@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from processors import OLDER
+from release import EPOCH
 from setup_lock import setup_lock
 from steps import ROOT, WHEELS_LOCK, SetupError, say
 from windows_python import WindowsPython
@@ -75,6 +76,7 @@ def python(*command: str, seconds: float = ANSWER_SECONDS, shown: bool = False, 
         "CHICKADEE_DATA_DIR": windows_path(BUILD / "data" / "chats"),
         "CHICKADEE_CACHE_DIR": windows_path(BUILD / "data" / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "SOURCE_DATE_EPOCH": str(EPOCH),  # there is no git
     }
     return WINE.run([windows_path(PYTHON.program), *command], seconds, environment, ROOT, shown)
 

@@ -19,10 +19,10 @@ def write(prefix: Path) -> None:
     for picture in RESOURCES.glob("chickadee-*.png"):
         size = picture.stem.removeprefix("chickadee-")
         copy(picture, share / f"icons/hicolor/{size}x{size}/apps/chickadee.png")
-    about = (OWN / "metainfo.xml").read_text()
+    about = (OWN / "metainfo.xml").read_text(encoding="utf-8")
     place = share / "metainfo" / "org.chickadee.Chickadee.metainfo.xml"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(about.format(summary=SUMMARY, version=VERSION, date=DATE))
+    place.write_text(about.format(summary=SUMMARY, version=VERSION, date=DATE), encoding="utf-8")
 
 
 def copy(file: Path, to: Path) -> None:

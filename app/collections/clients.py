@@ -125,12 +125,13 @@ class SearchProcess(QObject):
             done(None)
             return
         self._idle.cancel()
-        if not self._process.running:
-            self._process.start(_command(SEARCH_INDEX, self._folder))
         self._last += 1
-        self._waiting[self._last] = done
+        number = self._last
+        self._waiting[number] = done
         self._patience.request()
-        self._process.send(make(self._last))
+        if not self._process.running:  # on Windows a start that fails ends what waits before it returns
+            self._process.start(_command(SEARCH_INDEX, self._folder))
+        self._process.send(make(number))
 
     def _receive(self, lines: list[bytes]) -> None:
         for line in lines:

@@ -42,9 +42,9 @@ class ServerProbe(QObject):
         """Ask the server for its models, then call `found` or `failed`."""
         self.close()
         self._url, self._found, self._failed = server.url, found, failed
-        self._process.start(engine_command("remote"))
-        self._process.write(encode(ListModels(1, server)))
         self._patience.start(PATIENCE_MS)
+        self._process.start(engine_command("remote"))  # on Windows `_ended` is called in here if that fails
+        self._process.write(encode(ListModels(1, server)))
 
     def close(self) -> None:
         """End a look that is under way."""

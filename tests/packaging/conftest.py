@@ -17,6 +17,15 @@ from tests.packaging import probe
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def in_environment(environment: Path, name: str) -> Path:
+    """Return a folder of a virtual environment by sysconfig's name for it: "purelib" or "scripts"."""
+    return Path(sysconfig.get_path(name, "venv", {"base": str(environment)}))
+
+
+def python_of(environment: Path) -> Path:
+    return in_environment(environment, "scripts") / ("python.exe" if sys.platform == "win32" else "python")
+
+
 @pytest.fixture(scope="session")
 def probe_folder(tmp_path_factory):
     """Make a folder with a package index, lock files, and an environment in which the prebuilt probe is installed.
@@ -31,10 +40,10 @@ def probe_folder(tmp_path_factory):
     (folder / "wheels.lock").write_text(lines + probe.write_wheel(index))
     (folder / "probe.cmake").write_text(probe.CMAKE)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
-    (packages,) = environment.glob("lib/python3*/site-packages")
+    packages, python = in_environment(environment, "purelib"), python_of(environment)
     # pip and the build tools come from the environment that runs the tests; pip removes no packages outside its own.
     (packages / "outer.pth").write_text(sysconfig.get_path("purelib"))
-    pip = [environment / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
+    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
     subprocess.run([*pip, "--no-deps", "--find-links", index, probe.NAME, "--only-binary", ":all:"], check=True)
     return folder
 
@@ -49,7 +58,7 @@ def setup(probe_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
     monkeypatch.setenv("PROBE_TRACE", str(tmp_path / "trace"))
-    monkeypatch.setattr(steps, "PYTHON", environment / "bin/python")
+    monkeypatch.setattr(steps, "PYTHON", python_of(environment))
     monkeypatch.setattr(compiled, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(native, "CHOSEN", environment / "native")
     monkeypatch.setattr(native, "WHEELS_LOCK", tmp_path / "wheels.lock")

@@ -50,7 +50,8 @@ def test_the_image_shows_the_app_beside_the_folder_for_it() -> None:
     settings = runpy.run_path(
         str(PACKAGING / "macos" / "dmg_settings.py"), {"defines": {"application": "/build/Chickadee.app"}}
     )
-    assert (settings["files"], settings["symlinks"]) == (["/build/Chickadee.app"], {"Applications": "/Applications"})
+    files = [str(Path("/build/Chickadee.app"))]
+    assert (settings["files"], settings["symlinks"]) == (files, {"Applications": "/Applications"})
     assert settings["icon_locations"].keys() == {"Chickadee.app", "Applications"}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import ROOT
+from tests.packaging.conftest import ROOT, in_environment
 
 PACKAGING = ROOT / "packaging"
 IMPORT = "import probe; print(probe.KIND)"
@@ -146,7 +146,7 @@ def test_an_interrupted_installation_is_no_library(setup, wheel, monkeypatch):
     assert importable_probe(setup) == "nothing"
     setup.steps.install_atomically(wheel)
     assert importable_probe(setup) == "compiled"
-    (packages,) = (setup.folder / "environment").glob("lib/python3*/site-packages")
+    packages = in_environment(setup.folder / "environment", "purelib")
     shutil.rmtree(next(packages.glob("chickadee_probe-*.dist-info")))  # pip then does not know the package
     setup.steps.install_atomically(wheel)
     assert importable_probe(setup) == "compiled"

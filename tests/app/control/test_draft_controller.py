@@ -153,10 +153,10 @@ def test_chips_are_removed_by_key_and_by_mouse(chickadee: Chickadee, qtbot: QtBo
 
 
 def test_tab_goes_through_files_choices_and_text(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
-    attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK), file(tmp_path, "<b>x.txt"))
+    attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK), file(tmp_path, "a&b.txt"))
     composer = chickadee.window.composer
     first, second = chips(chickadee)
-    assert "&lt;b&gt;x" in second.face.toolTip()
+    assert "a&amp;b.txt" in second.face.toolTip()
     first.face.setFocus()
     expected = [
         first.close_button, second.face, second.close_button, *composer.tray.choices.widgets, composer.attach_button,

@@ -94,7 +94,7 @@ def type_into_dialog(chickadee: Chickadee, qtbot: QtBot, folder: Path, name: str
     assert dialog
     files = dialog.findChild(QFileSystemModel)
     assert files
-    with qtbot.waitSignal(files.directoryLoaded, check_params_cb=lambda path: path == str(folder)):
+    with qtbot.waitSignal(files.directoryLoaded, check_params_cb=lambda path: Path(path) == folder):
         dialog.setDirectory(str(folder))
     (chosen,) = [found for found in dialog.nameFilters() if kind in found]
     dialog.selectNameFilter(chosen)
