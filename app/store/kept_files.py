@@ -145,9 +145,9 @@ def delete_paths(paths: Iterable[Path]) -> list[str]:
     """Delete files, and folders with their content; return the names of those that could not be deleted."""
     remaining: list[str] = []
 
-    def note_failure(_function: Callable[..., object], path: str, error: object) -> None:
+    def note_failure(_function: Callable[..., object], path: str | Path, error: object) -> None:
         log.warning("not deleted: %s (%s)", path, error)
-        remaining.append(path)
+        remaining.append(str(path))
 
     for path in paths:
         try:
@@ -156,5 +156,5 @@ def delete_paths(paths: Iterable[Path]) -> list[str]:
             else:
                 path.unlink(missing_ok=True)
         except OSError as error:
-            note_failure(path.unlink, str(path), error)
+            note_failure(path.unlink, path, error)
     return remaining

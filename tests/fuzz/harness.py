@@ -69,16 +69,17 @@ class Child:
     def __init__(self, arguments: Sequence[str], folder: Path, limits: Limits) -> None:
         self.limits = limits
         self.peak = 0
-        self._stderr = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `close`
-        self._read_to = 0
+        written, name = tempfile.mkstemp(dir=folder, prefix="stderr-")
+        self._stderr = Path(name).open("rb")  # noqa: SIM115  closed by `close`
         self._process = subprocess.Popen(
             [sys.executable, "-m", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._stderr,
+            stderr=written,
             cwd=ROOT,
             env=environment(folder),
         )
+        os.close(written)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._over = ""
         threading.Thread(target=self._collect, daemon=True).start()
@@ -155,20 +156,21 @@ class Child:
         why = self._over or (f"it died of signal {-code}" if code < 0 else f"it ended with code {code}")
         return Broken(why, self.new_stderr())
 
-    def check(self) -> None:
-        """Raise Broken for a traceback or too much memory since the last check; called after each case."""
+    def check(self) -> str:
+        """Return what it wrote to stderr since the last check; called after each case.
+
+        Raises Broken for a traceback or too much memory.
+        """
         said = self.new_stderr()
         if self._over:
             raise Broken(self._over, said)
         if TRACEBACK.decode() in said:
             raise Broken("a traceback", said[said.index(TRACEBACK.decode()) :][:MOST_SHOWN])
+        return said
 
     def new_stderr(self) -> str:
         """Return what it wrote to stderr since the last call."""
-        end = os.fstat(self._stderr.fileno()).st_size
-        said = os.pread(self._stderr.fileno(), end - self._read_to, self._read_to)
-        self._read_to = end
-        return said.decode("utf-8", "replace")
+        return self._stderr.read().decode("utf-8", "replace")
 
     def kill(self) -> None:
         """Kill the process and its children."""
@@ -186,6 +188,8 @@ class Child:
         except subprocess.TimeoutExpired:
             self.kill()
         self._stderr.close()
+        with contextlib.suppress(OSError):  # Windows keeps it while a grandchild writes to it
+            Path(self._stderr.name).unlink()
 
     def _collect(self) -> None:
         assert self._process.stdout
@@ -277,9 +281,7 @@ def run_module(arguments: Sequence[str], folder: Path, limits: Limits) -> Comman
         while line := child.line(deadline):
             lines.append(line)
         code = child.wait(deadline)
-        stderr = child.new_stderr()
-        child._read_to = 0
-        child.check()
+        stderr = child.check()
         if code < 0:
             raise Broken(f"it died of signal {-code}", stderr)
         if code and not (stderr.strip() or lines):

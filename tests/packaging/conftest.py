@@ -43,7 +43,7 @@ def probe_folder(tmp_path_factory):
     packages, python = in_environment(environment, "purelib"), python_of(environment)
     # pip and the build tools come from the environment that runs the tests; pip removes no packages outside its own.
     (packages / "outer.pth").write_text(sysconfig.get_path("purelib"))
-    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
+    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
     subprocess.run([*pip, "--no-deps", "--find-links", index, probe.NAME, "--only-binary", ":all:"], check=True)
     return folder
 

@@ -97,7 +97,7 @@ HOSTILE = {
     "deep.html": b"<div>" * 50_000 + b"deep",
     "line.txt": b"a" * 200_000,
     "marks.md": b"#" * 5_000 + b" heading\n" + b"# " * 5_000,
-    "nul.txt": b"seed\x00 more " * 40,
+    "zero.txt": b"seed\x00 more " * 40,
     "\u202egnp.txt": "right \u202e to left \u2066 seed".encode(),
     "picture.txt": b"\x89PNG\r\n\x1a\n" + bytes(100),
 }

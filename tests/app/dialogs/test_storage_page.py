@@ -95,6 +95,17 @@ def test_what_cannot_be_deleted_is_named(folders: Folders, cache: Path, monkeypa
     assert delete_files(measurements) == [str(cache / "profile.json")]
 
 
+def test_a_folder_that_cannot_be_deleted_is_named_by_text(
+    folders: Folders, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(_path: object, dir_fd: int | None = None) -> None:
+        raise OSError("Directory is not empty")
+
+    monkeypatch.setattr("os.rmdir", refuses)
+    saved = next(kind for kind in kinds(folders, cache) if kind.name == "saved")
+    assert delete_files(saved) == [str(cache / "chats")]
+
+
 def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
     cache: Path, chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
