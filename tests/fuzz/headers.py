@@ -20,7 +20,7 @@ from engine.protocol.events import Failed, Loaded
 from tests.fuzz.harness import Broken, Child, Limits, Recipe, make_folder, run_module
 from tests.fuzz.real_engine import RealEngine
 from tests.fuzz.tiny_model import SCALARS, Entry, Model, array, scalar, text, tiny
-from tests.fuzz.values import FLOATS, NOISE, TEXTS, edge_integer
+from tests.fuzz.values import FLOATS, NOISE, TEXTS, edge_integer, possible_name
 from tests.fuzz.worker import Worker
 
 ARCHITECTURES = sorted(gguf.MODEL_ARCH_NAMES.values())
@@ -227,7 +227,7 @@ def write_file(recipe: Recipe, folder: Path) -> Path:
             size, spread = what
     for old in folder.iterdir():
         old.unlink()
-    path = folder / str(recipe["name"])
+    path = folder / possible_name(recipe["name"])
     with path.open("wb") as file:  # a hole takes no room on the disk
         at = int(spread * len(raw))
         file.write(raw[:at])
@@ -246,7 +246,7 @@ def run_case(recipe: Recipe, folder: Path) -> str:
     from models.header import read_header
     from models.locations import gguf_files
 
-    path = folder / str(recipe["name"])
+    path = folder / possible_name(recipe["name"])
     found = list(gguf_files(folder))
     cache = FactCache()
     for file in found:

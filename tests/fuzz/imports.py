@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.app.store.readers import sample_files as samples
 from tests.fuzz.harness import Broken, Limits, Recipe, make_folder
-from tests.fuzz.values import apply_byte_edits, byte_edits, changed_json
+from tests.fuzz.values import apply_byte_edits, byte_edits, changed_json, possible_name
 from tests.fuzz.worker import Worker
 
 LIMITS = Limits(seconds=30, memory=1 << 30)
@@ -107,7 +107,7 @@ def write_file(recipe: Recipe, folder: Path) -> Path:
     if recipe["zip"]:
         again: Any = recipe["zip_edits"]
         raw = apply_byte_edits(_bomb() if recipe["zip"] == "bomb" else _packed(raw, str(recipe["zip"])), again)
-    path = folder / str(recipe["name"])
+    path = folder / possible_name(recipe["name"])
     path.write_bytes(raw)
     return path
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from random import Random
 from typing import Any
 
@@ -109,3 +111,8 @@ def apply_byte_edits(raw: bytes, edits: list[list[Any]]) -> bytes:
             other = len(data) - at
             data[at : at + size], data[other : other + size] = data[other : other + size], data[at : at + size]
     return bytes(data)
+
+
+def possible_name(name: object) -> str:
+    """Return a recipe's file name, on Windows without the characters that no file name has there."""
+    return re.sub(r'[<>:"/\\|?*\x00-\x1f\ud800-\udfff]', "_", str(name)) if sys.platform == "win32" else str(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,10 @@ from tests.app.dialogs.test_settings_dialog import enter, open_dialog, pick
 @pytest.fixture
 def chickadee(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> Chickadee:
     """Return a window whose scripted engine claims to have loaded the default model."""
-    (tmp_path / "fake.gguf").symlink_to(default_model())
+    if sys.platform == "win32":  # where a link needs a right that users lack
+        shutil.copyfile(default_model(), tmp_path / "fake.gguf")
+    else:
+        (tmp_path / "fake.gguf").symlink_to(default_model())
     chickadee = open_window()
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     return chickadee
