@@ -61,8 +61,10 @@ class ProcessEnd:
     @property
     def crashed(self) -> bool:
         """Whether code of the process ended it, as a library does that fails an assertion."""
-        code = self.exit_code or 0
-        return self.signal_name in CRASHES or (sys.platform == "win32" and code & 0xFFFFFFFF >= WINDOWS_CRASH)
+        if sys.platform == "win32" and self.exit_code:
+            sentence = windows_sentence(self.exit_code & 0xFFFFFFFF)
+            return sentence.id in {SIGNALS.get(name, "engine_end.crashed") for name in CRASHES}
+        return self.signal_name in CRASHES
 
 
 class EngineEnd(ProcessEnd):

@@ -29,19 +29,23 @@ def test_an_end_is_a_sentence(end: EngineEnd, sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "sentence"),
+    ("code", "sentence", "crashed"),
     [
-        (0xC0000005 - (1 << 32), "The engine crashed."),  # QProcess's exit codes have a sign
-        (0xC000001D - (1 << 32), "The engine stopped: it was built for a newer processor than this one."),
-        (0xC0000006, "The engine stopped: the model file could no longer be read."),
-        (0xC0000409, "The engine stopped because of an internal error."),
-        (3, "The engine stopped because of an internal error."),
-        (1, "The engine ended unexpectedly (code 1)."),  # as taskkill and the Task Manager end a process
+        (0xC0000005 - (1 << 32), "The engine crashed.", True),  # QProcess's exit codes have a sign
+        (0xC000001D - (1 << 32), "The engine stopped: it was built for a newer processor than this one.", True),
+        (0xC0000006, "The engine stopped: the model file could no longer be read.", True),
+        (0xC0000409, "The engine stopped because of an internal error.", True),
+        (3, "The engine stopped because of an internal error.", True),  # a library's assertion
+        (1, "The engine ended unexpectedly (code 1).", False),  # as taskkill and the Task Manager end a process
+        (0xC000013A, "The engine was closed by another program.", False),
     ],
 )
-def test_an_end_on_windows_is_named_by_its_exit_code(code: int, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_on_windows_is_named_by_its_exit_code(
+    code: int, sentence: str, crashed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    assert str(EngineEnd(exit_code=code)) == sentence
+    end = EngineEnd(exit_code=code)
+    assert (str(end), end.crashed) == (sentence, crashed)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
