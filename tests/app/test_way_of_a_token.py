@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from app.wiring import Chickadee
 from tests.app.conftest import CHECKOUT, SECONDS
 from tests.app.test_window import Ask, done, last_text
 
-ROOMS = tuple(f"{CHECKOUT / room}/" for room in ("app", "common", "engine", "models"))
+ROOMS = tuple(f"{CHECKOUT / room}{os.sep}" for room in ("app", "common", "engine", "models"))
 MOST = 15  # one of them looks whether the event is another program's (`app.state.guests`)
 
 

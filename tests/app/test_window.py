@@ -149,7 +149,7 @@ def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     assert chickadee.window.notice.button.text() == "Undo"
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
     assert chickadee.window.sidebar.titles() == ["first"]
-    assert last_text(chickadee) == "echo: first"
+    qtbot.waitUntil(lambda: last_text(chickadee) == "echo: first", timeout=SECONDS)
 
 
 def test_stop_before_the_prompt_is_made(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
@@ -157,7 +157,7 @@ def test_stop_before_the_prompt_is_made(chickadee: Chickadee, ask: Ask, qtbot: Q
     qtbot.waitUntil(lambda: chickadee.engine.active is not None, timeout=SECONDS)
     chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    assert [row[2] for row in stored(folders)][-1] == "cancelled"
+    qtbot.waitUntil(lambda: [row[2] for row in stored(folders)][-1] == "cancelled", timeout=SECONDS)
 
 
 def test_deleting_a_chat_stops_its_answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
