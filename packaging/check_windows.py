@@ -10,8 +10,9 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 
 from processors import OLDER
 from release import EPOCH
@@ -92,16 +93,29 @@ def pytest(*arguments: str, seconds: float) -> Ended:
     return python("-m", "pytest", "-n", "2", "-p", "no:cacheprovider", *arguments, seconds=seconds, shown=True)
 
 
+def folders(files: Iterable[Path]) -> dict[str, list[str]]:
+    """Return what pytest is given for each folder: those inside tests/app and the like, and the files beside them."""
+    found: dict[str, list[str]] = {}
+    for file in files:
+        parts = file.relative_to(ROOT).parts
+        folder = "/".join(parts[:3] if len(parts) > 3 else parts[:-1])
+        chosen = found.setdefault(folder, [])
+        if len(parts) <= 3:
+            chosen.append("/".join(parts))
+        elif not chosen:
+            chosen.append(folder)
+    return found
+
+
 def suite(arguments: list[str]) -> Ended:
     """Run the tests, or those that the arguments name, one folder after the other: a hang costs the rest of one."""
     named = [
         argument for argument in arguments if not argument.startswith("-") and (ROOT / argument.split("::")[0]).exists()
     ]
     options = [argument for argument in arguments if argument not in named]
-    folders = named or sorted({f"tests/{path.relative_to(ROOT / 'tests').parts[0]}" for path in TESTS})
     worst = Ended(0, "")
-    for folder in folders:
-        ended = pytest(folder, *options, seconds=SUITE_SECONDS)
+    for folder, parts in ({name: [name] for name in named} or folders(TESTS)).items():
+        ended = pytest(*parts, *options, seconds=SUITE_SECONDS)
         say(f"{folder}: {last_line(ended) if ended.code is not None else 'its time is over'}")
         worst = ended if ended.code not in (0, NO_TESTS) else worst
     return worst
