@@ -157,7 +157,8 @@ class SingleInstance(QObject):
             socket.abort()
             return
         socket.write(b"ok\n")
-        socket.flush()
+        if sys.platform != "win32":  # there `write` sends at once, and `flush` was seen to hang
+            socket.flush()
         if isinstance(question, str):
             self.asked.emit(question[:MOST_TEXT], str(token)[:MOST_TOKEN])
         else:
