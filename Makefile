@@ -9,12 +9,13 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-native test-package test-processors test-windows package-windows clean
+.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
 setup:
-	@$(PYTHON) packaging/prepare.py $(WAITING) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
+	@$(PYTHON) packaging/prepare.py $(PURPOSE) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
-# Without waiting for llama.cpp's compile, which the window has done in the background: see packaging/prepare.py.
-run chat: WAITING := --without-waiting
+# Without waiting for llama.cpp's compile, which the window has done in the background: see packaging/set_up.py. The terminal needs no Qt.
+run: PURPOSE := --without-waiting
+chat: PURPOSE := --without-waiting --terminal
 run: setup
 	@$(PY) -m app $(ARGS)
 
@@ -63,6 +64,10 @@ test-native: setup
 test-package:
 	@packaging/test_deb.sh
 	@packaging/test_archive.sh
+
+# README's commands in bare Debians 12, 13 and testing, as root: ARGS="--only 12", ARGS="--case disk".
+test-machines:
+	@$(PYTHON) packaging/machines.py $(ARGS)
 
 # The tests with the kernels of processors without AVX-512, and without AVX: ARGS="--only haswell -- tests/engine".
 test-processors:

@@ -12,27 +12,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from common.failures import Failure
 from common.sentences import Sentence
-
-# The packages of Debian and Ubuntu for the libraries that a bare system lacks most often.
-PACKAGES = {
-    "libEGL.so.1": "libegl1",
-    "libGL.so.1": "libgl1",
-    "libX11-xcb.so.1": "libx11-xcb1",
-    "libdbus-1.so.3": "libdbus-1-3",
-    "libfontconfig.so.1": "libfontconfig1",
-    "libfreetype.so.6": "libfreetype6",
-    "libglib-2.0.so.0": "libglib2.0-0",
-    "libwayland-client.so.0": "libwayland-client0",
-    "libwayland-cursor.so.0": "libwayland-cursor0",
-    "libxcb-cursor.so.0": "libxcb-cursor0",
-    "libxcb.so.1": "libxcb1",
-    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
-    "libxkbcommon.so.0": "libxkbcommon0",
-}
+from common.system_packages import LIBRARIES, Part, install_command, missing_window_libraries, qt_platforms
 
 
 def require_platform() -> None:
@@ -42,18 +27,9 @@ def require_platform() -> None:
     """
     if not sys.platform.startswith("linux"):
         return
-    problems = [problem for name in platforms() if (problem := problem_of(plugin(name)))]
-    if problems and len(problems) == len(platforms()):
+    problems = [problem for name in qt_platforms() if (problem := problem_of(plugin(name)))]
+    if problems and len(problems) == len(qt_platforms()):
         raise missing_library_failure(problems[0])
-
-
-def platforms() -> list[str]:
-    """Return the names of Qt's platform plugins that fit this display, the likeliest first."""
-    requested = os.environ.get("QT_QPA_PLATFORM", "")
-    if requested:
-        return [name.split(":")[0] for name in requested.split(";")]
-    likely = {"wayland": "WAYLAND_DISPLAY", "xcb": "DISPLAY"}
-    return [name for name, variable in likely.items() if os.environ.get(variable)]
 
 
 def plugin(name: str) -> Path | None:
@@ -82,21 +58,21 @@ def missing_library_failure(error_text: str) -> Failure:
     """
     if not libraries_missing_in(error_text):
         return Failure("qt.libraries", error_text, reason=error_text)
-    names = list(dict.fromkeys([*libraries_missing_in(error_text), *other_missing_libraries()]))
-    package = " ".join(sorted({PACKAGES[name] for name in names if name in PACKAGES}))
-    how = Sentence.of("how.apt", package=package) if package else Sentence.of("how.package_manager")
-    return Failure("missing_library.of_system", error_text, names=", ".join(names), how=how)
+    named = libraries_missing_in(error_text)
+    parts = dict.fromkeys([*(part for part in LIBRARIES if part.name in named), *missing_window_libraries()])
+    names = dict.fromkeys([*named, *(part.name for part in parts)])
+    return Failure("missing_library.of_system", error_text, names=", ".join(names), how=how_to_install(parts))
+
+
+def how_to_install(parts: Collection[Part]) -> Sentence:
+    """Return the sentence on how parts of the system are installed."""
+    command = install_command(parts) if parts else ""
+    return Sentence.of("how.command", command=command) if command else Sentence.of("how.package_manager")
 
 
 def libraries_missing_in(error_text: str) -> list[str]:
     """Return the libraries that a message of the dynamic linker says are missing: one or none."""
     return re.findall(r"^(lib\S+): cannot open shared object file", error_text)
-
-
-def other_missing_libraries() -> list[str]:
-    """Return all missing libraries that Qt may need on this display, so that users can install them at once."""
-    wanted = [name for name in PACKAGES if "wayland" in platforms() or not name.startswith("libwayland")]
-    return [name for library in wanted for name in libraries_missing_in(problem_of(library))]
 
 
 # --- showing it -------------------------------------------------------------------------------------------------------

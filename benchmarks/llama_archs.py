@@ -135,10 +135,12 @@ def _source(place: Path) -> Path:
     command += ["--no-build-isolation", "--no-binary", ":all:", "--require-hashes", "-d", str(place), "-r", str(LOCK)]
     subprocess.run(command, check=True)
     (archive,) = place.glob("*.tar.gz")
+    # Debian 12's Python has no filters; pip has checked the archive's hash.
+    filters: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(archive) as tar:
         for member in tar:
             if member.name.partition("/vendor/llama.cpp/")[2].startswith(NEEDED):
-                tar.extract(member, place, filter="data")
+                tar.extract(member, place, **filters)
     (source,) = place.glob("*/vendor/llama.cpp")
     return source
 

@@ -457,8 +457,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "details."
     ),
     "preparation.no_compiler": (
-        "llama.cpp, which runs more models, cannot be prepared without a C and C++ compiler. Install one with `sudo "
-        "apt-get install gcc g++`, then start Chickadee again."
+        "llama.cpp, which runs more models, cannot be prepared without a C and C++ compiler. {how} Then start "
+        "Chickadee again."
     ),
     "preparation.failed": (
         "llama.cpp, which runs more models, could not be prepared: {reason}. Run `make setup` to try again."
@@ -484,7 +484,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "qt.libraries": "The window's libraries cannot be loaded; the system says: {reason}.",
     "missing_library.of_system": "The window cannot open because a system library is missing: {names}. {how}",
-    "how.apt": "`sudo apt install {package}` installs it on Debian and Ubuntu.",
+    "how.command": "`{command}` installs it.",
     "how.package_manager": "Your system's package manager has it.",
     "settings.unwritable": "The settings cannot be saved: {file} cannot be written ({reason}).",
     "snippets.unreadable": "{file} cannot be read: {reason}.",

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import bundle_contents
 import elf
-from prepare import DEBIAN_PACKAGES
-from steps import PYTHON, ROOT, SetupError, run, say
+from steps import PYTHON, ROOT, SetupError, run, say, system_packages
 
 BUILD = ROOT / "build" / ("windows" if sys.platform == "win32" else "")  # under Wine both systems share the checkout
 BUNDLE = BUILD / "dist" / bundle_contents.WINDOW
@@ -85,7 +84,7 @@ def missing_libraries(log: str, kept: set[str]) -> list[str]:
 
 def check_programs(folder: Path) -> None:
     programs = list(elf.programs(folder))
-    unknown = elf.outside(programs, folder).keys() - DEBIAN_PACKAGES.keys() - GLIBC_PARTS
+    unknown = elf.outside(programs, folder).keys() - {part.name for part in system_packages.LIBRARIES} - GLIBC_PARTS
     if unknown:
         raise SetupError(f"the bundle needs {', '.join(sorted(unknown))}, which no known package of Debian's holds")
     newest = max(programs, key=elf.glibc)

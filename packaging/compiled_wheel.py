@@ -17,8 +17,9 @@ import tarfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from steps import BIN, CACHE, SetupError, pip, run, say
+from steps import BIN, CACHE, SetupError, download, pip, say, system_packages
 
 SHOWN_EVERY = 0.5, 5.0  # seconds between lines of progress: in a terminal, and in a file or pipe
 
@@ -113,10 +114,12 @@ class CompiledWheel:
             say(f"fetching the source of {self.package}")
             command = pip("download", "--quiet", "--no-deps", "--no-build-isolation", "--no-binary", ":all:")
             command += ["--require-hashes", "-d", folder / "sdist", "-r", self.lock]
-            run(command, f"could not fetch {self.package}: is the network there?")
+            download(command, f"the source of {self.package}")
             (archive,) = (folder / "sdist").glob("*.tar.gz")
             with tarfile.open(archive) as tar:
-                tar.extractall(folder / "source", filter="data")
+                # Debian 12's Python has no filters; pip has checked the archive's hash.
+                filters: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                tar.extractall(folder / "source", **filters)
             (source,) = (folder / "source").iterdir()
             if self.cmake:
                 shutil.copyfile(self.cmake, source / "CMakeLists.txt")
@@ -150,11 +153,18 @@ class CompiledWheel:
 
 def require_compiler(title: str) -> None:
     """Raise NoCompiler if there is no C or C++ compiler."""
-    if sys.platform == "win32":  # CMake finds Visual Studio itself, or reports that it is missing
-        return
-    missing = [tool for tool in ("cc", "c++") if not shutil.which(tool)]
-    if missing and not os.environ.get("CC"):
-        raise NoCompiler(f"A C and C++ compiler is needed to build {title}: sudo apt-get install gcc g++")
+    missing = missing_compilers()
+    if missing:
+        how = system_packages.install_command(missing) or "your system's package manager has one"
+        raise NoCompiler(f"A C and C++ compiler is needed to build {title}: {how}")
+
+
+def missing_compilers() -> list[system_packages.Part]:
+    if sys.platform == "win32" or os.environ.get(
+        "CC"
+    ):  # CMake finds Visual Studio itself, or reports that it is missing
+        return []
+    return system_packages.missing_programs(system_packages.COMPILERS)
 
 
 def cpu_flags() -> str:

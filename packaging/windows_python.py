@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mingw import compile_c, definitions, exports
-from prepare import WEIGHTS_LOCK
+from set_up import WEIGHTS_LOCK
 from steps import CACHE, ROOT, SetupError, pip, run, say
 from windows_llama import WINDOWS_LLAMA
 

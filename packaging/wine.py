@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from computer import apt_install
 from mingw import PACKAGES, compile_c, definitions, exports
-from prepare import apt_install
 from steps import ROOT, SetupError, say
 
 SOURCES = ROOT / "packaging" / "windows"

@@ -15,12 +15,14 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from app.fatal import how_to_install
 from app.services.json_line_process import JsonLineProcess
 from common.process_end import ProcessEnd
 from common.sentences import Sentence
+from common.system_packages import COMPILERS
 
 log = logging.getLogger(__name__)
-UNFINISHED = Path(sys.prefix) / "unfinished"  # packaging/prepare.py writes it; a packaged app has none
+UNFINISHED = Path(sys.prefix) / "unfinished"  # packaging/set_up.py writes it; a packaged app has none
 PREFIX = "setup: "
 STEP = re.compile(PREFIX + r"compiling .* (\d+)/(\d+), (\d+) s")
 NO_COMPILER = 3  # set-up's exit code
@@ -29,7 +31,7 @@ REMEMBERED_LINES = 40  # a failed compilation prints 30
 
 
 class RemainingSetup(msgspec.Struct):
-    """The command that does the rest of set-up, as packaging/prepare.py stores it."""
+    """The command that does the rest of set-up, as packaging/set_up.py stores it."""
 
     command: list[str]
 
@@ -85,7 +87,7 @@ class Preparation(QObject):
         if end.exit_code == 0:
             return None
         if end.exit_code == NO_COMPILER:
-            return Sentence.of("preparation.no_compiler")
+            return Sentence.of("preparation.no_compiler", how=how_to_install(COMPILERS))
         reasons = [line.removeprefix(PREFIX) for line in self._last_lines if line.startswith(PREFIX)]
         reason = reasons[-1] if end.exit_code and reasons else str(end)
         return Sentence.of("preparation.failed", reason=reason.rstrip(".: "))

@@ -4302,9 +4302,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>`sudo apt install {package}` installs it on Debian and Ubuntu.</source>
-    <extracomment>how.apt</extracomment>
-    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {package}` 安装。</translation>
+    <source>`{command}` installs it.</source>
+    <extracomment>how.command</extracomment>
+    <translation>可以用 `{command}` 安装。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4452,9 +4452,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>llama.cpp, which runs more models, cannot be prepared without a C and C++ compiler. Install one with `sudo apt-get install gcc g++`, then start Chickadee again.</source>
+    <source>llama.cpp, which runs more models, cannot be prepared without a C and C++ compiler. {how} Then start Chickadee again.</source>
     <extracomment>preparation.no_compiler</extracomment>
-    <translation>没有 C 和 C++ 编译器，无法准备能运行更多模型的 llama.cpp。请用 `sudo apt-get install gcc g++` 安装，然后重新启动 Chickadee。</translation>
+    <translation>没有 C 和 C++ 编译器，无法准备能运行更多模型的 llama.cpp。{how}然后请重新启动 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from app import fatal
-from app.fatal import missing_library_failure, platforms, plugin, problem_of, require_platform
+from app.fatal import missing_library_failure, plugin, problem_of, require_platform
 from app.folders import open_folders
 from app.services.single_instance import SingleInstance
+from common import system_packages
 from common.failures import Failure
+from common.system_packages import qt_platforms
 from tests.app.small_disk import fill_up, small_disk
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' libraries")
@@ -20,15 +23,17 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' 
 @linux
 def test_what_the_linker_says_becomes_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     error_text = "libEGL.so.1: cannot open shared object file: No such file or directory"
+    monkeypatch.setattr(shutil, "which", {"sudo": "sudo", "apt-get": "apt-get"}.get)
+    monkeypatch.setattr(system_packages, "is_root", lambda: False)
     assert str(missing_library_failure(error_text)) == (
         "The window cannot open because a system library is missing: libEGL.so.1. "
-        "`sudo apt install libegl1` installs it on Debian and Ubuntu."
+        "`sudo apt-get install libegl1` installs it."
     )
     assert "package manager" in str(missing_library_failure(error_text.replace("EGL", "Unheard")))
-    monkeypatch.setitem(fatal.PACKAGES, "libunheard.so.0", "libunheard0")
+    monkeypatch.setattr(system_packages, "WINDOW", (system_packages.Part("libunheard.so.0", "libunheard0", "unheard"),))
     assert str(missing_library_failure(error_text)).endswith(
         "a system library is missing: libEGL.so.1, libunheard.so.0. "
-        "`sudo apt install libegl1 libunheard0` installs it on Debian and Ubuntu."
+        "`sudo apt-get install libegl1 libunheard0` installs it."
     )
     assert "undefined symbol" in str(missing_library_failure("libqxcb.so: undefined symbol: bird"))
 
@@ -36,13 +41,13 @@ def test_what_the_linker_says_becomes_what_to_install(monkeypatch: pytest.Monkey
 @linux
 def test_the_plugins_for_this_display_are_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen:size=9x9;xcb")
-    assert platforms() == ["offscreen", "xcb"]
+    assert qt_platforms() == ["offscreen", "xcb"]
     assert problem_of(plugin("offscreen")) == ""
     require_platform()
     monkeypatch.delenv("QT_QPA_PLATFORM")
     monkeypatch.setenv("DISPLAY", ":9")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    assert platforms() == ["xcb"]
+    assert qt_platforms() == ["xcb"]
     broken = tmp_path / "libqxcb.so"
     broken.write_bytes(b"no library")
     monkeypatch.setattr("app.fatal.plugin", lambda _name: broken)

@@ -1,179 +1,51 @@
-"""Tests of what `make run` waits for, what the window does later, and that no library is ever half installed."""
+"""The first file that set-up runs: any Python 3 reads it, and one that Chickadee does not run on gets a sentence."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
+import ast
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import ROOT, in_environment
-
-PACKAGING = ROOT / "packaging"
-IMPORT = "import probe; print(probe.KIND)"
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "packaging" / "prepare.py"
 
 
 @pytest.fixture
-def prepare(setup, monkeypatch):
-    """Return the module `prepare` with the probe in the place of llama.cpp, and everything else set up."""
-    module = import_module("prepare")
-    environment = setup.folder / "environment"
-    monkeypatch.setattr(module, "LLAMA", setup.build)
-    monkeypatch.setattr(module, "PYTHON", setup.steps.PYTHON)
-    monkeypatch.setattr(module, "READY", environment / "ready")
-    monkeypatch.setattr(module, "UNFINISHED", environment / "unfinished")
-    monkeypatch.setattr(module, "set_up_all_but_llama", setup.build.fetch)
-    monkeypatch.setattr(module, "ik_computes", lambda: True)
-    return module
+def prepare(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(FILE.parent))
+    return import_module("prepare")
 
 
-def importable_probe(setup) -> str:
-    """Return which probe a program can import: its kind, "nothing", or "half" for a broken one."""
-    done = subprocess.run([setup.steps.PYTHON, "-c", IMPORT], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else "nothing" if "No module named" in done.stderr else "half"
+def test_a_python_of_2016_can_read_it() -> None:
+    assert ast.parse(FILE.read_text(encoding="utf-8"), feature_version=(3, 6))
 
 
-def lose_the_network(monkeypatch):
-    monkeypatch.setenv("PIP_FIND_LINKS", "/no/such/folder")
+def test_the_versions_are_those_of_the_project(prepare) -> None:
+    oldest, first_too_new = prepare.supported()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == f">=3.{oldest},<3.{first_too_new}"
+    assert prepare.python_problem((3, oldest, 2)) == ""
+    assert prepare.python_problem((3, first_too_new - 1, 0)) == ""
 
 
-def lose_the_compiler(setup, monkeypatch):
-    monkeypatch.setattr(setup.compiled.shutil, "which", lambda _: None)
-    monkeypatch.delenv("CC", raising=False)
+def test_another_python_is_named_where_there_is_one(prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare.shutil, "which", lambda name: name == "python3.12")
+    assert "This is Python 3.10.4, which is too old. Use the one that is here: `make run PYTHON=python3.12`." in (
+        prepare.python_problem((3, 10, 4))
+    )
+    monkeypatch.setattr(prepare.shutil, "which", lambda _: None)
+    assert prepare.python_problem((3, 15, 0)).endswith("for it yet. Install one of those beside it.")
+    assert "too old" in prepare.python_problem((2, 7, 18))
 
 
-def test_the_compile_is_left_to_the_window_and_needs_no_network_there(prepare, setup, monkeypatch):
-    prepare.prepare(without_waiting=True)
-    assert not prepare.READY.exists()
-    assert prepare.is_usable()
-    assert importable_probe(setup) == "nothing"  # a library of an earlier checkout was removed
-    command = json.loads(prepare.UNFINISHED.read_text())["command"]
-    assert command == [sys.executable, str(PACKAGING / "prepare.py"), "--background"]
-    with monkeypatch.context() as patch:
-        patch.setattr(prepare, "set_up_all_but_llama", lambda: pytest.fail("set up again"))
-        prepare.prepare(without_waiting=True)
-        assert importable_probe(setup) == "nothing"
-    lose_the_network(monkeypatch)
-    prepare.finish_set_up()
-    assert (importable_probe(setup), prepare.is_ready(prepare.fingerprint())) == ("compiled", True)
-    assert not prepare.UNFINISHED.exists()
-    prepare.finish_set_up()  # as a second window does
-
-
-def test_make_test_does_itself_what_is_left(prepare, setup, monkeypatch):
-    prepare.prepare(without_waiting=True)
-    monkeypatch.setattr(prepare, "set_up_all_but_llama", lambda: pytest.fail("set up again"))
-    prepare.prepare(without_waiting=False)
-    assert (importable_probe(setup), prepare.READY.exists(), prepare.UNFINISHED.exists()) == ("compiled", True, False)
-
-
-@pytest.mark.slow
-def test_where_ik_cannot_compute_everybody_waits(prepare, setup, monkeypatch):
-    monkeypatch.setattr(prepare, "ik_computes", lambda: False)
-    prepare.prepare(without_waiting=True)
-    assert (importable_probe(setup), prepare.READY.exists()) == ("compiled", True)
-
-
-@pytest.mark.usefixtures("wheel")
-def test_a_wheel_that_is_there_is_installed_at_once(prepare, setup):
-    prepare.prepare(without_waiting=True)
-    assert (importable_probe(setup), prepare.READY.exists()) == ("compiled", True)
-
-
-def test_the_window_opens_without_a_compiler(prepare, setup, monkeypatch):
-    lose_the_compiler(setup, monkeypatch)
-    with monkeypatch.context() as patch:
-        patch.setattr(prepare, "set_up_all_but_llama", lambda: pytest.fail("minutes of downloads came first"))
-        with pytest.raises(setup.compiled.NoCompiler, match="gcc g\\+\\+"):
-            prepare.prepare(without_waiting=False)
-    prepare.prepare(without_waiting=True)
-    assert prepare.is_usable()
-    with pytest.raises(setup.compiled.NoCompiler):
-        prepare.finish_set_up()
-
-
-def test_another_checkout_is_not_finished_in_the_background(prepare, setup, monkeypatch):
-    prepare.prepare(without_waiting=True)
-    monkeypatch.setattr(prepare, "fingerprint", lambda: "of another checkout")
-    assert not prepare.is_usable()
-    with pytest.raises(setup.steps.SetupError, match="the checkout has changed"):
-        prepare.finish_set_up()
-
-
-def test_who_compiles_more_waits_for_all_of_it(prepare, monkeypatch):
-    def without_waiting(*arguments: str) -> bool:
-        monkeypatch.setattr(sys, "argv", ["prepare.py", "--without-waiting", *arguments])
-        return bool(prepare.options().without_waiting)
-
-    monkeypatch.setattr(prepare.pytorch, "is_chosen", lambda: False)
-    monkeypatch.setattr(prepare, "is_chosen", lambda: False)
-    assert without_waiting()
-    assert not without_waiting("--native", "1")
-    assert not without_waiting("--training", "0")
-    monkeypatch.setattr(prepare, "is_chosen", lambda: True)
-    assert not without_waiting()
-
-
-def test_whether_ik_computes_here_is_asked_of_the_engine(monkeypatch):
-    monkeypatch.syspath_prepend(str(PACKAGING))
-    prepare = import_module("prepare")
-    monkeypatch.setattr(prepare, "PYTHON", sys.executable)
-    from engine.runtime.ik import needs
-
-    monkeypatch.delenv("CHICKADEE_PROCESSOR", raising=False)
-    assert prepare.ik_computes() == (needs.library_file() is not None and not needs.missing_features())
-    monkeypatch.setenv("CHICKADEE_PROCESSOR", "sse42")
-    assert not prepare.ik_computes()
-
-
-def test_an_interrupted_installation_is_no_library(setup, wheel, monkeypatch):
-    rename = Path.rename
-
-    def stop_at_modules(path: Path, place: Path) -> None:
-        if path.name == "probe":
-            raise KeyboardInterrupt
-        rename(path, place)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", stop_at_modules)
-        with pytest.raises(KeyboardInterrupt):
-            setup.steps.install_atomically(wheel)
-    assert importable_probe(setup) == "nothing"
-    setup.steps.install_atomically(wheel)
-    assert importable_probe(setup) == "compiled"
-    packages = in_environment(setup.folder / "environment", "purelib")
-    shutil.rmtree(next(packages.glob("chickadee_probe-*.dist-info")))  # pip then does not know the package
-    setup.steps.install_atomically(wheel)
-    assert importable_probe(setup) == "compiled"
-
-
-CHILD = "import os, time; print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE, flush=True); time.sleep(600)"
-BESIDE = f"""
-import subprocess, sys
-from background import run_in_background
-run_in_background(10**9)
-try:
-    subprocess.run([sys.executable, "-c", {CHILD!r}])
-except KeyboardInterrupt:
-    print("stopped", file=sys.stderr)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="as Linux shares out processors")
-def test_in_the_background_it_gives_way_and_ends_with_the_window():
-    pipe = subprocess.PIPE
-    surroundings = os.environ | {"PYTHONPATH": str(PACKAGING)}
-    command = [sys.executable, "-c", BESIDE]
-    with subprocess.Popen(command, env=surroundings, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        assert process.stdout.readline() == "19 True\n"
-        process.stdin.close()
-        # The pipe ends when all its writers have ended; the child's message about the interruption comes before.
-        assert "stopped\n" in process.stdout.read()
-    assert process.returncode == 0
+def test_a_python_that_is_refused_ends_with_one_line_and_reads_nothing_else() -> None:
+    old = "import runpy, sys; sys.version_info = (3, 8, 1, 'final', 0); "
+    old += f"runpy.run_path({str(FILE)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", old], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert done.stderr.startswith("setup: Chickadee runs on Python 3.11 to 3.")

@@ -16,9 +16,9 @@ PACKAGING = Path(__file__).resolve().parents[2] / "packaging"
 WAITING = "setup: Another set-up runs in this folder: waiting for it.\n"
 HOLDER = "import sys\nfrom setup_lock import setup_lock\n"
 HOLDER += "with setup_lock():\n    print('in', flush=True)\n    sys.stdin.read()\n"
-LEFT = "import json, prepare\nprepare.READY.unlink()\n"
-LEFT += "prepare.UNFINISHED.write_text(json.dumps({'stamp': prepare.fingerprint(), 'command': []}))\n"
-STAMP = "import prepare\nprepare.VENV.mkdir(parents=True)\nprepare.READY.write_text(prepare.fingerprint())\n"
+LEFT = "import json, set_up\nset_up.READY.unlink()\n"
+LEFT += "set_up.UNFINISHED.write_text(json.dumps({'stamp': set_up.fingerprint(), 'command': []}))\n"
+STAMP = "import set_up\nset_up.VENV.mkdir(parents=True)\nset_up.READY.write_text(set_up.fingerprint())\n"
 
 
 @pytest.fixture

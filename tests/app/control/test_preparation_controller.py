@@ -16,6 +16,7 @@ from app.services.preparation import remaining_command
 from app.wiring import Chickadee
 from common.planning import Verdict
 from common.sentences import Sentence
+from common.system_packages import COMPILERS, install_command
 from tests.app.conftest import Opener
 from tests.app.test_window import Ask
 from tests.common.confined_program import linux
@@ -142,7 +143,7 @@ def test_a_failure_says_what_why_and_what_to_do(
 def test_without_a_compiler_it_says_how_to_get_one(opened: Chickadee, finish: Finish, qtbot: QtBot) -> None:
     finish(preparation.NO_COMPILER)
     qtbot.waitUntil(opened.window.notice.isVisible)
-    assert "sudo apt-get install gcc g++" in opened.window.notice.text.text()
+    assert install_command(COMPILERS) in opened.window.notice.text.text()
 
 
 def test_it_ends_with_the_window(opened: Chickadee, tmp_path: Path) -> None:
