@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "packaging" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "packaging" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS = 900  # words of README: two minutes
 BASES = ("", "app", "engine", "engine/runtime", "packaging")  # folders from which paths in documents start
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|md|cpp|hpp|toml|sh|txt|ts|qss|svg))`")
