@@ -19,6 +19,7 @@ from common.failures import Failure
 from common.folders import cache_folder
 from common.power import PowerMode, PowerWatch
 from common.sentences import join_sentences
+from common.version import VERSION
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for, shown_pieces
 from engine.generation.harmony import reader_for
@@ -75,7 +76,6 @@ from engine.tokenization.turns import ChatTooLong, chat_too_long, drop_oldest_tu
 from models.titles import title_of
 
 log = logging.getLogger("engine")
-VERSION = "0.1.0"
 
 
 def log_failure(failure: Failure) -> None:

@@ -1,8 +1,12 @@
-"""Name, version and date of the packed program. The date is the commit's, so that equal commits give equal files."""
+"""Name, version, address and date of the packed program.
+
+The date is the commit's, so that equal commits give equal files.
+"""
 
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import time
 import tomllib
@@ -10,8 +14,11 @@ import tomllib
 from steps import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-VERSION: str = PROJECT["version"]
+VERSION: str = runpy.run_path(str(ROOT / "common" / "version.py"))["VERSION"]
 SUMMARY: str = PROJECT["description"]
+ADDRESS: str = PROJECT["urls"]["Homepage"]
+PROBLEMS = f"{ADDRESS}/issues"
+DEVELOPERS = "The Chickadee developers"
 DIST = ROOT / "dist"
 RESOURCES = ROOT / "build" / "resources"
 

@@ -29,13 +29,14 @@ from app.services.background import Background
 from app.settings.schema import choice_words
 from app.words import mark, tr
 from common.failures import Failure
+from common.version import VERSION
 from engine.protocol.events import ModelInfo
 from engine.protocol.requests import Limit
 from models import titles
 from models.default import default_model
 from models.header import read_header
 
-NAME, VERSION, LICENCE = "Chickadee", "0.1.0", "MIT"
+NAME, LICENCE = "Chickadee", "MIT"
 # The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
 ROOTS = (
     "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "gguf", "h11",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from common.confinement import limits
 from common.failures import Failure
 from common.sentences import Sentence
+from common.version import VERSION
 from engine.protocol.events import (
     Counted,
     Event,
@@ -31,7 +32,6 @@ from engine.stop import StopFlag
 from models.servers import RemoteModel
 from models.titles import title_of
 
-VERSION = "0.1.0"
 PROCESS_BYTES = 25 << 20  # private memory of this process, once it has asked a server
 
 
