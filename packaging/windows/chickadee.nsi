@@ -26,7 +26,7 @@ VIAddVersionKey "LegalCopyright" "MIT licence"
 !define MUI_ICON "${ICON}"
 !define MUI_UNICON "${ICON}"
 !define MUI_FINISHPAGE_RUN "$INSTDIR\chickadee.exe"
-!insertmacro MUI_PAGE_LICENSE "${BUNDLE}/licences/Chickadee.txt"
+!insertmacro MUI_PAGE_LICENSE "${BUNDLE}\licences\Chickadee.txt"
 !insertmacro MUI_PAGE_COMPONENTS
 !insertmacro MUI_PAGE_DIRECTORY
 !insertmacro MUI_PAGE_INSTFILES
@@ -86,7 +86,7 @@ Section "$(PROGRAM)"
         RMDir /r "$INSTDIR\licences"
     ${EndIf}
     SetOutPath "$INSTDIR"
-    File /r "${BUNDLE}/*"
+    File /r "${BUNDLE}\*" ; Windows' makensis splits paths only at \, Linux' turns it round
     WriteUninstaller "$INSTDIR\uninstall.exe"
     CreateShortcut "$SMPROGRAMS\Chickadee.lnk" "$INSTDIR\chickadee.exe"
     WriteRegStr HKCU "Software\Chickadee" "Folder" "$INSTDIR"
