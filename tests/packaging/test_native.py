@@ -64,7 +64,7 @@ def test_another_processor_without_a_compiler_goes_back(setup, monkeypatch, caps
 def test_another_archive_than_the_pinned_is_refused(setup):
     lock = setup.build.lock
     lock.write_text(re.sub("sha256:.*", "sha256:" + "0" * 64, lock.read_text()))
-    with pytest.raises(setup.steps.SetupError, match="chickadee-probe could not be downloaded .* what came is not"):
+    with pytest.raises(setup.steps.SetupError, match=r"chickadee-probe could not be downloaded .* what came is not"):
         setup.build.wheel()
 
 
