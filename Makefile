@@ -9,7 +9,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
+.PHONY: setup run chat test test-slow fuzz audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(PURPOSE) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -27,6 +27,8 @@ chat: setup
 test: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check -q .
+	@.venv/bin/actionlint
+	@.venv/bin/zizmor --offline --quiet --persona pedantic .github
 	@mkdir -p build; { PYTHONPATH=. .venv/bin/lint-imports --no-logo; rooms=$$?; .venv/bin/mypy && [ $$rooms = 0 ]; } \
 	  >build/types.log 2>&1 & types=$$!; \
 	$(PYTEST) $(ARGS); tests=$$?; \
@@ -41,6 +43,10 @@ test-slow: setup
 # Strange files, templates and requests for every program, other ones each time: ARGS="--minutes 10", "--seed S", "--help".
 fuzz: setup
 	@$(PY) -m tests.fuzz $(ARGS)
+
+# Known vulnerabilities of what the lock files name; asks the package index's list of them.
+audit:
+	@CHICKADEE_VENV="$(CURDIR)/build/audit" $(PYTHON) packaging/vulnerabilities.py $(ARGS)
 
 bench: setup
 	@$(PY) -m benchmarks.decode $(ARGS)
