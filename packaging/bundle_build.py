@@ -19,7 +19,7 @@ GLIBC_PARTS = {
     "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0",
     "libresolv.so.2", "librt.so.1",
 }  # fmt: skip
-NEWEST_GLIBC = (2, 36)  # Debian 12's glibc: packages are built on the oldest supported system
+NEWEST_GLIBC = (2, 35)  # that of Ubuntu 22.04, the oldest system that README promises
 LARGEST = 20
 
 
@@ -88,6 +88,8 @@ def check_programs(folder: Path) -> None:
     if unknown:
         raise SetupError(f"the bundle needs {', '.join(sorted(unknown))}, which no known package of Debian's holds")
     newest = max(programs, key=elf.glibc)
-    say(f"it needs glibc {'.'.join(map(str, elf.glibc(newest)))} or newer, because of {newest.name}")
-    if elf.glibc(newest) > NEWEST_GLIBC:
-        raise SetupError("that is newer than Debian 12's: make the package on Debian 12")
+    say(f"it needs glibc {elf.dotted(elf.glibc(newest))} or newer, because of {newest.name}")
+    newer = [f"{path.name} ({elf.dotted(elf.glibc(path))})" for path in programs if elf.glibc(path) > NEWEST_GLIBC]
+    if newer:
+        promised = f"newer than Ubuntu 22.04's {elf.dotted(NEWEST_GLIBC)}"
+        raise SetupError(f"{', '.join(newer)}: a glibc {promised}. Leave them out, or build them on an older system.")

@@ -36,6 +36,10 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
+def dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
 def programs(folder: Path) -> Iterator[Path]:
     """Yield all programs and libraries in the folder and below, each once."""
     for path in sorted(folder.rglob("*")):

@@ -28,7 +28,7 @@ def make(bundle: Path) -> Path:
     shutil.rmtree(tree.parent, ignore_errors=True)
     shutil.copytree(bundle, tree / "lib", symlinks=True, copy_function=os.link)
     linux_files.write(tree)
-    newest = ".".join(map(str, max(map(elf.glibc, elf.programs(bundle)))))
+    newest = elf.dotted(max(map(elf.glibc, elf.programs(bundle))))
     for script in ("chickadee", "chickadee-engine", "install.sh", "uninstall.sh"):
         text = (OWN / "launcher.sh" if script.startswith("chickadee") else OWN / script).read_text()
         (tree / script).write_text(text.replace("@PROGRAM@", script).replace("@GLIBC@", newest))

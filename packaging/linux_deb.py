@@ -74,7 +74,7 @@ def depends(bundle: Path) -> list[str]:
     names = {packages[name] for name in elf.outside(programs, bundle) if name not in GLIBC_PARTS}
     # GLIBCXX_3.4.30 came with GCC 12.
     said = {"libglib2.0-0": "libglib2.0-0 | libglib2.0-0t64", "libstdc++6": "libstdc++6 (>= 12)"}
-    return [f"libc6 (>= {'.'.join(map(str, newest))})", *(said.get(name, name) for name in sorted(names))]
+    return [f"libc6 (>= {elf.dotted(newest)})", *(said.get(name, name) for name in sorted(names))]
 
 
 def machine() -> str:

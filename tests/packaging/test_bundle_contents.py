@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
+import shutil
+import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -116,6 +119,23 @@ def test_what_a_program_needs_is_read_from_it(elf):
     outside = elf.outside([library], library.parent)
     assert outside["libxcb-cursor.so.0"] == ["libQt6XcbQpa.so.6"]
     assert "libQt6Gui.so.6" not in outside
+
+
+@pytest.mark.skipif(
+    not shutil.which("gcc") or platform.libc_ver() < ("glibc", "2.36"), reason="needs gcc and a glibc newer than promised"
+)
+def test_a_glibc_newer_than_promised_stops_the_build(bundle_contents, tmp_path):
+    bundle_build = import_module("bundle_build")
+    # hypot is of 2.35, arc4random of 2.36
+    for name, call in (("libold.so", "double hypot(double, double); double f(double a) { return hypot(a, a); }"),
+                       ("libnew.so", "unsigned arc4random(void); unsigned f(void) { return arc4random(); }")):  # fmt: skip
+        source = tmp_path / "call.c"
+        source.write_text(call)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O0", "-o", tmp_path / name, source, "-lm"], check=True)
+        if name == "libold.so":
+            bundle_build.check_programs(tmp_path)
+    with pytest.raises(bundle_build.SetupError, match=r"^libnew\.so \(2\.36\): .* Ubuntu 22\.04's 2\.35"):
+        bundle_build.check_programs(tmp_path)
 
 
 def test_libraries_that_are_missing_stop_the_build(bundle_contents, monkeypatch):
