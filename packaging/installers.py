@@ -10,7 +10,7 @@ from pathlib import Path
 import linux_archive
 import linux_deb
 import windows_zip
-from release import DIST, RESOURCES, VERSION
+from release import ADDRESS, DEVELOPERS, DIST, PROBLEMS, RESOURCES, VERSION
 from steps import ROOT, SetupError, python, run
 
 LARGEST = 200_000_000
@@ -39,6 +39,7 @@ def windows(bundle: Path, to: Path) -> list[Path]:
     kilobytes = sum(path.stat().st_size for path in bundle.rglob("*")) // 1024
     values = {
         "VERSION": VERSION, "BUNDLE": bundle, "ICON": RESOURCES / "chickadee.ico", "OUT": setup, "KILOBYTES": kilobytes,
+        "ADDRESS": ADDRESS, "PROBLEMS": PROBLEMS, "DEVELOPERS": DEVELOPERS,
     }  # fmt: skip
     defined = [f"-D{name}={value}" for name, value in values.items()]
     script = ROOT / "packaging" / "windows" / "chickadee.nsi"

@@ -14,7 +14,7 @@ import bundle_contents
 import elf
 import linux_files
 from bundle_build import BUILD, GLIBC_PARTS
-from release import DIST, EPOCH, SUMMARY, VERSION
+from release import ADDRESS, DIST, EPOCH, MAINTAINER, PROBLEMS, SUMMARY, VERSION
 from steps import SetupError, run, system_packages
 
 TREE = BUILD / "deb"
@@ -23,7 +23,9 @@ Version: {version}
 Section: utils
 Priority: optional
 Architecture: {architecture}
-Maintainer: The Chickadee developers <chickadee@localhost>
+Maintainer: {maintainer}
+Homepage: {address}
+Bugs: {problems}
 Installed-Size: {size}
 Depends: {depends}
 Recommends: fonts-dejavu-core | fonts-freefont-ttf, fonts-noto-color-emoji, xdg-utils
@@ -62,8 +64,9 @@ def make(bundle: Path) -> Path:
 def control(bundle: Path) -> str:
     size = sum(path.lstat().st_size for path in TREE.rglob("*") if not path.is_dir()) // 1024
     return CONTROL.format(
-        version=VERSION, architecture=machine(), size=size, depends=", ".join(depends(bundle)), summary=SUMMARY
-    )
+        version=VERSION, architecture=machine(), size=size, depends=", ".join(depends(bundle)), summary=SUMMARY,
+        maintainer=MAINTAINER, address=ADDRESS, problems=PROBLEMS,
+    )  # fmt: skip
 
 
 def depends(bundle: Path) -> list[str]:

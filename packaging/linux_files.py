@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from release import DATE, RESOURCES, SUMMARY, VERSION
+from release import ADDRESS, DATE, DEVELOPERS, PROBLEMS, RESOURCES, SUMMARY, VERSION
 from steps import ROOT
 
 OWN = ROOT / "packaging" / "linux"
@@ -22,7 +22,8 @@ def write(prefix: Path) -> None:
     about = (OWN / "metainfo.xml").read_text(encoding="utf-8")
     place = share / "metainfo" / "org.chickadee.Chickadee.metainfo.xml"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(about.format(summary=SUMMARY, version=VERSION, date=DATE), encoding="utf-8")
+    values = {"summary": SUMMARY, "version": VERSION, "date": DATE, "address": ADDRESS, "problems": PROBLEMS}
+    place.write_text(about.format(developers=DEVELOPERS, **values), encoding="utf-8")
 
 
 def copy(file: Path, to: Path) -> None:

@@ -19,6 +19,8 @@ SUMMARY: str = PROJECT["description"]
 ADDRESS: str = PROJECT["urls"]["Homepage"]
 PROBLEMS = f"{ADDRESS}/issues"
 DEVELOPERS = "The Chickadee developers"
+*_, HOST, OWNER, _ = ADDRESS.split("/")
+MAINTAINER = f"{DEVELOPERS} <{OWNER}@users.noreply.{HOST}>"  # there is no mailbox: problems are told at PROBLEMS
 DIST = ROOT / "dist"
 RESOURCES = ROOT / "build" / "resources"
 

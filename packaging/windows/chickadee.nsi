@@ -1,5 +1,5 @@
 ; Windows' setup program, by NSIS 3 (makensis, also on Linux): for this user alone, no administrator. installers.py gives
-; VERSION, BUNDLE, ICON, OUT and KILOBYTES. Removing Chickadee leaves the chats, which are in %LOCALAPPDATA%\chickadee.
+; VERSION, BUNDLE, ICON, OUT, KILOBYTES, ADDRESS, PROBLEMS and DEVELOPERS. Removing Chickadee leaves the chats, which are in %LOCALAPPDATA%\chickadee.
 Target amd64-unicode ; the program is for 64 bits too, and Wine without its 32-bit half can try it
 SetCompressor /SOLID lzma
 SetCompressorDictSize 64
@@ -93,7 +93,9 @@ Section "$(PROGRAM)"
     WriteRegStr HKCU "${ENTRY}" "DisplayName" "Chickadee"
     WriteRegStr HKCU "${ENTRY}" "DisplayVersion" "${VERSION}"
     WriteRegStr HKCU "${ENTRY}" "DisplayIcon" "$INSTDIR\chickadee.exe"
-    WriteRegStr HKCU "${ENTRY}" "Publisher" "The Chickadee developers"
+    WriteRegStr HKCU "${ENTRY}" "Publisher" "${DEVELOPERS}"
+    WriteRegStr HKCU "${ENTRY}" "URLInfoAbout" "${ADDRESS}"
+    WriteRegStr HKCU "${ENTRY}" "HelpLink" "${PROBLEMS}"
     WriteRegStr HKCU "${ENTRY}" "InstallLocation" "$INSTDIR"
     WriteRegStr HKCU "${ENTRY}" "UninstallString" '"$INSTDIR\uninstall.exe"'
     WriteRegStr HKCU "${ENTRY}" "QuietUninstallString" '"$INSTDIR\uninstall.exe" /S'

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
+METAINFO = "share/metainfo/org.chickadee.Chickadee.metainfo.xml"
 SPEC = ast.parse((ROOT / "pyinstaller.spec").read_text(encoding="utf-8"))
 
 
@@ -67,13 +68,51 @@ def test_modules_that_make_installers_can_be_imported(name, monkeypatch):
     import_module(name)
 
 
-def test_the_desktops_files_are_written_under_a_prefix(monkeypatch, tmp_path):
+@pytest.fixture
+def desktop(monkeypatch, tmp_path):
+    """Return a prefix with the desktop's files in it."""
     monkeypatch.syspath_prepend(str(PACKAGING))
     import_module("linux_files").write(tmp_path)
-    about = ElementTree.parse(tmp_path / "share/metainfo/org.chickadee.Chickadee.metainfo.xml").getroot()
+    return tmp_path
+
+
+def test_the_desktops_files_are_written_under_a_prefix(desktop):
+    about = ElementTree.parse(desktop / METAINFO).getroot()
     assert [release.get("version") for release in about.iter("release")] == [import_module("release").VERSION]
-    ElementTree.parse(tmp_path / "share/mime/packages/chickadee.xml")
-    assert "Exec=" in (tmp_path / "share/applications/chickadee.desktop").read_text(encoding="utf-8")
+    ElementTree.parse(desktop / "share/mime/packages/chickadee.xml")
+    assert "Exec=" in (desktop / "share/applications/chickadee.desktop").read_text(encoding="utf-8")
+
+
+def test_the_shops_page_shows_pictures_that_there_are(desktop):
+    about = ElementTree.parse(desktop / METAINFO).getroot()
+    address = import_module("release").ADDRESS
+    assert {link.get("type") for link in about.iter("url")} >= {"homepage", "bugtracker"}
+    pictures = [image.text or "" for image in about.iter("image")]
+    assert pictures
+    for link in (*pictures, *(link.text or "" for link in about.iter("url"))):
+        assert link.startswith(address)
+    for picture in pictures:
+        assert (ROOT / re.sub(rf"{re.escape(address)}/raw/[^/]+/", "", picture)).exists(), picture
+
+
+@pytest.mark.skipif(not shutil.which("appstreamcli"), reason="needs appstream")
+def test_the_shops_page_is_valid(desktop):
+    done = subprocess.run(["appstreamcli", "validate", "--no-net", desktop / METAINFO], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("dpkg"), reason="Debian's tools make the .deb")
+def test_the_deb_names_where_its_developers_are_reached(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(PACKAGING))
+    deb, release = import_module("linux_deb"), import_module("release")
+    monkeypatch.setattr(deb, "TREE", tmp_path)
+    (tmp_path / "true").write_bytes(Path("/bin/true").read_bytes())
+    fields = dict(re.findall(r"^(\S+): (.*)$", deb.control(tmp_path), re.MULTILINE))
+    name, _, mailbox = fields["Maintainer"].partition(" <")
+    assert name == release.DEVELOPERS
+    assert re.fullmatch(r"[\w.-]+@[\w-]+(?:\.[\w-]+)+>", mailbox)
+    assert (fields["Homepage"], fields["Bugs"]) == (release.ADDRESS, release.PROBLEMS)
+    assert fields["Depends"].startswith("libc6 (>= 2.")
 
 
 @pytest.mark.parametrize("script", sorted(PACKAGING.rglob("*.sh")), ids=lambda path: path.name)
