@@ -71,6 +71,7 @@ WAYLAND = (
 )
 # Those that only other libraries of the bundle link to.
 INDIRECT = (
+    *_libraries("libexpat1", "expat", "libexpat.so.1"),  # of Debian's own Python, and fontconfig's
     *_libraries("libglx0", "libglvnd", "libGLX.so.0"),
     *_libraries("libgomp1", "gcc-libs", "libgomp.so.1"),
     *_libraries("libopengl0", "libglvnd", "libOpenGL.so.0"),

@@ -150,6 +150,15 @@ def test_a_glibc_newer_than_promised_stops_the_build(bundle_contents, tmp_path):
         bundle_build.check_programs(tmp_path)
 
 
+@pytest.mark.skipif(
+    sys.base_prefix != "/usr" or platform.libc_ver() != ("glibc", "2.36"), reason="Debian 12's own Python is packed"
+)
+def test_what_debians_own_python_needs_is_known(bundle_contents, tmp_path):
+    # libexpat, which only Debian's Python takes from the system
+    shutil.copyfile(Path(sys.executable).resolve(), tmp_path / "python")
+    import_module("bundle_build").check_programs(tmp_path)
+
+
 def test_libraries_that_are_missing_stop_the_build(bundle_contents, monkeypatch):
     bundle_build = import_module("bundle_build")
     log = "WARNING: Library not found: could not resolve '{}', dependency of '/venv/plugins/platforms/{}'.\n"
