@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.api import chat, completions, embeddings, llama, messages, responses, tokens
 from engine.api.activity import Activity
-from engine.api.errors import ApiError
+from engine.api.errors import ApiError, as_sentence
 from engine.api.jobs import Jobs, Long, Run
 from engine.api.openapi import description
 from engine.api.peers import client_of
@@ -26,7 +26,7 @@ from engine.api.security import Access, Guard
 from engine.api.written import Written, gather
 from engine.protocol.events import Counted, Detokenized, Embedded, Event, Finished, Tokenized
 from engine.protocol.front import Served
-from engine.protocol.requests import Detokenize, Generate, Tokenize
+from engine.protocol.requests import Detokenize, Generate, InvalidValue, Tokenize
 
 log = logging.getLogger("engine.api")
 KEEP_ALIVE = 15.0  # seconds without an event, after which a stream tells that it still waits
@@ -151,10 +151,12 @@ class Api:
         return await whole_answer(request, run, whole())
 
     async def _events(self, request: Request, run: Run) -> AsyncIterator[tuple[int, Event | None]]:
-        """Yield a run's events and count its answers."""
+        """Yield a run's events and count its answers. Raises ApiError for one that somebody else has stopped."""
         async for number, event in run.events(KEEP_ALIVE):
             if isinstance(event, Finished):
                 self.activity.count(request.scope["served"], event.statistics)
+                if event.statistics.stop_reason == "cancelled":
+                    raise ApiError(503, "The answer was stopped before its end. Ask again.", "cancelled")
             yield number, event
 
     # --- about the server ---------------------------------------------------------------------------------------------
@@ -236,7 +238,8 @@ def application(api: Api, access: Callable[[], Access]) -> ASGIApp:
     """Return the application, with its guard and its error responses."""
     routes = api.routes()
     handlers: dict[Any, Any] = {
-        ApiError: on_error, HTTPException: on_http_error, ClientDisconnect: on_disconnect, Exception: on_bug,
+        ApiError: on_error, InvalidValue: on_invalid_value, HTTPException: on_http_error,
+        ClientDisconnect: on_disconnect, Exception: on_bug,
     }  # fmt: skip
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
@@ -246,6 +249,10 @@ def application(api: Api, access: Callable[[], Access]) -> ASGIApp:
 async def on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
     return error_response(error, request.url.path)
+
+
+async def on_invalid_value(request: Request, error: Exception) -> Response:
+    return error_response(ApiError(400, as_sentence(str(error)), "bad_value"), request.url.path)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:

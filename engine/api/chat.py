@@ -115,10 +115,7 @@ def top_logprobs(wanted: bool | None, most: int | None) -> int | None:
 
 def tool_of(tool: ChatTool) -> Tool:
     function = tool.function
-    try:
-        return Tool(function.name, function.description or "", raw_text(function.parameters))
-    except ValueError as error:
-        raise ApiError(400, f"{error}.", "bad_value", "tools") from error
+    return Tool(function.name, function.description or "", raw_text(function.parameters))
 
 
 def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:

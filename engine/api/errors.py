@@ -45,6 +45,12 @@ class ApiError(Exception):
         return self.as_anthropic if path.startswith("/v1/messages") else self.as_openai
 
 
+def as_sentence(text: str) -> str:
+    """Return an exception's text with a capital letter at its beginning and one full stop at its end."""
+    text = text.strip().rstrip(".:")
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def error_of(failed: Failed) -> ApiError:
     """Return the error for a request that the engine refused or could not complete."""
     if failed.code == "prompt_too_long":

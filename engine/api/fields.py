@@ -7,9 +7,8 @@ the same (`grammar`, `top_k`, `min_p`, `repeat_penalty`, …).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,7 +25,6 @@ from engine.protocol.requests import (
     ToolChoice,
 )
 
-T = TypeVar("T")
 MOST_STOPS = 64
 LEAST_TOP_P = 1e-6  # for 0, which some clients send to have the likeliest token
 EFFORTS: dict[str, ThinkingEffort] = {
@@ -98,7 +96,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         return bool(self.stream_options and self.stream_options.include_usage)
 
     def sampling(self, default: Sampling) -> Sampling:
-        """Return how tokens are chosen: what the request says, else the default. Raises ApiError."""
+        """Return how tokens are chosen: what the request says, else the default."""
         given: dict[str, Any] = {
             "temperature": self.temperature,
             "top_p": None if self.top_p is None else max(self.top_p, LEAST_TOP_P),
@@ -111,7 +109,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             "seed": None if self.seed is None or self.seed < 0 else self.seed % (MOST_SEED + 1),
             "logit_bias": self._biases() or None,
         }
-        return checked(lambda: replace(default, **{name: value for name, value in given.items() if value is not None}))
+        return replace(default, **{name: value for name, value in given.items() if value is not None})
 
     def _biases(self) -> tuple[tuple[int, float], ...]:
         pairs = self.logit_bias.items() if isinstance(self.logit_bias, dict) else self.logit_bias or ()
@@ -179,15 +177,6 @@ def thinking_options(
         on = budget > 0 if on is None else on
         options = replace(options, budget=budget)
     return options if on is None else replace(options, mode="on" if on else "off")
-
-
-def checked(build: Callable[[], T]) -> T:
-    """Call `build`; what a field of the protocol does not allow becomes an ApiError."""
-    try:
-        return build()
-    except ValueError as error:
-        text = str(error)
-        raise ApiError(400, f"{text[:1].upper()}{text[1:]}.", "bad_value") from error
 
 
 def chat_id(messages: tuple[Message, ...], store: bool | None, usual: bool) -> str:

@@ -18,7 +18,7 @@ from engine.protocol.events import WRITTEN, Event, Finished, Logprobs, ModelInfo
 from engine.protocol.requests import MOST_TOP_LOGPROBS, Generate, StopReason
 
 STOP_TYPES: dict[StopReason, str] = {
-    "end": "eos", "stop": "word", "length": "limit", "context": "limit", "cancelled": "none", "tool_calls": "eos",
+    "end": "eos", "stop": "word", "length": "limit", "context": "limit", "tool_calls": "eos",
 }  # fmt: skip
 
 

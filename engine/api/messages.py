@@ -15,7 +15,6 @@ from engine.api.errors import ApiError
 from engine.api.fields import (
     RawJson,
     chat_id,
-    checked,
     exact_by_default,
     length_limit,
     raw_text,
@@ -39,7 +38,7 @@ from engine.protocol.requests import (
 
 STOPPED: dict[StopReason, str] = {
     "end": "end_turn", "stop": "stop_sequence", "length": "max_tokens", "context": "max_tokens",
-    "cancelled": "end_turn", "tool_calls": "tool_use",
+    "tool_calls": "tool_use",
 }  # fmt: skip
 PING = sse.event({"type": "ping"})
 
@@ -130,7 +129,7 @@ def generate_of(body: MessagesRequest, default: Generate, store: bool = False) -
     wanted = {"temperature": body.temperature, "top_p": body.top_p or None, "top_k": body.top_k}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     form = body.output_format or (body.output_config.format if body.output_config else None)
-    sampling = checked(lambda: replace(default.sampling, **given))
+    sampling = replace(default.sampling, **given)
     thinking, effort = body.thinking, body.output_config.effort if body.output_config else None
     on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
     made = replace(
@@ -158,12 +157,10 @@ def count_of(body: CountRequest) -> Count:
 
 def tools_of(body: CountRequest) -> tuple[Tool, ...]:
     """Return the tools of the client; those that Anthropic itself would run are not there."""
-    return checked(
-        lambda: tuple(
-            Tool(tool.name, tool.description or "", raw_text(tool.input_schema))
-            for tool in body.tools or ()
-            if tool.type in (None, "custom")
-        )
+    return tuple(
+        Tool(tool.name, tool.description or "", raw_text(tool.input_schema))
+        for tool in body.tools or ()
+        if tool.type in (None, "custom")
     )
 
 

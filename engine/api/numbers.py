@@ -8,8 +8,7 @@ from engine.protocol.events import Statistics
 from engine.protocol.requests import StopReason
 
 FINISH: dict[StopReason, str] = {
-    "end": "stop", "stop": "stop", "length": "length", "context": "length", "cancelled": "stop",
-    "tool_calls": "tool_calls",
+    "end": "stop", "stop": "stop", "length": "length", "context": "length", "tool_calls": "tool_calls",
 }  # fmt: skip
 
 

@@ -12,13 +12,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from engine.api.errors import ApiError
+from engine.api.errors import ApiError, as_sentence
 from engine.api.jobs import Run
 
 T = TypeVar("T")
 START_SECONDS = 5.0  # a stream that waits longer for its turn begins before it is known whether it can be answered
 SEND_SECONDS = 120.0  # in which a client reads what was sent
 FIELD = re.compile(r" - at `\$\.?(?P<path>[^`]+)`")
+TYPE = re.compile(r"`([^`]+)`")
+TYPES = {
+    "int": "a whole number", "float": "a number with a fraction", "str": "a text", "bool": "true or false",
+    "array": "a list", "object": "an object", "null": "null",
+}  # fmt: skip
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -33,14 +38,24 @@ def error_response(error: ApiError, path: str, headers: Mapping[str, str] | None
 
 
 async def read_body(request: Request, kind: type[T]) -> T:
-    """Return the request's JSON body. Raises ApiError if it is no JSON, or not of this kind."""
+    """Return the request's JSON body; 2.0 is a whole number. Raises ApiError if it is no JSON, or not of this kind."""
     try:
-        return msgspec.json.decode(await request.body(), type=kind)
+        return msgspec.json.decode(await request.body(), type=kind, strict=False)
     except msgspec.ValidationError as error:
-        found = FIELD.search(str(error))
-        raise ApiError(400, f"{FIELD.sub('', str(error))}.", "bad_value", found["path"] if found else None) from error
+        raise invalid_field(str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiError(400, f"The body must be a JSON object: {error}.", "bad_json") from error
+        raise ApiError(400, as_sentence(f"The body must be a JSON object: {error}"), "bad_json") from error
+
+
+def invalid_field(text: str) -> ApiError:
+    """Return the error for what msgspec says of a body, with types in words and the field in front."""
+    field, words = FIELD.search(text), TYPE.sub(in_words, FIELD.sub("", text))
+    return ApiError(400, f"{field['path']}: {words}." if field else f"{words}.", "bad_value", field and field["path"])
+
+
+def in_words(types: re.Match[str]) -> str:
+    """Return the types that msgspec names, or another name, in words."""
+    return " or ".join(TYPES.get(each, f"“{each}”") for each in types[1].split(" | "))
 
 
 async def while_connected(request: Request, work: Awaitable[T]) -> T:

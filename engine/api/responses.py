@@ -6,12 +6,11 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from engine.api import sse
-from engine.api.chat import choice_of, continues
+from engine.api import chat, sse
 from engine.api.content import Part, pictures_of, text_of
 from engine.api.errors import ApiError
 from engine.api.fields import (
@@ -19,7 +18,6 @@ from engine.api.fields import (
     ResponseFormat,
     SamplingFields,
     chat_id,
-    checked,
     exact_by_default,
     length_limit,
     raw_text,
@@ -29,7 +27,7 @@ from engine.api.fields import (
 from engine.api.numbers import timings
 from engine.api.written import Block, BlockChange, Written, block_changes, blocks_of
 from engine.protocol.events import Event, Finished, Statistics
-from engine.protocol.requests import Constraint, Generate, Message, Role, Tool, ToolCall
+from engine.protocol.requests import Constraint, Generate, Message, Role, Tool, ToolCall, ToolChoice
 
 ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
@@ -46,20 +44,31 @@ class InputItem(msgspec.Struct, kw_only=True):
     output: str | list[Part] | None = None
 
 
-class ResponseTool(msgspec.Struct, kw_only=True):
+class ResponseTool(msgspec.Struct, kw_only=True, omit_defaults=True):
     type: str
     name: str = ""
     description: str | None = None
     parameters: RawJson = msgspec.UNSET
+    strict: bool | None = None
 
 
-class NamedTool(msgspec.Struct, kw_only=True):
+class NamedTool(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The tool that must be called; of the type allowed_tools, those that may be, or by the `mode` must."""
+
     type: str
     name: str = ""
+    mode: Literal["auto", "required"] | None = None
+    tools: list[ResponseTool] | None = None
+
+
+class TextFormat(ResponseFormat, kw_only=True, omit_defaults=True):
+    name: str | None = None
+    description: str | None = None
+    strict: bool | None = None
 
 
 class TextConfig(msgspec.Struct, kw_only=True):
-    format: ResponseFormat | None = None
+    format: TextFormat | None = None
 
 
 class Reasoning(msgspec.Struct, kw_only=True):
@@ -97,13 +106,12 @@ def generate_of(body: ResponsesRequest, default: Generate, store: bool = False) 
         max_tokens=length_limit(body.max_output_tokens) or default.max_tokens,
         stop=(*default.stop, *body.stops()),
         chat=chat_id(messages, body.store, store),
-        continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),
+        continue_last=chat.continues(messages[-1].role, messages[-1].content, len(messages)),
         thinking=thinking_options(default.thinking, body.reasoning.effort if body.reasoning else None, None, None),
         constraint=constraint,
     )
-    named = body.tool_choice if isinstance(body.tool_choice, NamedTool) else None
-    choice, name = ("required", named.name) if named else choice_of(str(body.tool_choice or "auto"))
-    return with_tools(made, tools_of(body), choice, name, body.parallel_tool_calls)  # type: ignore[arg-type]
+    tools, (choice, name) = tools_of(body), choice_of(body.tool_choice)
+    return with_tools(made, tools, choice, name, body.parallel_tool_calls)
 
 
 def constraint_of(body: ResponsesRequest) -> Constraint | None:
@@ -114,14 +122,24 @@ def constraint_of(body: ResponsesRequest) -> Constraint | None:
 
 
 def tools_of(body: ResponsesRequest) -> tuple[Tool, ...]:
-    """Return the client's own tools; those that OpenAI itself would run are not there."""
-    return checked(
-        lambda: tuple(
-            Tool(tool.name, tool.description or "", raw_text(tool.parameters))
-            for tool in body.tools or ()
-            if tool.type == "function"
-        )
+    """Return the client's own tools that may be called; those that OpenAI itself would run are not there."""
+    choice = body.tool_choice
+    allowed = choice.tools if isinstance(choice, NamedTool) and choice.type == "allowed_tools" else None
+    names = None if allowed is None else {tool.name for tool in allowed}
+    return tuple(
+        Tool(tool.name, tool.description or "", raw_text(tool.parameters))
+        for tool in body.tools or ()
+        if tool.type == "function" and (names is None or tool.name in names)
     )
+
+
+def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
+    """Return whether tools must be called, and the only one that may be. Raises ApiError."""
+    if not isinstance(choice, NamedTool):
+        return chat.choice_of(choice)
+    if choice.type == "allowed_tools":
+        return choice.mode or "auto", ""
+    return "required", choice.name or choice.type
 
 
 def messages_of(body: ResponsesRequest) -> tuple[Message, ...]:
@@ -157,6 +175,9 @@ def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
             messages.append(Message("tool", text_of(item.output, param), (), item.call_id, pictures))
         case "reasoning":
             pass  # chat templates leave earlier reasoning out
+        case "item_reference":
+            sentence = "Nothing is kept here, so earlier items must be sent whole: give your client “store”: false."
+            raise ApiError(400, sentence, "unsupported", param)
         case _:
             raise ApiError(400, f"An input item must not be {item.type!r:.40}.", "unsupported_content", param)
 
@@ -260,9 +281,10 @@ class ResponsesForm:
             "reasoning": {"effort": body.reasoning.effort if body.reasoning else None, "summary": None},
             "store": False,
             "temperature": body.temperature,
-            "text": {"format": msgspec.to_builtins(body.text.format) if body.text and body.text.format else TEXT},
-            "tool_choice": body.tool_choice if isinstance(body.tool_choice, str) else "auto",
-            "tools": [msgspec.to_builtins(tool) for tool in body.tools or ()],
+            # Structs as they came: what encodes the response also encodes the JSON that they keep as it is.
+            "text": {"format": body.text.format if body.text and body.text.format else TEXT},
+            "tool_choice": body.tool_choice or "auto",
+            "tools": body.tools or [],
             "top_p": body.top_p,
             "truncation": "disabled",
             "usage": usage(numbers) if numbers else None,

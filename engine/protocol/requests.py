@@ -214,10 +214,14 @@ class Lookup:
         check(self.select in ("recent", "random"), f"select must be recent or random, not {self.select}")
 
 
+class InvalidValue(ValueError):
+    """A value that a field of a request must not have; `str()` is a sentence without its full stop."""
+
+
 def check(condition: bool, sentence: str) -> None:
-    """Raise ValueError with the sentence unless the condition holds."""
+    """Raise InvalidValue with the sentence unless the condition holds."""
     if not condition:
-        raise ValueError(sentence)
+        raise InvalidValue(sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,64 @@ def openai_responses() -> None:
     assert text == whole.output_text
 
 
+def openai_responses_tools() -> None:
+    from openai import OpenAI
+
+    client = OpenAI(base_url=BASE, api_key=KEY)
+    options = {"model": "m", "tools": [{"type": "function", "strict": True, **WEATHER}], "max_output_tokens": 80}
+    asked = [{"role": "user", "content": "What is the weather in Paris?"}]
+    first = client.responses.create(input=asked, tool_choice="required", temperature=0, store=False, **options)
+    call = next(item for item in first.output if item.type == "function_call")
+    assert call.name == first.tools[0].name == "weather"
+    with client.responses.stream(input=asked, tool_choice="required", temperature=0, store=False, **options) as stream:
+        done = [event.arguments for event in stream if event.type == "response.function_call_arguments.done"]
+    assert done[0] == call.arguments
+    asked += [*first.output, {"type": "function_call_output", "call_id": call.call_id, "output": "Rain"}]
+    assert client.responses.create(input=asked, tool_choice="none", store=False, **options).output_text
+
+
+def openai_responses_schema() -> None:
+    from openai import OpenAI
+    from pydantic import BaseModel
+
+    class Bird(BaseModel):
+        legs: bool
+        flies: bool
+
+    client = OpenAI(base_url=BASE, api_key=KEY)
+    options = {"model": "m", "input": "Describe a bird.", "text_format": Bird, "max_output_tokens": 60}
+    assert isinstance(client.responses.parse(**options).output_parsed, Bird)
+    with client.responses.stream(**options) as stream:
+        assert isinstance(stream.get_final_response().output_parsed, Bird)
+
+
+def openai_agents() -> None:
+    from agents import Agent, ModelSettings, Runner, function_tool, set_tracing_disabled
+    from agents.models.openai_responses import OpenAIResponsesModel
+    from openai import AsyncOpenAI
+
+    set_tracing_disabled(True)
+    asked = []
+
+    @function_tool
+    def weather(city: str) -> str:
+        """Tell the weather of a city."""
+        asked.append(city)
+        return "Rain"
+
+    async def ask() -> None:
+        model = OpenAIResponsesModel("m", AsyncOpenAI(base_url=BASE, api_key=KEY))
+        settings = ModelSettings(max_tokens=900, tool_choice="required", parallel_tool_calls=False, store=False)
+        agent = Agent("a", instructions="Be brief.", model=model, tools=[weather], model_settings=settings)
+        assert (await Runner.run(agent, "What is the weather in Paris?")).final_output
+        streamed = Runner.run_streamed(agent, "What is the weather in Rome?")
+        assert [event async for event in streamed.stream_events()]
+        assert streamed.final_output
+
+    asyncio.run(ask())
+    assert len(asked) >= 2
+
+
 def openai_embeddings() -> None:
     from openai import OpenAI
 
@@ -169,7 +227,8 @@ def llm_prompt() -> None:
 
 
 DRIVERS: tuple[Callable[[], None], ...] = (
-    openai_chat, openai_tools, openai_schema, openai_responses, openai_embeddings, anthropic_messages,
+    openai_chat, openai_tools, openai_schema, openai_responses, openai_responses_tools, openai_responses_schema,
+    openai_agents, openai_embeddings, anthropic_messages,
     litellm_completion, instructor_model, pydantic_ai_agent, langchain_chat, llm_prompt,
 )  # fmt: skip
 

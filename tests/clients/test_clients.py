@@ -19,7 +19,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("CHICKADEE_CLIENTS", ROOT / "build" / "clients")) / "bin" / "python"
 CLIENTS = (
-    "openai_chat", "openai_tools", "openai_schema", "openai_responses", "openai_embeddings", "anthropic_messages",
+    "openai_chat", "openai_tools", "openai_schema", "openai_responses", "openai_responses_tools",
+    "openai_responses_schema", "openai_agents", "openai_embeddings", "anthropic_messages",
     "litellm_completion", "instructor_model", "pydantic_ai_agent", "langchain_chat", "llm_prompt",
 )  # fmt: skip
 JAVASCRIPT = ("npm_openai", "npm_ai_sdk")

@@ -84,6 +84,7 @@ def test_a_streamed_chat_says_the_same_as_a_whole_one(port: int) -> None:
     assert chunks[0]["choices"][0]["delta"]["role"] == "assistant"
     assert "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks) == text
     assert (last["choices"], last["usage"]["total_tokens"]) == ([], whole["usage"]["total_tokens"])
+    assert post(port, "/v1/chat/completions", CHAT | {"max_tokens": 6.0})["usage"]["completion_tokens"] == 6
     parts = [{"role": "user", "content": [{"type": "text", "text": "Name a bird."}]}]
     assert post(port, "/v1/chat/completions", CHAT | {"messages": parts})["choices"][0]["message"]["content"] == text
 
@@ -110,6 +111,91 @@ def test_the_other_forms_say_it_too(port: int) -> None:
     assert events(stream)[-1]["response"]["output"][0]["content"][0]["text"] == text
     counted = post(port, "/v1/messages/count_tokens", {"messages": CHAT["messages"]})
     assert counted["input_tokens"] == message["usage"]["input_tokens"] + message["usage"]["cache_read_input_tokens"]
+
+
+WEATHER = {
+    "type": "function", "name": "weather", "description": "Weather of a city.", "strict": True,
+    "parameters": {
+        "type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"],
+        "additionalProperties": False,
+    },
+}  # fmt: skip
+YES = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"], "additionalProperties": False}
+
+
+def respond(port: int, body: dict[str, Any]) -> dict[str, Any]:
+    """Return a response, after the streamed one was found to say the same."""
+    body = {"max_output_tokens": 60, "temperature": 0, "store": False} | body
+    whole: dict[str, Any] = post(port, "/v1/responses", body)
+    status, stream = send(port, "/v1/responses", body | {"stream": True})
+    assert status == 200
+    streamed = events(stream)[-1]["response"]
+    assert events(stream)[-1]["type"] == f"response.{whole['status']}"
+    for name in ("output", "tools", "tool_choice", "text", "status"):
+        assert without_ids(streamed[name]) == without_ids(whole[name])
+    return whole
+
+
+def without_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_ids(each) for name, each in value.items() if name not in ("id", "call_id")}
+    return list(map(without_ids, value)) if isinstance(value, list) else value
+
+
+def test_a_response_may_call_tools_in_two_turns(port: int) -> None:
+    """The request's tools are part of the response, as OpenAI's API has it."""
+    asked: list[Any] = [{"role": "user", "content": "What is the weather in Paris?"}]
+    tools = [WEATHER, {"type": "web_search"}, {"type": "function", "name": "wait", "parameters": None}]
+    choice = {"type": "function", "name": "weather"}
+    with_tools = {"tools": tools, "parallel_tool_calls": False}
+    first = respond(port, with_tools | {"input": asked, "tool_choice": choice})
+    [call] = first["output"]
+    assert json.loads(call["arguments"])["city"] in ("Paris", "Rome")
+    assert first["tools"][:2] == tools[:2]
+    assert first["tool_choice"] == choice
+    result = {"type": "function_call_output", "call_id": call["call_id"], "output": "Rain"}
+    second = respond(port, with_tools | {"input": [*asked, call, result], "tool_choice": "none"})
+    assert second["output"][0]["content"][0]["text"]
+    allowed = {"type": "allowed_tools", "mode": "required", "tools": [choice]}
+    third = respond(port, with_tools | {"input": asked, "tool_choice": allowed})
+    assert [item["name"] for item in third["output"]] == ["weather"]
+
+
+def test_a_response_may_have_a_schema(port: int) -> None:
+    form = {"type": "json_schema", "name": "answer", "strict": True, "schema": YES}
+    answer = respond(port, {"input": "Is a bird an animal?", "text": {"format": form, "verbosity": "low"}})
+    assert isinstance(json.loads(answer["output"][0]["content"][0]["text"])["yes"], bool)
+    assert answer["text"]["format"] == form
+
+
+def test_a_coding_agents_request_is_answered(port: int) -> None:
+    """Codex sends instructions, messages in parts, its earlier thoughts and calls, and tools that are no functions."""
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List the files."}]}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": None, "encrypted_content": "abc"}
+    call = {"type": "function_call", "id": None, "call_id": "c1", "name": "shell", "arguments": '{"command": ["ls"]}'}
+    result = {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "a.py"}]}
+    shell = {
+        "type": "function", "name": "shell", "strict": False, "description": "Run a command.",
+        "parameters": {"type": "object", "properties": {"command": {"type": "array", "items": {"type": "string"}}}},
+    }  # fmt: skip
+    patch = {"type": "custom", "name": "apply_patch", "description": "Edit.", "format": {"type": "grammar"}}
+    answer = respond(
+        port,
+        {
+            "model": "any", "instructions": "You are an agent.", "input": [said, thought, call, result],
+            "tools": [shell, patch, {"type": "web_search", "external_web_access": False}], "tool_choice": "auto",
+            "parallel_tool_calls": False, "reasoning": {"effort": "medium", "summary": "auto"}, "store": False,
+            "include": ["reasoning.encrypted_content"], "prompt_cache_key": "k", "text": {"verbosity": "medium"},
+            "max_output_tokens": 8,
+        },
+    )  # fmt: skip
+    assert answer["output"]
+    assert [tool["type"] for tool in answer["tools"]] == ["function", "custom", "web_search"]
+
+
+def test_items_that_are_only_named_are_refused_with_the_remedy(port: int) -> None:
+    status, text = send(port, "/v1/responses", {"input": [{"type": "item_reference", "id": "msg_1"}]})
+    assert (status, "“store”: false" in json.loads(text)["error"]["message"]) == (400, True), text
 
 
 def test_completions_continue_texts_and_tokens(port: int) -> None:
@@ -165,6 +251,9 @@ def test_the_server_describes_itself(port: int) -> None:
         (CHAT | {"temperature": -1}, 400, "emperature"),
         (CHAT | {"n": 2}, 400, "n must be 1"),
         (CHAT | {"tool_choice": "required"}, 400, "tools"),
+        (CHAT | {"tools": [{"function": {"name": "a"}}, {"function": {"name": "a"}}]}, 400, "Each tool"),
+        (CHAT | {"max_tokens": 2.5}, 400, "max_tokens: Expected a whole number or null, got a number with a fraction."),
+        ({"messages": [{"role": "user"}, {"content": "A"}]}, 400, "messages[1]: Object missing required field “role”."),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, 400, "Texts and pictures"),
         ({"messages": [{"role": "user", "content": "a " * 4000}]}, 400, "1,024"),
     ],
