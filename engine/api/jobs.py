@@ -31,6 +31,7 @@ class Job:
     def __init__(self, request: Long, client: Hashable) -> None:
         self.request, self.client = request, client
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.sent = False
         self.ended = asyncio.Event()
         self._events: asyncio.Queue[Event] = asyncio.Queue()
 
@@ -103,10 +104,10 @@ class Jobs:
 
     def cancel(self, job: Job) -> None:
         """Stop a job that runs, or remove it from the queue; one that has ended stays as it is."""
-        if job is self.running:
+        if job is self.running and job.sent:
             if not job.ended.is_set():
                 self.link.send(Cancel(self._next_id(), job.request.id))
-        elif self.waiting.remove(job):
+        elif job is self.running or self.waiting.remove(job):
             job.add(Failed(job.request.id, Sentence.of("cancelled.request")))
 
     async def ask(self, request: Request, kind: type[E]) -> E:
@@ -139,7 +140,9 @@ class Jobs:
             self.running = job
             try:
                 await self.link.prepare()
-                self.link.send(job.request)
+                if not job.ended.is_set():  # cancelled while the model was loaded
+                    job.sent = True
+                    self.link.send(job.request)
                 await job.ended.wait()
             except Failure as failure:
                 job.add(Failed(job.request.id, failure.sentence, failure.detail))

@@ -17,7 +17,7 @@ from common.failures import Failure
 from common.process_end import EngineEnd
 from common.sentences import Sentence
 from engine.api.link import MAX_LINE, event_of
-from engine.protocol.events import ENDS, Event, Failed, Faster, Loaded, ModelInfo, Restart
+from engine.protocol.events import ENDS, Cancelled, Event, Failed, Faster, Loaded, ModelInfo, Restart
 from engine.protocol.lines import encode
 from engine.protocol.requests import Cancel, Hello, Load, Request, Shutdown
 from engine.run_subprocess import NO_CONSOLE
@@ -26,6 +26,7 @@ from models.readable_files import readable_files
 log = logging.getLogger("engine.api")
 FIRST_ID = 1 << 40  # the link's own requests, far above those of the API
 GRACE = 3.0  # seconds in which an engine ends that was asked to
+CANCEL_SECONDS = 20.0  # in which a cancelled request ends; usual are 0.1, and more where the disk is slow
 REMEMBERED_LINES = 20  # of the engine's log, printed when it crashes or meets a bug
 LOG_SECONDS = 0.2  # in which the engine's log of a bug arrives, which comes by another pipe than the failure
 MOST_RESTARTS = 2  # that one load may ask for: another library, then the right to read the file
@@ -48,6 +49,8 @@ class ProcessLink:
         self._last_id = FIRST_ID
         self._loaded = False
         self._outdated = False  # another library was measured to be faster
+        self._hung = False  # it was killed because it ignored Cancel
+        self._cancels: dict[int, asyncio.TimerHandle] = {}  # by the ids of Cancel and of the request that it ends
         self._log = deque[str](maxlen=REMEMBERED_LINES)
 
     async def prepare(self) -> None:
@@ -71,6 +74,9 @@ class ProcessLink:
     def send(self, request: Request) -> None:
         if self._running and self._process and self._process.stdin:
             self._process.stdin.write(encode(request))
+            if isinstance(request, Cancel):
+                timer = asyncio.get_running_loop().call_later(CANCEL_SECONDS, self._kill_hung, self._process)
+                self._cancels[request.id] = self._cancels[request.request] = timer
 
     async def close(self) -> None:
         self.ended = lambda _reason: None
@@ -90,7 +96,7 @@ class ProcessLink:
             )  # fmt: skip
         except OSError as error:
             raise Failure("engine_end.not_started", reason=error.strerror or error) from error
-        self._loaded = False
+        self._loaded = self._hung = False
         process = self._process
         self._reading = [asyncio.create_task(self._read(process)), asyncio.create_task(self._read_log(process))]
         answer = await self._ask(Hello(self._next_id()))
@@ -133,6 +139,9 @@ class ProcessLink:
             self._outdated = True
         if isinstance(event, Failed) and event.code == "internal":
             asyncio.get_running_loop().call_later(LOG_SECONDS, self._print_log, event.sentence)
+        timer = self._cancels.pop(event.id, None) if isinstance(event, ENDS) else None
+        if timer and not (isinstance(event, Cancelled) and event.found):  # else the cancelled request has still to end
+            timer.cancel()
         waiting = self._own.get(event.id)
         if waiting is None:
             self.received(event)
@@ -140,13 +149,25 @@ class ProcessLink:
             waiting.set_result(event)
 
     def _report_end(self, process: Process) -> None:
-        reason = engine_end(process.returncode or 0).sentence
+        reason = Sentence.of("engine_end.hung") if self._hung else engine_end(process.returncode or 0).sentence
         self._process, self._loaded = None, False
+        self._forget_cancels()
         self._print_log(reason)
         for future in self._own.values():
             if not future.done():
                 future.set_result(Failed(0, reason))
         self.ended(reason)
+
+    def _kill_hung(self, process: Process) -> None:
+        """Kill an engine that ignores Cancel; everybody who waits for it is told by `_report_end`."""
+        if process is self._process and process.returncode is None:
+            self._hung = True
+            process.kill()
+
+    def _forget_cancels(self) -> None:
+        for timer in self._cancels.values():
+            timer.cancel()
+        self._cancels.clear()
 
     def _print_log(self, reason: Sentence) -> None:
         log.error("%s\n%s", reason, "\n".join(self._log))
@@ -154,6 +175,7 @@ class ProcessLink:
     async def _end(self) -> None:
         """End the process: ask, then terminate, then kill."""
         process, self._process, self._loaded = self._process, None, False
+        self._forget_cancels()
         if process is None or process.returncode is not None:
             return
         assert process.stdin

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import errno
 import ipaddress
 import os
+import signal
 import socket
 import stat
 import sys
@@ -15,14 +17,18 @@ from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
 
 from common.failures import Failure
 from engine.api.jobs import Jobs
+from engine.api.respond import end
 from engine.api.security import MOST_CONNECTIONS, MOST_HEADERS, ImpatientH11, is_loopback
 from models.network import offline_reason
 
 KEEP_ALIVE_SECONDS = 75
 SHUTDOWN_SECONDS = 3
+ENDING = (*HANDLED_SIGNALS, *(() if sys.platform == "win32" else (signal.SIGHUP,)))
+LOOK_SECONDS = 0.1  # between two looks whether the server is asked to end while the engine starts
 WINSOCK = 10_000  # Windows numbers the errors of its sockets from here
 
 
@@ -80,8 +86,14 @@ class Server(uvicorn.Server):
         self._jobs, self._ready = jobs, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Make the engine ready, then begin to answer. Raises Failure."""
-        await self._jobs.start()
+        """Make the engine ready, then begin to answer, unless asked to end meanwhile. Raises Failure."""
+        starting = asyncio.ensure_future(self._jobs.start())
+        while not starting.done() and not self.should_exit:
+            await asyncio.wait((starting,), timeout=LOOK_SECONDS)
+        if self.should_exit:
+            await end(starting)
+            return
+        starting.result()
         await super().startup(sockets)
         self._ready()
 
@@ -91,10 +103,19 @@ class Server(uvicorn.Server):
         finally:
             await self._jobs.close()
 
+    def capture_signals(self) -> contextlib.AbstractContextManager[None]:
+        """Leave the signals to `run_until_asked`: uvicorn would raise them again before `serve` has cleaned up."""
+        return contextlib.nullcontext()
+
     def run_until_asked(self, listening: socket.socket) -> None:
         """Answer requests until the process is asked to end. Raises Failure if the engine cannot be made ready."""
-        with contextlib.suppress(KeyboardInterrupt):
+        wanted = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.handle_exit) for number in wanted}
+        try:
             self.run(sockets=[listening])
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def ask_to_end(self) -> None:
         """Have the server end soon; answers under way are cut off."""

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from common.failures import Failure
@@ -328,3 +329,30 @@ def test_a_socket_file_is_private(tmp_path: Path) -> None:
     for _ in range(2):  # the second time, the file of a server that has ended is there
         with listen_unix(path):
             assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no socket files, and no signals that ask to end")
+@pytest.mark.parametrize("hung", [False, True])
+def test_a_signal_ends_the_engine_and_removes_the_socket_file(tmp_path: Path, hung: bool) -> None:
+    """Also while the engine answers, and when it hangs."""
+    path = tmp_path / "api.sock"
+    environment = {**os.environ, "CHICKADEE_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "engine", "api", "--unix", str(path), "--threads", "1", "--ctx", "1024"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as server:
+        assert server.stdout
+        assert str(path) in server.stdout.readline()
+        [engine] = psutil.Process(server.pid).children()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.connect(str(path))
+            body = json.dumps({"prompt": "One, two, three,", "stream": True, "temperature": 0}).encode()
+            client.sendall(b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
+            client.sendall(body)
+            assert client.recv(1000).startswith(b"HTTP/1.1 200")
+            if hung:
+                engine.suspend()
+            server.terminate()
+            assert server.wait(60) == 0
+    assert not engine.is_running()
+    assert not path.exists()
