@@ -76,6 +76,11 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     # The local API.
     "api.needs_key": ("Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1."),
     "api.on_server": "The model is on {host}. Other programs can ask models of this computer only.",
+    "api.bad_key": (
+        "The API's key must be letters, digits and marks of ASCII, without blanks or line breaks: programs cannot send "
+        "other ones."
+    ),
+    "api.bad_port": "A port is a number from 0 to 65535, not {port}.",
     "api.no_address": "The API cannot listen at {address}: {reason}.",
     # The engine: loading, and the memory plan.
     "out_of_memory.plan": "{reasons}",

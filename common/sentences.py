@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
+import re
 from collections.abc import Mapping
 from string import Formatter
 from typing import Any, Protocol
@@ -20,6 +21,8 @@ from common.messages import MESSAGES
 from common.paths import printable, shortened
 
 LONGEST_VALUE = 2000  # characters: a value may come from a hostile file, and crosses processes and logs
+STOPS = (".", "!", "?", ":", "。", "！", "？")
+VALUE_END = "\0"  # marks the end of a value that ends with a stop; no value has this character
 WIRE_INT_LIMIT = 1 << 63  # integers must be smaller: the wire's encoding takes 64 bits with a sign
 
 
@@ -83,7 +86,7 @@ class Sentence(msgspec.Struct, frozen=True):
         """
         for text in filter(None, self._texts(translate)):
             with contextlib.suppress(LookupError, ValueError, TypeError, AttributeError):
-                return _Filler(translate).vformat(text, (), self.values)
+                return one_full_stop(_Filler(translate).vformat(text, (), self.values))
         return f"{self.id} {', '.join(map(str, self.values.values()))}".strip()
 
     def _texts(self, translate: Translate) -> tuple[str | None, ...]:
@@ -129,8 +132,15 @@ class _Filler(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Sentence):
-            return value.worded(self._translate)
-        return show_bytes(value) if format_spec == "bytes" else format(value, format_spec)
+            text = value.worded(self._translate)
+        else:
+            text = show_bytes(value) if format_spec == "bytes" else format(value, format_spec)
+        return text + VALUE_END if text.endswith(STOPS) else text
+
+
+def one_full_stop(text: str) -> str:
+    """Return a filled text where no full stop follows a value that ends a sentence itself, as a library's words may."""
+    return re.sub(f"{VALUE_END}[.。]?", "", re.sub(f":{VALUE_END}(?=[.。])", "", text))
 
 
 def _value(value: object) -> str | int | float | Sentence:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -65,6 +64,7 @@ from engine.protocol.requests import (
     Tokenize,
 )
 from engine.runtime.interface import PictureRuntime
+from engine.shared_lock import SharedLock
 from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.pictures import has_pictures, text_tokens, whole_blocks
@@ -93,7 +93,7 @@ class Engine:
     def __init__(self) -> None:
         self.stop = StopFlag()
         self._model: LoadedModel | None = None
-        self._count_lock = threading.Lock()  # a model is not freed while its vocabulary is in use
+        self._count_lock = SharedLock()  # a model is not freed while its vocabulary is in use
         self._unloading = StopFlag()  # set while the model is freed: running counts stop
         self._saved = SavedChats(cache_folder() / "chats")
         self._crashes = CrashWatch()
@@ -165,7 +165,7 @@ class Engine:
         self._last_tokens, self._grammars = [], None
         if model:
             self._unloading.set()
-            with self._count_lock:
+            with self._count_lock.alone():
                 self._unloading.clear()
                 model.close()
 
@@ -340,7 +340,7 @@ class Engine:
 
         Raises Failure if no model is loaded, or if the model is unloaded or replaced while its tokens are counted.
         """
-        with self._count_lock, contextlib.suppress(Stopped):
+        with self._count_lock.shared(), contextlib.suppress(Stopped):
             template, stopped = self._loaded().template, self._unloading.is_set
             texts = tuple(sum_token_counts(template.vocabulary.token_counts(text), stopped) for text in request.texts)
             prompt = 0
@@ -352,7 +352,7 @@ class Engine:
 
     def tokenize(self, request: Tokenize) -> Tokenized:
         """Return the tokens of a text; any thread may call this at any time. Raises Failure as `count` does."""
-        with self._count_lock, contextlib.suppress(Stopped):
+        with self._count_lock.shared(), contextlib.suppress(Stopped):
             vocabulary, tokens = self._loaded().template.vocabulary, list[int]()
             add_bos = request.add_special and vocabulary.adds_bos
             for piece in vocabulary.tokenize_pieces(request.text, request.parse_special, add_bos):
@@ -364,7 +364,7 @@ class Engine:
 
     def detokenize(self, request: Detokenize) -> Detokenized:
         """Return the text of tokens; any thread may call this at any time. Raises Failure as `count` does."""
-        with self._count_lock:
+        with self._count_lock.shared():
             vocabulary = self._loaded().template.vocabulary
             if any(not 0 <= token < vocabulary.n_tokens for token in request.tokens):
                 raise Failure("bad_prompt.tokens", n_tokens=vocabulary.n_tokens)

@@ -3150,6 +3150,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>A port is a number from 0 to 65535, not {port}.</source>
+    <extracomment>api.bad_port</extracomment>
+    <translation>端口是 0 到 65535 之间的数字，而不是 {port}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>A question names a file or an estimate.</source>
     <extracomment>planner.no_model</extracomment>
     <translation>问题须指明一个文件或一个估算。</translation>
@@ -3447,6 +3453,12 @@
     <source>The API cannot listen at {address}: {reason}.</source>
     <extracomment>api.no_address</extracomment>
     <translation>API 无法在 {address} 上监听：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The API's key must be letters, digits and marks of ASCII, without blanks or line breaks: programs cannot send other ones.</source>
+    <extracomment>api.bad_key</extracomment>
+    <translation>API 的密钥只能由 ASCII 字母、数字和符号组成，不能有空格或换行：其他字符程序无法发送。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

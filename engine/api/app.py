@@ -26,7 +26,7 @@ from engine.api.security import Access, Guard
 from engine.api.written import Written, gather
 from engine.protocol.events import Counted, Detokenized, Embedded, Event, Finished, Tokenized
 from engine.protocol.front import Served
-from engine.protocol.requests import Detokenize, Generate, InvalidValue, Tokenize
+from engine.protocol.requests import Generate, InvalidValue
 
 log = logging.getLogger("engine.api")
 KEEP_ALIVE = 15.0  # seconds without an event, after which a stream tells that it still waits
@@ -126,13 +126,12 @@ class Api:
     async def tokenize(self, request: Request) -> Response:
         """Return a text's tokens."""
         body = await read_body(request, tokens.TokenizeRequest)
-        question = Tokenize(0, body.content, body.add_special, body.parse_special)
-        return json_response(tokens.tokens_of(body, await self.jobs.ask(question, Tokenized)))
+        return json_response(tokens.tokens_of(body, await self.jobs.ask(tokens.tokenize_of(body), Tokenized)))
 
     async def detokenize(self, request: Request) -> Response:
         """Return the text of tokens."""
         body = await read_body(request, tokens.DetokenizeRequest)
-        detokenized = await self.jobs.ask(Detokenize(0, tuple(body.tokens)), Detokenized)
+        detokenized = await self.jobs.ask(tokens.detokenize_of(body.tokens), Detokenized)
         return json_response({"content": detokenized.text})
 
     async def _run(self, request: Request, requests: Sequence[Long], user: str | None = None) -> Run:

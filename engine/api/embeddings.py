@@ -10,8 +10,9 @@ import msgspec
 
 from engine.api.errors import ApiError
 from engine.api.jobs import Jobs
+from engine.api.tokens import detokenize_of
 from engine.protocol.events import Detokenized, Embedded
-from engine.protocol.requests import Detokenize, Embed
+from engine.protocol.requests import Embed
 
 MOST_TEXTS = 2048
 
@@ -39,7 +40,7 @@ async def embed_of(body: EmbeddingRequest, jobs: Jobs, model: str) -> Embed:
 
 
 async def _text(jobs: Jobs, tokens: list[int]) -> str:
-    return (await jobs.ask(Detokenize(0, tuple(tokens)), Detokenized)).text
+    return (await jobs.ask(detokenize_of(tokens), Detokenized)).text
 
 
 def answer_of(body: EmbeddingRequest, model: str, embedded: Embedded) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from engine.api.app import Api, application
 from engine.api.jobs import Jobs
 from engine.api.process_link import ProcessLink
 from engine.api.relay_link import RelayLink, first_options
-from engine.api.security import Access, is_loopback
+from engine.api.security import Access, check_key, is_loopback
 from engine.api.server import Server, address_of, listen, listen_unix
 from engine.protocol.front import Refused, Served, Serving
 from engine.protocol.lines import claim_stdout
@@ -41,6 +41,7 @@ def serve_alone(place: Place, load: Load, default: Generate, *, store: bool = Fa
     `store`: keep the cached context of chats on disk, also where a request does not ask for it.
     """
     start_logging()
+    check_key(place.key)
     listening = listen_unix(place.unix) if place.unix else listen(place.host, place.port, place.key)
     jobs = Jobs(ProcessLink(load, [embedding_model] if embedding_model else []))
     access = Access(place.key, any_host=not is_loopback(place.host))
@@ -68,6 +69,7 @@ def serve_window() -> int:
     options = first_options()
     link = RelayLink(options, output)
     try:
+        check_key(options.key)
         listening = listen(options.host, options.port, options.key)
     except Failure as failure:
         link.tell(Refused(failure.sentence))

@@ -32,8 +32,6 @@ def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | No
 
 def error_response(error: ApiError, path: str, headers: Mapping[str, str] | None = None) -> Response:
     more = {"www-authenticate": "Bearer"} if error.status == 401 else {}
-    # What is left of the body would be read as the next request.
-    more |= {"connection": "close"} if error.status in (408, 413) else {}
     return json_response(error.body(path), error.status, {**(headers or {}), **more})
 
 

@@ -34,6 +34,8 @@ WINSOCK = 10_000  # Windows numbers the errors of its sockets from here
 
 def listen(host: str, port: int, key: str) -> socket.socket:
     """Return a socket that listens at the address. Raises Failure if it is taken, or open to others without a key."""
+    if not 0 <= port < 1 << 16:
+        raise Failure("api.bad_port", port=port)
     if not key and not is_loopback(host):
         raise Failure("api.needs_key", host=host)
     if not is_loopback(host) and (reason := offline_reason()):
@@ -41,7 +43,7 @@ def listen(host: str, port: int, key: str) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=128)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise Failure("api.no_address", address=address_of(host, port), reason=reason_of(error)) from error
 
 
@@ -143,9 +145,9 @@ def address_in_network() -> str:
         return str(probe.getsockname()[0])
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: OSError) -> str:
     """Return the system's words for an error of a socket, without the address that Python adds to them."""
-    number = getattr(error, "errno", None)
+    number = error.errno
     if sys.platform == "win32" and number and number > WINSOCK:
         return ctypes.FormatError(number).strip(" .\r\n")
     return os.strerror(number) if number else str(error)

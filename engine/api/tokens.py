@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from engine.api.errors import ApiError
 from engine.protocol.events import Tokenized
+from engine.protocol.requests import Detokenize, Tokenize
+
+# The engine answers in one line of at most 64 MB, where a byte may be a token of 13 bytes, and a token a text of 128.
+MOST_TEXT = 4 << 20  # bytes: a context of a million tokens
+MOST_TOKENS = 1 << 18
 
 
 class TokenizeRequest(msgspec.Struct, kw_only=True):
@@ -22,6 +29,20 @@ class DetokenizeRequest(msgspec.Struct, kw_only=True):
     """Body of a request for the text of tokens."""
 
     tokens: list[int]
+
+
+def tokenize_of(body: TokenizeRequest) -> Tokenize:
+    """Return the engine's request. Raises ApiError for a text that is too long."""
+    if len(body.content.encode()) > MOST_TEXT:
+        raise ApiError(400, f"content may have up to {MOST_TEXT >> 20} MB.", "bad_value", "content")
+    return Tokenize(0, body.content, body.add_special, body.parse_special)
+
+
+def detokenize_of(tokens: Sequence[int]) -> Detokenize:
+    """Return the engine's request. Raises ApiError for too many tokens."""
+    if len(tokens) > MOST_TOKENS:
+        raise ApiError(400, f"Up to {MOST_TOKENS:,} tokens can be turned into a text at once.", "bad_value", "tokens")
+    return Detokenize(0, tuple(tokens))
 
 
 def tokens_of(body: TokenizeRequest, tokenized: Tokenized) -> dict[str, Any]:

@@ -126,6 +126,36 @@ class Jobs:
         return False
 
 
+LONG_TEXT = 1 << 16  # characters: 0.1 s
+
+
+def size_of(request: CountRequest) -> int:
+    """Return about how many characters a request is about."""
+    match request:
+        case Count():
+            return sum(map(len, request.texts)) + sum(len(message.content) for message in request.messages)
+        case Tokenize():
+            return len(request.text)
+        case Detokenize():
+            return len(request.tokens)
+
+
+class Counters:
+    """Two counters, so that what takes a moment does not wait for a book."""
+
+    def __init__(self, count: Callable[[CountRequest], Event], send: Callable[[Event], None]) -> None:
+        self._short, self._long = Counter(count, send), Counter(count, send)
+
+    def put(self, request: CountRequest) -> None:
+        """Queue a request."""
+        (self._long if size_of(request) > LONG_TEXT else self._short).put(request)
+
+    def close(self) -> None:
+        """Count the requests that are already queued, then end the threads."""
+        self._short.close()
+        self._long.close()
+
+
 class Counter:
     """A thread that answers one request about tokens after the other until `close`.
 

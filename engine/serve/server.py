@@ -59,7 +59,7 @@ from engine.protocol.requests import (
     Watch,
 )
 from engine.rights import out_of_reach
-from engine.serve.jobs import Counter, Jobs
+from engine.serve.jobs import Counters, Jobs
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.turns import ChatTooLong
 
@@ -139,8 +139,8 @@ class PausingEngine(Protocol):
 class Server:
     """The server of one engine: reads requests in its own thread and does them in a second one.
 
-    So Cancel, AnswerNow and Status never wait for an answer. Nor does Count, which has a third thread: counting a book
-    takes a second.
+    So Cancel, AnswerNow and Status never wait for an answer. Nor does Count, which has two threads of its own: counting
+    a book takes a second.
     """
 
     def __init__(self, engine: ServedEngine, input: BinaryIO, output: BinaryIO) -> None:
@@ -158,7 +158,7 @@ class Server:
         """Serve requests until a Shutdown was read or the input ended, and return when the second thread is done."""
         worker = threading.Thread(target=self._run_jobs, name="jobs")
         worker.start()
-        self._counter = Counter(self._count, self.send)
+        self._counter = Counters(self._count, self.send)
         try:
             for line in self._lines():
                 if isinstance(self._receive(line), Shutdown):

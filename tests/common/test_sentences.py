@@ -144,3 +144,21 @@ def test_a_value_of_any_length_is_said_shortly() -> None:
     assert str(said).startswith("xxx")
     assert "…" in str(said)
     assert "xend yyy" in str(said)
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("it is taken", "it is taken."),
+        ("roles must alternate.", "roles must alternate."),
+        ("regex parse error:", "regex parse error."),
+        ("really?", "really?"),
+    ],
+)
+def test_a_value_that_ends_a_sentence_itself_is_followed_by_no_full_stop(reason: str, said: str) -> None:
+    """Such values are the words of libraries and of models' templates."""
+    sentence = Sentence.of("api.no_address", address="a.", reason=reason)
+    assert str(sentence) == f"The API cannot listen at a.: {said}"
+    assert sentence.worded(lambda _text, _n=None: "{address}：{reason}。") == f"a.：{said[:-1]}" + (
+        "。" if reason[-1] not in ".?" else reason[-1]
+    )

@@ -356,3 +356,10 @@ def test_a_signal_ends_the_engine_and_removes_the_socket_file(tmp_path: Path, hu
             assert server.wait(60) == 0
     assert not engine.is_running()
     assert not path.exists()
+
+
+def test_a_port_that_does_not_exist_is_told_with_one_full_stop() -> None:
+    from engine.api.server import listen
+
+    with pytest.raises(Failure, match=r"^A port is a number from 0 to 65535, not 70000\.$"):
+        listen("127.0.0.1", 70_000, "")

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 
-from engine.protocol.requests import Forget, Generate, Message, Prepare, Shutdown, Title, Unload
-from engine.serve.jobs import Jobs
+from common.sentences import Sentence
+from engine.protocol.events import Failed
+from engine.protocol.requests import (
+    Count,
+    Detokenize,
+    Forget,
+    Generate,
+    Message,
+    Prepare,
+    Shutdown,
+    Title,
+    Tokenize,
+    Unload,
+)
+from engine.serve.jobs import LONG_TEXT, Counters, Jobs
 from engine.stop import StopFlag
 
 
@@ -197,3 +211,25 @@ def test_a_title_that_waits_holds_up_no_urgent_answer():
     queue.put(Title(2, MESSAGES))
     queue.put(Generate(3, MESSAGES))
     assert queue.urgent_waits()
+
+
+def test_what_takes_a_moment_does_not_wait_for_a_book():
+    """Also a book of tokens, or in a chat."""
+    may_end, answered = threading.Event(), queue.SimpleQueue()
+
+    def count(request):
+        if request.id >= 10:
+            assert may_end.wait(60)
+        return Failed(request.id, Sentence.of("cancelled.request"))
+
+    counters = Counters(count, lambda event: answered.put(event.id))
+    book = "a " * LONG_TEXT
+    chat = (Message("user", book),)
+    for request in (Tokenize(10, book), Count(11, (book,)), Count(12, (), chat), Detokenize(13, (1,) * len(book))):
+        counters.put(request)
+    for number, request in enumerate((Tokenize(0, "a"), Count(1, ("a",)), Count(2, (), MESSAGES), Detokenize(3, (1,)))):
+        counters.put(request)
+        assert answered.get(timeout=60) == number
+    may_end.set()
+    counters.close()
+    assert sorted(answered.get() for _ in range(4)) == [10, 11, 12, 13]
