@@ -36,6 +36,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "template.empty": "The model's chat template produces nothing for this chat. Choose another model.",
     "template.unknown_tokens": "The model's vocabulary has no tokens for this chat. Choose another model.",
     "template.pictures": "The model's chat template loses pictures. Remove them, or choose another model.",
+    "no_infill.model": ("This model was not trained to write the middle of a text. Models such as Qwen2.5-Coder are."),
     "no_vision.model": "This model cannot see. Remove the pictures, or choose a model that can.",
     "no_screenshot.portal": "The desktop took no picture of the screen. Allow it in the system's privacy settings.",
     "no_vision.library": "This llama.cpp was built without support for pictures. Run `make setup` again.",

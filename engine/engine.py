@@ -68,7 +68,7 @@ from engine.shared_lock import SharedLock
 from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.pictures import has_pictures, text_tokens, whole_blocks
-from engine.tokenization.prompt import continued_prompt, opened_reasoning, plain_prompt
+from engine.tokenization.prompt import continued_prompt, infill_prompt, opened_reasoning, plain_prompt
 from engine.tokenization.template import PromptOptions
 from engine.tokenization.tokens import sum_token_counts
 from engine.tokenization.tool_formats import HERMES
@@ -232,7 +232,7 @@ class Engine:
             calls = reader_for(found, request.tools, lambda: bool(mask and mask.holds))
             piece = shown_pieces(found, template.vocabulary)
         options = AnswerOptions(
-            (*(template.stops if request.prompt is None else ()), *request.stop),
+            (*(template.stops if request.messages else ()), *request.stop),
             request.max_tokens,
             request.trace,
             opening,
@@ -240,6 +240,7 @@ class Engine:
             thinking_budget=request.thinking.budget,
             calls=calls,
             piece=piece,
+            score_prompt=request.score_prompt,
             urgent=UrgentWork(self._is_urgent, self._pause) if request.background else UrgentWork(),
         )
         return options, mask
@@ -249,6 +250,9 @@ class Engine:
         template, info = self._loaded().template, self._loaded().info
         if request.prompt is not None:
             return plain_prompt(template.vocabulary, request.prompt, info.n_ctx)
+        if request.infill:
+            answer = min(info.n_ctx // 4, info.n_ctx if request.max_tokens is None else request.max_tokens)
+            return infill_prompt(template.vocabulary, request.infill, answer, info.n_ctx)
         last = request.messages[-1] if request.messages else Message("user", "")
         if not last.content.strip() and last.role != "tool" and not last.pictures:
             raise Failure("empty_prompt.message")

@@ -4218,6 +4218,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>This model was not trained to write the middle of a text. Models such as Qwen2.5-Coder are.</source>
+    <extracomment>no_infill.model</extracomment>
+    <translation>该模型没有为补写文本中间部分而训练。Qwen2.5-Coder 等模型可以。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>This model's header contradicts itself: it cannot be loaded.</source>
     <extracomment>bad_model.contradiction</extracomment>
     <translation>此模型的文件头自相矛盾，无法加载。</translation>

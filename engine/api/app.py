@@ -91,8 +91,10 @@ class Api:
     async def complete(self, request: Request) -> Response:
         """Continue one or more texts."""
         body = await read_body(request, completions.CompletionRequest)
-        run = await self._run(request, completions.generates_of(body, self.default()), body.user)
-        form = completions.CompletionForm(body, self.model_name)
+        requests = completions.generates_of(body, self.default())
+        echoes = [await self._text(prompt) if body.echo else "" for prompt in completions.checked_prompts(body.prompt)]
+        run = await self._run(request, requests, body.user)
+        form = completions.CompletionForm(body, echoes, self.model_name)
         events = self._events(request, run)
         if body.stream:
             return EventStream(run, form.stream(events), chat.error_chunk)
@@ -101,7 +103,16 @@ class Api:
     async def complete_as_llama(self, request: Request) -> Response:
         """Continue one or more texts, in the form of llama.cpp's server."""
         body = await read_body(request, llama.LlamaRequest)
-        requests = llama.generates_of(body, self.default())
+        return await self._answer_as_llama(request, body, llama.generates_of(body, self.default()))
+
+    async def infill(self, request: Request) -> Response:
+        """Write the middle of a text, in the form of llama.cpp's server."""
+        body = await read_body(request, llama.InfillRequest)
+        return await self._answer_as_llama(request, body, [llama.infill_of(body, self.default())])
+
+    async def _answer_as_llama(
+        self, request: Request, body: llama.ContinueFields, requests: list[Generate]
+    ) -> Response:
         run = await self._run(request, requests, body.user)
         form = llama.LlamaForm(body, requests, self.model_name)
         events = self._events(request, run)
@@ -122,6 +133,11 @@ class Api:
             raise ApiError(500, "The engine gave no vectors.", "internal")
 
         return await whole_answer(request, run, answer())
+
+    async def _text(self, prompt: completions.Prompt) -> str:
+        return (
+            prompt if isinstance(prompt, str) else (await self.jobs.ask(tokens.detokenize_of(prompt), Detokenized)).text
+        )
 
     async def tokenize(self, request: Request) -> Response:
         """Return a text's tokens."""
@@ -216,6 +232,7 @@ class Api:
             "/v1/embeddings": self.embed,
             "/completion": self.complete_as_llama,
             "/completions": self.complete_as_llama,
+            "/infill": self.infill,
             "/chat/completions": self.chat,  # for clients whose base address lacks /v1, which llama.cpp's server takes
             "/responses": self.respond,
             "/tokenize": self.tokenize,

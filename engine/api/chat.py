@@ -88,7 +88,7 @@ def generate_of(body: ChatRequest, default: Generate, store: bool = False) -> Ge
         default,
         messages=messages,
         sampling=exact_by_default(sampling, body.repeat_penalty, bool(constraint or body.tools)),
-        max_tokens=length_limit(body.max_completion_tokens, body.max_tokens) or default.max_tokens,
+        max_tokens=length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
         stop=(*default.stop, *body.stops()),
         chat=chat_id(messages, body.store, store),
         continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),

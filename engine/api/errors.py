@@ -7,7 +7,7 @@ from typing import Any
 from engine.protocol.events import Failed
 
 # Codes of failures that the client can mend; those that begin with "bad_" are such too.
-OF_CLIENT = {"empty_prompt", "nothing_to_continue", "template", "no_draft_model", "no_vision"}
+OF_CLIENT = {"empty_prompt", "nothing_to_continue", "template", "no_draft_model", "no_vision", "no_infill"}
 UNAVAILABLE = {"no_model", "out_of_memory", "cancelled", "engine_end", "no_backend"}
 KINDS = {
     400: "invalid_request_error",

@@ -156,8 +156,6 @@ class SamplingFields(msgspec.Struct, kw_only=True):
 def length_limit(*given: int | None) -> int | None:
     """Return the longest answer in tokens: the first number that is given; None, or one below 0: no limit."""
     limit = next((number for number in given if number is not None), None)
-    if limit == 0:
-        raise ApiError(400, "The longest answer must have 1 token or more.", "bad_value", "max_tokens")
     return None if limit is None or limit < 0 else limit
 
 

@@ -15,29 +15,60 @@ from engine.api.errors import ApiError
 from engine.api.fields import SamplingFields, length_limit
 from engine.api.numbers import timings
 from engine.protocol.events import WRITTEN, Event, Finished, Logprobs, ModelInfo, TokenLogprob
-from engine.protocol.requests import MOST_TOP_LOGPROBS, Generate, StopReason
+from engine.protocol.requests import MOST_TOP_LOGPROBS, Generate, Infill, StopReason
 
 STOP_TYPES: dict[StopReason, str] = {
     "end": "eos", "stop": "word", "length": "limit", "context": "limit", "tool_calls": "eos",
 }  # fmt: skip
 
 
-class LlamaRequest(SamplingFields, kw_only=True):
-    """Body of a request to continue a text, or several one after the other, in llama.cpp's form."""
+class ContinueFields(SamplingFields, kw_only=True):
+    """Fields of llama.cpp's requests to continue a text."""
 
-    prompt: str | list[str | int | list[int]]
     n_predict: int | None = None
     n_probs: int = 0
     return_tokens: bool = False
     response_fields: list[str] | None = None
 
 
+class LlamaRequest(ContinueFields, kw_only=True):
+    """Body of a request to continue a text, or several one after the other, in llama.cpp's form."""
+
+    prompt: str | list[str | int | list[int]]
+
+
+class InfillFile(msgspec.Struct, kw_only=True):
+    text: str
+    filename: str = "other"
+
+
+class InfillRequest(ContinueFields, kw_only=True):
+    """Body of a request to write the middle of a text; `prompt`: how the middle begins."""
+
+    input_prefix: str
+    input_suffix: str
+    input_extra: list[InfillFile] | None = None
+    prompt: str = ""
+
+
 def generates_of(body: LlamaRequest, default: Generate) -> list[Generate]:
     """Return the engine's requests, one for each prompt. Raises ApiError."""
+    base = request_of(body, default)
+    return [replace(base, prompt=prompt) for prompt in checked_prompts(body.prompt)]
+
+
+def infill_of(body: InfillRequest, default: Generate) -> Generate:
+    """Return the engine's request to write the middle of a text. Raises ApiError."""
+    files = tuple((file.filename, file.text) for file in body.input_extra or ())
+    return replace(request_of(body, default), infill=Infill(body.input_prefix + body.prompt, body.input_suffix, files))
+
+
+def request_of(body: ContinueFields, default: Generate) -> Generate:
+    """Return the engine's request, without the text to continue. Raises ApiError."""
     body.check_count()
     if not 0 <= body.n_probs <= MOST_TOP_LOGPROBS:
         raise ApiError(400, f"n_probs must lie between 0 and {MOST_TOP_LOGPROBS}.", "bad_value", "n_probs")
-    base = replace(
+    return replace(
         default,
         sampling=body.sampling(default.sampling),
         max_tokens=length_limit(body.n_predict, body.max_tokens),
@@ -45,13 +76,12 @@ def generates_of(body: LlamaRequest, default: Generate) -> list[Generate]:
         constraint=body.constraint(),
         top_logprobs=body.n_probs or None,
     )
-    return [replace(base, prompt=prompt) for prompt in checked_prompts(body.prompt)]
 
 
 class LlamaForm:
     """The continued texts in llama.cpp's form; `requests` are those of `generates_of`."""
 
-    def __init__(self, body: LlamaRequest, requests: list[Generate], model: str) -> None:
+    def __init__(self, body: ContinueFields, requests: list[Generate], model: str) -> None:
         self.body, self.model, self.requests = body, model, requests
 
     async def whole(self, answers: AsyncIterator[tuple[int, Event | None]]) -> Any:
@@ -68,7 +98,7 @@ class LlamaForm:
                 found.append(self._end(index, event, texts[index], probabilities[index]))
         if wanted := self.body.response_fields:
             found = [fields_of(answer, wanted) for answer in found]
-        return found if isinstance(self.body.prompt, list) and len(found) > 1 else found[0]
+        return found if len(found) > 1 else found[0]
 
     async def stream(self, answers: AsyncIterator[tuple[int, Event | None]]) -> AsyncIterator[bytes]:
         """Yield the answers in pieces; the last piece of each has the numbers and no text."""
@@ -107,7 +137,7 @@ class LlamaForm:
             "tokens_evaluated": numbers.prompt_tokens,
             "tokens_cached": numbers.context_tokens,
             "generation_settings": settings_of(request),
-            "prompt": request.prompt,
+            "prompt": request.infill.prefix if request.infill else request.prompt,
             "has_new_line": "\n" in text,
             "truncated": False,
             "stop_type": STOP_TYPES[numbers.stop_reason],

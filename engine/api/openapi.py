@@ -10,7 +10,7 @@ import msgspec
 from engine.api.chat import ChatRequest
 from engine.api.completions import CompletionRequest
 from engine.api.embeddings import EmbeddingRequest
-from engine.api.llama import LlamaRequest
+from engine.api.llama import InfillRequest, LlamaRequest
 from engine.api.messages import CountRequest, MessagesRequest
 from engine.api.responses import ResponsesRequest
 from engine.api.tokens import DetokenizeRequest, TokenizeRequest
@@ -23,6 +23,7 @@ POSTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "/v1/messages/count_tokens": (CountRequest, "Count a chat's tokens, in Anthropic's form"),
     "/v1/embeddings": (EmbeddingRequest, "Texts as vectors"),
     "/completion": (LlamaRequest, "Continue a text, in llama.cpp's form"),
+    "/infill": (InfillRequest, "Write the middle of a text, in llama.cpp's form"),
     "/tokenize": (TokenizeRequest, "A text's tokens"),
     "/detokenize": (DetokenizeRequest, "The text of tokens"),
 }
@@ -59,7 +60,7 @@ def description() -> dict[str, Any]:
 
 def _post(path: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
-    if path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/completion"):
+    if path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/completion", "/infill"):
         content["text/event-stream"] = {"schema": {"type": "string"}}
     return {
         "summary": text,

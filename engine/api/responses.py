@@ -103,7 +103,7 @@ def generate_of(body: ResponsesRequest, default: Generate, store: bool = False) 
         default,
         messages=messages,
         sampling=exact_by_default(sampling, body.repeat_penalty, bool(constraint or body.tools)),
-        max_tokens=length_limit(body.max_output_tokens) or default.max_tokens,
+        max_tokens=length_limit(body.max_output_tokens, default.max_tokens),
         stop=(*default.stop, *body.stops()),
         chat=chat_id(messages, body.store, store),
         continue_last=chat.continues(messages[-1].role, messages[-1].content, len(messages)),

@@ -12,7 +12,7 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import uvicorn
@@ -105,9 +105,10 @@ class Server(uvicorn.Server):
         finally:
             await self._jobs.close()
 
-    def capture_signals(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
         """Leave the signals to `run_until_asked`: uvicorn would raise them again before `serve` has cleaned up."""
-        return contextlib.nullcontext()
+        yield
 
     def run_until_asked(self, listening: socket.socket) -> None:
         """Answer requests until the process is asked to end. Raises Failure if the engine cannot be made ready."""

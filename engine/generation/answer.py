@@ -12,7 +12,7 @@ from itertools import groupby
 from common.reasoning import Piece, ReasoningParser
 from engine.generation.decode import DecodePass, Step, decode
 from engine.generation.harmony import HarmonyReader
-from engine.generation.sampling import Sampler, ScoredToken
+from engine.generation.sampling import Sampler, ScoredToken, score
 from engine.generation.thinking import ThoughtLimit, ThoughtMeter
 from engine.generation.tool_calls import CallPiece, ToolCallReader
 from engine.generation.urgent import UrgentWork
@@ -75,7 +75,8 @@ class AnswerOptions:
     as a Trace event. `opening`: the end of the prompt that belongs to the answer, such as a marker that opens the
     model's reasoning. `answer_so_far`: the answer so far, if the answer continues one. `thinking_budget`: most tokens
     of its thoughts (0: no limit). `calls`: reader of its tool calls, if it may have any. `piece`: returns the text of a
-    token, if that is not the vocabulary's own. `urgent`: work that may come between two steps.
+    token, if that is not the vocabulary's own. `score_prompt`: report the prompt's tokens too, of which none may be a
+    picture's. `urgent`: work that may come between two steps.
     """
 
     stops: tuple[str, ...] = ()
@@ -86,6 +87,7 @@ class AnswerOptions:
     thinking_budget: int = 0
     calls: ToolCallReader | HarmonyReader | None = None
     piece: Callable[[int], bytes] | None = None
+    score_prompt: bool = False
     urgent: UrgentWork = field(default_factory=UrgentWork)
 
 
@@ -142,7 +144,9 @@ class Answer:
         reason: StopReason | None = None
         started, encoded = time.perf_counter(), encoder_work(self.session.runtime)
         try:
-            for progress in self.session.prefill(prompt):
+            if self.options.score_prompt:
+                yield from self._score(id, prompt)
+            for progress in self.session.prefill(prompt) if not self.options.score_prompt else ():
                 self.counts.reused = progress.reused
                 yield PrefillProgress(id, progress.done, len(prompt), progress.reused, progress.looking)
         except Stopped:
@@ -151,8 +155,22 @@ class Answer:
         seconds, tokens = encoder_work(self.session.runtime)
         self.counts.picture_seconds, self.counts.encoded_tokens = seconds - encoded[0], tokens - encoded[1]
         if reason is None:
-            reason = yield from self._decode(id)
+            reason = "length" if self.options.max_tokens == 0 else (yield from self._decode(id))
         yield Finished(id, self._statistics(prompt, reason), tuple(self.counts.tokens))
+
+    def _score(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
+        """Read the prompt from its beginning; yield the probabilities of its tokens, of which the first has none."""
+        piece, top = self.session.runtime.vocabulary.piece, self.sampler.top_logprobs or 0
+        yield Logprobs(id, (token_logprob(ScoredToken(prompt[0], 0.0, ()), piece),))
+        for run in self.session.read_rows(prompt):
+            yield PrefillProgress(id, run.stop, len(prompt), 0)
+            assert self.session.logits
+            scored = [
+                score(self.session.logits.row(i), token, top)
+                for i, token in enumerate(prompt[run.start + 1 : run.stop + 1])
+            ]
+            if scored:
+                yield Logprobs(id, tuple(token_logprob(each, piece) for each in scored))
 
     def _decode(self, id: int) -> Generator[Event, None, StopReason]:
         started = self._now()

@@ -106,6 +106,23 @@ class Session:
         self.tokens = list(prompt[: self.runtime.size])
         yield PromptProgress(len(self.tokens), reused)
 
+    def read_rows(self, prompt: Sequence[int]) -> Iterator[range]:
+        """Read a prompt without pictures anew; yield the tokens of each pass, for all of which `logits` has a row.
+
+        Raises what `prefill` raises.
+        """
+        self.clear()
+        self._resize_for(len(prompt))
+        step = min(self.runtime.max_batch, self.runtime.max_logits)
+        for begin in range(0, len(prompt), step):
+            part = range(begin, min(begin + step, len(prompt)))
+            self.tokens.extend(prompt[part.start : part.stop])
+            try:
+                self.logits = self.runtime.forward(prompt[part.start : part.stop], len(part), whole_rows=True)
+            finally:
+                self._drop_lost_tokens()
+            yield part
+
     def _parts(self, begin: int, end: int, prompt_end: int) -> Iterator[tuple[range, bool]]:
         """Yield the passes over a prompt's tokens from `begin` to `end`, and whether a checkpoint precedes each.
 

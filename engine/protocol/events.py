@@ -313,8 +313,8 @@ class ToolCallArguments:
 class TokenLogprob:
     """A token with the natural logarithm of the probability that the model gave it, before any sampling option.
 
-    `text`: the token's bytes as text, in which parts of characters show as U+FFFD. `top`: the likeliest tokens in its
-    place.
+    `logprob`: 0 for a scored prompt's first token, which nothing came before. `text`: the token's bytes as text, in
+    which parts of characters show as U+FFFD. `top`: the likeliest tokens in its place.
     """
 
     token: int
@@ -326,7 +326,10 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """Probabilities of the next tokens that the model chose. The events with their text come afterwards."""
+    """Probabilities of the next tokens that the model chose, or of a scored prompt's.
+
+    The events with the text of those that it chose come afterwards.
+    """
 
     id: int
     tokens: tuple[TokenLogprob, ...]

@@ -116,6 +116,18 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
+class Infill:
+    """A text whose middle is to be written, between `prefix` and `suffix`.
+
+    `files`: names and texts of other files, which tell the model more.
+    """
+
+    prefix: str
+    suffix: str
+    files: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Sampling:
     """Options for choosing the next token, with llama.cpp's names and meanings.
 
@@ -300,20 +312,22 @@ class Unload:
 class Generate:
     """Request to answer the last message. Ends with Finished.
 
-    `max_tokens`: longest answer; None: until the model ends it or the context is full. `stop`: strings that end the
-    answer. `chat`: the window's id of the chat, under which its keys and values may be saved; empty: they are never
-    saved. `forget_turns`: number of oldest turns that are left out; system messages stay. `continue_last`: the last
-    message is an answer to continue; the events carry only what is added. `kv_policy`: which tokens are cached.
-    `draft`: which drafters propose tokens; published forms always draft, with the sizes of `lookup`, the others only
-    where drafting pays on this machine. `exit_layers`: with midlayer, number of lower layers that draft; None: the
-    measured best. `trace`: report every target pass as a Trace event. `thinking`: whether and how long it thinks.
+    `max_tokens`: longest answer; None: until the model ends it or the context is full; 0: only read the prompt. `stop`:
+    strings that end the answer. `chat`: the window's id of the chat, under which its keys and values may be saved;
+    empty: they are never saved. `forget_turns`: number of oldest turns that are left out; system messages stay.
+    `continue_last`: the last message is an answer to continue; the events carry only what is added. `kv_policy`: which
+    tokens are cached. `draft`: which drafters propose tokens; published forms always draft, with the sizes of `lookup`,
+    the others only where drafting pays on this machine. `exit_layers`: with midlayer, number of lower layers that
+    draft; None: the measured best. `trace`: report every target pass as a Trace event. `thinking`: whether and how long
+    it thinks.
 
     `constraint`: form that the answer must have. `tools`: functions that the model may call, all by the rule
     `tool_choice`; with "required", `tool` may name the only one; unless `parallel_tool_calls`, an answer has one call.
     `top_logprobs`: report each token's probability with those of so many likeliest tokens; None: report nothing.
-    `prompt`: text or tokens to continue in place of `messages`, without a chat template. `background`: once it writes,
-    it is paused for answers that are not in the background. `power`: whether to save power, with fewer threads where
-    that costs little speed and without work in idle time; auto: while the computer runs on its battery.
+    `prompt`: text or tokens to continue in place of `messages`, without a chat template; `infill`: text whose middle is
+    to be written in their place. `score_prompt`: report the tokens of `prompt` too, before the answer. `background`:
+    once it writes, it is paused for answers that are not in the background. `power`: whether to save power, with fewer
+    threads where that costs little speed and without work in idle time; auto: while the computer runs on its battery.
     """
 
     id: int
@@ -337,6 +351,8 @@ class Generate:
     parallel_tool_calls: bool = True
     top_logprobs: int | None = None
     prompt: str | tuple[int, ...] | None = None
+    infill: Infill | None = None
+    score_prompt: bool = False
     background: bool = False
     power: PowerMode = "auto"
 
@@ -350,9 +366,10 @@ class Generate:
             f"top logprobs must be 0 to {MOST_TOP_LOGPROBS} tokens, not {self.top_logprobs}",
         )
         check(
-            self.max_tokens is None or self.max_tokens >= 1,
-            f"the longest answer must have 1 token or more, not {self.max_tokens}",
+            self.max_tokens is None or self.max_tokens >= 0,
+            f"the longest answer must have 0 tokens or more, not {self.max_tokens}",
         )
+        check(not self.score_prompt or self.top_logprobs is not None, "a prompt is scored only with logprobs")
         check(all(self.stop), "a stop string must not be empty")
         check(
             self.exit_layers is None or self.exit_layers >= 1,

@@ -1,4 +1,4 @@
-"""Prompts besides those of whole chats: an answer that is to be continued, and a text without a chat template."""
+"""Prompts besides those of whole chats: an answer that is to be continued, and texts without a chat template."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from common.failures import Failure
-from engine.protocol.requests import Message
+from engine.protocol.requests import Infill, Message
 from engine.tokenization.template import AS_DEFAULT, OPENINGS, ChatTemplate, PromptOptions, never_stopped
-from engine.tokenization.tokens import ModelVocabulary, tokens_that_spell
+from engine.tokenization.tokens import InfillTokens, ModelVocabulary, tokens_that_spell
 
+INFILL_MARKS = 5  # tokens around the parts of a prompt for the middle of a text, with the first token of the answer
 LAST_TOKENS = 16  # end of a prompt that is searched for an opening
 
 
@@ -50,6 +51,42 @@ def continued_prompt(
     if opening:  # the template would remove the reasoning, or open it twice
         return prompt + template.vocabulary.tokenize(text, special=False)
     return template.tokens(messages, True, max_tokens, stopped, options)
+
+
+def infill_prompt(vocabulary: ModelVocabulary, infill: Infill, answer: int, n_ctx: int) -> list[int]:
+    """Return the tokens of a prompt for the middle of a text, which leave room for `answer` tokens.
+
+    The form is that of https://arxiv.org/abs/2409.12186: other files first, then the text before and behind the middle.
+    What does not fit is left out: first the beginning of the files, then what is far from the middle.
+
+    Raises Failure if the model was not trained for such prompts.
+    """
+    marks = vocabulary.infill_tokens
+    if marks is None:
+        raise Failure("no_infill.model")
+    prefix, suffix = vocabulary.tokenize(infill.prefix, False), vocabulary.tokenize(infill.suffix, False)
+    room = max(2, n_ctx - answer - INFILL_MARKS)
+    behind = min(len(suffix), max(room // 4, room - len(prefix)))
+    before = min(len(prefix), room - behind)
+    files = file_tokens(vocabulary, infill.files, marks)
+    files = files[max(0, len(files) - (room - behind - before)) :]
+    bos = vocabulary.tokenize(vocabulary.bos_text, True)[:1] if vocabulary.adds_bos else []
+    return [
+        *bos, *files, marks.prefix, *prefix[len(prefix) - before :], marks.suffix, *suffix[:behind], marks.middle
+    ]  # fmt: skip
+
+
+def file_tokens(vocabulary: ModelVocabulary, files: Sequence[tuple[str, str]], marks: InfillTokens) -> list[int]:
+    """Return the tokens of a repository's files, and of the name of the one that follows them."""
+    tokens: list[int] = []
+    if files and marks.repository is not None:
+        tokens += [marks.repository, *vocabulary.tokenize("project\n", False)]
+    for name, text in files:
+        title = "\n\n" if marks.file is None else f"{name}\n"
+        tokens += [*([] if marks.file is None else [marks.file]), *vocabulary.tokenize(title + text, False)]
+    if files and marks.file is not None:
+        tokens += [marks.file, *vocabulary.tokenize("current\n", False)]
+    return tokens
 
 
 def plain_prompt(vocabulary: ModelVocabulary, prompt: str | Sequence[int], n_ctx: int) -> list[int]:

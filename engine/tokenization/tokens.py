@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.stop import Stopped
@@ -13,6 +14,20 @@ SHOWN_CONTROLS = frozenset((
     "<think>", "</think>", "[THINK]", "[/THINK]", "◁think▷", "◁/think▷", "<|START_THINKING|>", "<|END_THINKING|>",
     "<|channel|>", "<|message|>", "<|channel>", "<channel|>",
 ))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class InfillTokens:
+    """Marks of a prompt for the middle of a text: before the text before it, the text behind it, and itself.
+
+    `repository` and `file` stand before the names of a repository and of a file in it, if the model knows such marks.
+    """
+
+    prefix: int
+    suffix: int
+    middle: int
+    repository: int | None = None
+    file: int | None = None
 
 
 class Vocabulary(Protocol):
@@ -45,6 +60,10 @@ class ModelVocabulary(Vocabulary, Protocol):
     @property
     def bos_text(self) -> str:
         """Text of the beginning-of-sequence token; empty if there is none."""
+
+    @property
+    def infill_tokens(self) -> InfillTokens | None:
+        """Marks of a prompt for the middle of a text; None for a model that was not trained for that."""
 
     @property
     def eos_text(self) -> str:

@@ -14,6 +14,7 @@ from engine.protocol.events import HeadGroup
 from engine.protocol.requests import Sampling
 from engine.runtime.interface import EMPTY_TREE, UNLIMITED, Checkpoint, Row, RowLogits, Tree
 from engine.stop import StopFlag, Stopped
+from engine.tokenization.tokens import InfillTokens
 
 END = 256  # tokens 0 to 255 are bytes
 MAX_DRAFTED = 48
@@ -40,6 +41,7 @@ def greedy() -> Sampler:
 class FakeVocabulary:
     n_tokens = END + 1
     adds_bos, bos_text, eos_text = False, "", ""
+    infill_tokens: InfillTokens | None = None
 
     def all_pieces(self) -> Iterator[bytes]:
         return map(self.piece, range(self.n_tokens))

@@ -62,7 +62,7 @@ def test_json_of_any_shape_is_refused_politely(value):
         ({"messages": [{"role": "bird", "content": ""}]}, "bird"),
         ({"messages": [{"role": "user"}]}, "content"),
         ({"sampling": {"temperature": -1}}, "temperature"),
-        ({"max_tokens": 0}, "longest answer"),
+        ({"max_tokens": -1}, "longest answer"),
         ({"stop": [""]}, "stop"),
         ({"draft": "fly"}, "fly"),
         ({"lookup": {"n": 1}}, "2 to 64 tokens"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 
 from common.failures import Failure
 from engine.runtime.capi.library import CLibrary, Pointer
-from engine.tokenization.tokens import SHOWN_CONTROLS
+from engine.tokenization.tokens import SHOWN_CONTROLS, InfillTokens
 
 PIECE = 32_768  # characters that are tokenized at once: 20 to 50 ms
 SEARCHED = 2_048  # characters at the end of a piece that are searched for a place to cut first
@@ -18,6 +18,9 @@ SEARCHED = 2_048  # characters at the end of a piece that are searched for a pla
 # nothing behind them.
 LETTER = r"[^\W\d_]"
 CUTS = re.compile(f"(?<={LETTER})(?=[ ，。、]{LETTER})|(?<=\\S\n)(?={LETTER})")
+# Marks before the names of a repository and of a file, as the makers of Qwen, StarCoder, Granite and others chose them.
+REPOSITORY_MARKS = ("<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<reponame>", "<REPO>")
+FILE_MARKS = ("<|file_sep|>", "<file_sep>", "<filename>")
 BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
 
 
@@ -123,6 +126,19 @@ class CVocabulary:
 
     def _is_control(self, token: int) -> bool:
         return bool(self.lib.llama_vocab_is_control(self.pointer, token))
+
+    @cached_property
+    def infill_tokens(self) -> InfillTokens | None:
+        functions = (self.lib.llama_vocab_fim_pre, self.lib.llama_vocab_fim_suf, self.lib.llama_vocab_fim_mid)
+        prefix, suffix, middle = (function(self.pointer) for function in functions)
+        if min(prefix, suffix, middle) < 0:
+            return None
+        return InfillTokens(prefix, suffix, middle, self._mark(REPOSITORY_MARKS), self._mark(FILE_MARKS))
+
+    def _mark(self, texts: Sequence[str]) -> int | None:
+        """Return the first of the marks that is a token; ik_llama.cpp has no function that names these."""
+        found = (self.tokenize(text, special=True) for text in texts)
+        return next((tokens[0] for tokens in found if len(tokens) == 1), None)
 
     @property
     def bos_text(self) -> str:

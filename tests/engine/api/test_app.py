@@ -172,7 +172,7 @@ def test_a_response_may_have_a_schema(port: int) -> None:
 def test_a_coding_agents_request_is_answered(port: int) -> None:
     """Codex sends instructions, messages in parts, its earlier thoughts and calls, and tools that are no functions."""
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List the files."}]}
-    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": None, "encrypted_content": "abc"}
+    thought: Any = {"type": "reasoning", "id": "rs_1", "summary": [], "content": None, "encrypted_content": "abc"}
     call = {"type": "function_call", "id": None, "call_id": "c1", "name": "shell", "arguments": '{"command": ["ls"]}'}
     result = {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "a.py"}]}
     shell = {
@@ -209,6 +209,49 @@ def test_completions_continue_texts_and_tokens(port: int) -> None:
     two = post(port, "/v1/completions", {"prompt": [tokens, "One, two, three,"], "max_tokens": 4, "temperature": 0})
     assert [each["index"] for each in two["choices"]] == [0, 1]
     assert two["choices"][0]["text"] == choice["text"]
+
+
+def test_a_prompt_is_only_read_if_no_token_is_wanted(port: int) -> None:
+    chat = post(port, "/v1/chat/completions", CHAT | {"max_tokens": 0})
+    assert (chat["choices"][0]["message"]["content"], chat["choices"][0]["finish_reason"]) == ("", "length")
+    assert post(port, "/v1/chat/completions", CHAT)["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
+    whole = post(port, "/completion", {"prompt": "Once upon a", "n_predict": 0})
+    assert (whole["content"], whole["tokens_predicted"], whole["stop_type"]) == ("", 0, "limit")
+    assert events(send(port, "/v1/messages", CHAT | {"max_tokens": 0, "stream": True})[1])[-1]["type"] == "message_stop"
+    assert post(port, "/v1/responses", {"input": "Hi", "max_output_tokens": 0})["status"] == "incomplete"
+
+
+def test_an_echoed_prompt_is_scored_as_if_the_model_had_written_it(port: int) -> None:
+    body = {"prompt": "Once upon a time, there", "max_tokens": 70, "temperature": 0, "logprobs": 2, "echo": True}
+    written = post(port, "/v1/completions", body)["choices"][0]
+    scores, tokens = written["logprobs"], written["logprobs"]["tokens"]
+    assert "".join(tokens) == written["text"]
+    assert written["text"].startswith(body["prompt"])
+    assert scores["token_logprobs"][0] is scores["top_logprobs"][0] is None
+    for text, offset in zip(tokens, scores["text_offset"], strict=True):
+        assert written["text"].startswith(text, offset)
+    ids = post(port, "/tokenize", {"content": written["text"]})["tokens"]
+    for prompt in (written["text"], ids):  # longer than a pass with a row of logits for each token
+        again = post(port, "/v1/completions", body | {"prompt": prompt, "max_tokens": 0})["choices"][0]
+        assert again["text"] == written["text"]
+        assert again["logprobs"]["tokens"] == tokens
+        assert again["logprobs"]["token_logprobs"][1:] == pytest.approx(scores["token_logprobs"][1:], abs=0.15)
+    *pieces, _last = events(send(port, "/v1/completions", body | {"max_tokens": 4, "stream": True})[1])
+    choices = [piece["choices"][0] for piece in pieces]
+    streamed = "".join(choice["text"] for choice in choices)
+    assert written["text"].startswith(streamed)
+    found = [offset for choice in choices if choice["logprobs"] for offset in choice["logprobs"]["text_offset"]]
+    assert found == scores["text_offset"][: len(found)]
+    assert len(found) > 4
+
+
+def test_the_middle_of_a_text_is_refused_by_a_model_that_was_not_trained_for_it(port: int) -> None:
+    for path, body in (
+        ("/infill", {"input_prefix": "a = ", "input_suffix": "\n"}),
+        ("/v1/completions", {"prompt": "a = ", "suffix": "\n"}),
+    ):
+        status, text = send(port, path, body)
+        assert (status, "Qwen2.5-Coder" in json.loads(text)["error"]["message"]) == (400, True), text
 
 
 def test_clients_of_llama_server_are_understood(port: int) -> None:

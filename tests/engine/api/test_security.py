@@ -14,8 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from common.failures import Failure
 from engine.api import security
+from engine.api.errors import ApiError
 from engine.api.respond import error_response
-from engine.api.security import Access, ApiError, Guard, ImpatientH11, check_key
+from engine.api.security import Access, Guard, ImpatientH11, check_key
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
+from engine.loading.libraries import backend
 from engine.protocol.requests import Count, Load
 from engine.runtime.capi import vocabulary as module
 from engine.runtime.capi.vocabulary import CVocabulary
+from engine.tokenization.tokens import InfillTokens
 from models.default import default_model
+from tests.engine.altered import I32, STRING, U32, Value, texts, write_altered
+from tests.engine.asking import library
 
 ROOT = Path(__file__).parents[3]
 
@@ -68,3 +73,18 @@ def test_counting_gives_way_to_unloading() -> None:
     engine.unload()
     thread.join(60)
     assert [failure.code for failure in failed] == ["no_model"]
+
+
+def test_marks_for_the_middle_of_a_text(tmp_path: Path) -> None:
+    """Three are those of the header; those of a repository and of a file are found by their texts."""
+    tokens = [*texts()[:-2], "<|repo_name|>", "<|file_sep|>"]
+    kinds = [3 if token.startswith("<|") else 1 for token in tokens]
+    marks = {"fim_pre": 10, "fim_suf": 11, "fim_mid": 12}
+    header = {f"tokenizer.ggml.{name}_token_id": Value(token, U32) for name, token in marks.items()}
+    names = {"tokenizer.ggml.tokens": Value(tokens, STRING), "tokenizer.ggml.token_type": Value(kinds, I32)}
+    found = []
+    for changes in ({}, header, header | names):
+        with closing(backend(library()).load(write_altered(tmp_path / "model.gguf", changes))) as model:
+            found.append(model.vocabulary.infill_tokens)
+    last = len(tokens) - 1
+    assert found == [None, InfillTokens(10, 11, 12), InfillTokens(10, 11, 12, last - 1, last)]

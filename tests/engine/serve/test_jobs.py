@@ -215,7 +215,7 @@ def test_a_title_that_waits_holds_up_no_urgent_answer():
 
 def test_what_takes_a_moment_does_not_wait_for_a_book():
     """Also a book of tokens, or in a chat."""
-    may_end, answered = threading.Event(), queue.SimpleQueue()
+    may_end, answered = threading.Event(), queue.SimpleQueue[int]()
 
     def count(request):
         if request.id >= 10:
@@ -227,9 +227,9 @@ def test_what_takes_a_moment_does_not_wait_for_a_book():
     chat = (Message("user", book),)
     for request in (Tokenize(10, book), Count(11, (book,)), Count(12, (), chat), Detokenize(13, (1,) * len(book))):
         counters.put(request)
-    for number, request in enumerate((Tokenize(0, "a"), Count(1, ("a",)), Count(2, (), MESSAGES), Detokenize(3, (1,)))):
-        counters.put(request)
-        assert answered.get(timeout=60) == number
+    for short in (Tokenize(0, "a"), Count(1, ("a",)), Count(2, (), MESSAGES), Detokenize(3, (1,))):
+        counters.put(short)
+        assert answered.get(timeout=60) == short.id
     may_end.set()
     counters.close()
     assert sorted(answered.get() for _ in range(4)) == [10, 11, 12, 13]

@@ -6,9 +6,11 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol.requests import Message
-from engine.tokenization.prompt import continued_prompt
+from engine.protocol.requests import Infill, Message
+from engine.tokenization.prompt import continued_prompt, infill_prompt
+from engine.tokenization.tokens import InfillTokens
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.fake_runtime import FakeVocabulary
 
 LONG = Message("user", "Explain in a few sentences why the sky is blue.")
 
@@ -60,3 +62,45 @@ def test_forgotten_turns_are_left_out_of_a_continuation_too(engine: Engine) -> N
 def test_there_must_be_an_answer_to_continue(engine: Engine, messages: tuple[Message, ...]) -> None:
     with pytest.raises(Failure, match="no answer to continue"):
         ask(engine, *messages, continue_last=True)
+
+
+class InfillVocabulary(FakeVocabulary):
+    """A vocabulary whose tokens are bytes, and the marks 256 to 260."""
+
+    infill_tokens: InfillTokens | None = InfillTokens(256, 257, 258)
+
+
+MARKS = {256: "<PRE>", 257: "<SUF>", 258: "<MID>", 259: "<REPO>", 260: "<FILE>"}
+
+
+def infilled(infill: Infill, answer: int, n_ctx: int, vocabulary: FakeVocabulary) -> str:
+    """Return a prompt for the middle of a text, with its marks in words."""
+    tokens = infill_prompt(vocabulary, infill, answer, n_ctx)
+    assert len(tokens) + answer <= n_ctx
+    return "".join(MARKS.get(token, chr(token)) for token in tokens)
+
+
+def test_a_prompt_for_the_middle_of_a_text() -> None:
+    vocabulary = InfillVocabulary()
+    files = (("a.py", "x"), ("b.py", "y"))
+    assert infilled(Infill("before", "behind"), 10, 100, vocabulary) == "<PRE>before<SUF>behind<MID>"
+    assert infilled(Infill("before", "behind", files), 10, 100, vocabulary) == "\n\nx\n\ny<PRE>before<SUF>behind<MID>"
+    vocabulary.infill_tokens = InfillTokens(256, 257, 258, 259, 260)
+    assert infilled(Infill("before", "behind", files), 10, 100, vocabulary) == (
+        "<REPO>project\n<FILE>a.py\nx<FILE>b.py\ny<FILE>current\n<PRE>before<SUF>behind<MID>"
+    )
+
+
+def test_what_is_near_the_middle_stays_of_a_text_that_does_not_fit() -> None:
+    vocabulary, files = InfillVocabulary(), (("a.py", "x" * 50),)
+    assert infilled(Infill("before", "behind", files), 10, 30, vocabulary) == "xxx<PRE>before<SUF>behind<MID>"
+    assert infilled(Infill("before", "behind", files), 10, 23, vocabulary) == "<PRE>before<SUF>be<MID>"
+    assert infilled(Infill("before" * 9, "b", files), 10, 23, vocabulary) == "<PRE>ebefore<SUF>b<MID>"
+    assert infilled(Infill("b", "behind" * 9), 10, 23, vocabulary) == "<PRE>b<SUF>behindb<MID>"
+
+
+def test_a_model_without_marks_for_the_middle_is_told() -> None:
+    vocabulary = InfillVocabulary()
+    vocabulary.infill_tokens = None
+    with pytest.raises(Failure, match=r"Qwen2\.5-Coder"):
+        infill_prompt(vocabulary, Infill("a", "b"), 10, 100)
