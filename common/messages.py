@@ -32,6 +32,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "bad_request.message": "The engine did not understand a message: {reason}.",
     "bad_request.long": "The engine accepts messages of up to {most:bytes}, and this one is longer.",
     "cancelled.request": "Stopped.",
+    "out_of_memory.text": (
+        "The memory has no room for a text of {tokens:,} tokens. Send shorter texts, or close other programs."
+    ),
     "out_of_memory.computer": "The computer's memory is full. Close other programs or load a smaller model.",
     "template.empty": "The model's chat template produces nothing for this chat. Choose another model.",
     "template.unknown_tokens": "The model's vocabulary has no tokens for this chat. Choose another model.",

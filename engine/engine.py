@@ -29,7 +29,7 @@ from engine.generation.urgent import UrgentWork, never
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.embedder import opened_embedder
+from engine.loading.embedder import check_room, opened_embedder
 from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import PACKAGES, installed
 from engine.loading.load import LoadedModel, load
@@ -336,6 +336,8 @@ class Engine:
         """Return the vectors of texts. Raises Failure, MemoryError, and Stopped if `stop` is set meanwhile."""
         with opened_embedder(self._model, request.model, self.stop) as embedder:
             tokens = [embedder.tokens(text) for text in request.texts]
+            if not request.model:
+                check_room(self._loaded(), max(map(len, tokens)))
             vectors = tuple(embedder.vector(each).astype("<f4").tobytes() for each in tokens)
             return Embedded(request.id, vectors, tuple(map(len, tokens)))
 

@@ -3786,6 +3786,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The memory has no room for a text of {tokens:,} tokens. Send shorter texts, or close other programs.</source>
+    <extracomment>out_of_memory.text</extracomment>
+    <translation>电脑内存放不下 {tokens:,} 个词元的文本。请发送较短的文本，或关闭其他程序。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The model brings layers that draft its next tokens, but only llama.cpp can use them, not {library}: tokens are drafted from the chat.</source>
     <extracomment>own_drafter.library</extracomment>
     <translation>该模型自带起草层，但只有 llama.cpp 能使用它们，{library} 不能：将根据对话内容起草词元。</translation>

@@ -15,6 +15,7 @@ from engine.rights import out_of_reach
 from engine.runtime.capi.embedding import Embedder
 from engine.stop import StopFlag
 from models.header import read_header
+from models.shapes import KV_ELEMENT_BYTES
 from models.split import other_parts
 from models.validation import validate_header
 
@@ -44,6 +45,18 @@ def opened_embedder(loaded: LoadedModel | None, path: str, stop: StopFlag) -> It
         closing(Embedder(model, library.embedding_context, threads, stop)) as embedder,
     ):
         yield embedder
+
+
+def check_room(loaded: LoadedModel, tokens: int) -> None:
+    """Raise Failure unless the free memory has room for a second context with a text of `tokens` tokens.
+
+    Its keys and values are f16, whatever type those of the loaded model's own context have.
+    """
+    plan = loaded.plan.memory
+    kv = plan.parts["kv"] * KV_ELEMENT_BYTES["f16"] / KV_ELEMENT_BYTES[plan.kv_type]
+    needed = round(kv * tokens / plan.n_ctx) + plan.parts["compute"]
+    if memory().available < needed:
+        raise Failure("out_of_memory.text", f"{needed} bytes are needed", tokens=tokens)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from common.failures import Failure
+from engine.loading import embedder
+from engine.machine import Memory
 from engine.protocol.events import Embedded, Failed
 from engine.protocol.lines import decode_event
 from engine.protocol.requests import Embed, Load
@@ -134,6 +136,17 @@ def test_what_cannot_be_embedded_is_explained(engine, tmp_path):
     if not engine._loaded().template.vocabulary.adds_bos:
         with pytest.raises(Failure, match="a text is empty"):
             engine.embed(Embed(1, ("",)))
+
+
+def test_a_text_for_which_the_memory_has_no_room_is_refused(engine, monkeypatch):
+    """The loaded model reads texts in a second context, which the plan of the first one knows nothing of."""
+    plan = engine._loaded().plan.memory
+    needed = plan.parts["kv"] * 600 // plan.n_ctx + plan.parts["compute"]
+    monkeypatch.setattr(embedder, "memory", lambda: Memory(needed, needed))
+    with pytest.raises(Failure, match="no room for a text of") as failure:
+        engine.embed(Embed(1, ("a", "a " * 1_000)))
+    assert failure.value.code == "out_of_memory"
+    assert vectors(engine, "a " * 500)
 
 
 def test_embedding_is_stopped(engine):
