@@ -188,6 +188,28 @@ def litellm_completion() -> None:
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
 
 
+def litellm_responses() -> None:
+    import litellm
+
+    options = {"model": "openai/m", "api_base": BASE, "api_key": KEY, "input": "What is the weather in Paris?"}
+    options |= {"tools": [{"type": "function", **WEATHER}], "tool_choice": "required", "max_output_tokens": 80}
+    whole = litellm.responses(temperature=0, **options)
+    assert next(item.name for item in whole.output if item.type == "function_call") == "weather"
+    *_, last = litellm.responses(temperature=0, stream=True, **options)
+    assert last.response.output
+
+
+def litellm_echo() -> None:
+    import litellm
+
+    answer = litellm.text_completion(
+        model="text-completion-openai/m", api_base=BASE, api_key=KEY, prompt="One, two,", max_tokens=2, echo=True,
+        logprobs=1,
+    ).choices[0]  # fmt: skip
+    assert answer.text == "".join(answer.logprobs.tokens)
+    assert answer.logprobs.token_logprobs[0] is None
+
+
 def instructor_model() -> None:
     import instructor
     from openai import OpenAI
@@ -199,16 +221,27 @@ def instructor_model() -> None:
     client = instructor.from_openai(OpenAI(base_url=BASE, api_key=KEY), mode=instructor.Mode.JSON_SCHEMA)
     found = client.chat.completions.create(model="m", messages=QUESTION, response_model=Answer, max_tokens=60)
     assert isinstance(found, Answer)
+    client = instructor.from_openai(OpenAI(base_url=BASE, api_key=KEY), mode=instructor.Mode.RESPONSES_TOOLS)
+    found = client.responses.create(model="m", input="Name a bird.", response_model=Answer, max_output_tokens=60)
+    assert isinstance(found, Answer)
 
 
 def pydantic_ai_agent() -> None:
+    from pydantic import BaseModel
     from pydantic_ai import Agent
-    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=BASE, api_key=KEY))
     answer = asyncio.run(Agent(model, model_settings={"max_tokens": 12}).run("Name a bird."))
     assert answer.output
+
+    class Bird(BaseModel):
+        flies: bool
+
+    model = OpenAIResponsesModel("m", provider=OpenAIProvider(base_url=BASE, api_key=KEY))
+    answer = asyncio.run(Agent(model, output_type=Bird, model_settings={"max_tokens": 60}).run("Describe a bird."))
+    assert isinstance(answer.output, Bird)
 
 
 def langchain_chat() -> None:
@@ -217,6 +250,31 @@ def langchain_chat() -> None:
     model = ChatOpenAI(model="m", base_url=BASE, api_key=KEY, max_tokens=12)
     assert model.invoke("Name a bird.").content
     assert "".join(str(chunk.content) for chunk in model.stream("Name a bird."))
+
+
+def langchain_responses() -> None:
+    from langchain_core.messages import HumanMessage, ToolMessage
+    from langchain_openai import ChatOpenAI
+    from pydantic import BaseModel
+
+    class Bird(BaseModel):
+        """A bird."""
+
+        flies: bool
+
+    model = ChatOpenAI(
+        model="m", base_url=BASE, api_key=KEY, max_tokens=60, temperature=0, use_responses_api=True, store=False
+    )
+    assert model.invoke("Name a bird.").text == "".join(chunk.text for chunk in model.stream("Name a bird."))
+    asked = [HumanMessage("What is the weather in Paris?")]
+    tools = model.bind_tools([{"type": "function", "function": WEATHER}], tool_choice="weather")
+    first = tools.invoke(asked)
+    call = first.tool_calls[0]
+    assert call["name"] == "weather"
+    streamed = [call for chunk in tools.stream(asked) for call in chunk.tool_call_chunks if call["name"]]
+    assert streamed[0]["name"] == "weather"
+    assert model.invoke([*asked, first, ToolMessage("Rain", tool_call_id=call["id"])]).text
+    assert isinstance(model.with_structured_output(Bird).invoke("Describe a bird."), Bird)
 
 
 def llm_prompt() -> None:
@@ -229,7 +287,8 @@ def llm_prompt() -> None:
 DRIVERS: tuple[Callable[[], None], ...] = (
     openai_chat, openai_tools, openai_schema, openai_responses, openai_responses_tools, openai_responses_schema,
     openai_agents, openai_embeddings, anthropic_messages,
-    litellm_completion, instructor_model, pydantic_ai_agent, langchain_chat, llm_prompt,
+    litellm_completion, litellm_responses, litellm_echo, instructor_model, pydantic_ai_agent, langchain_chat,
+    langchain_responses, llm_prompt,
 )  # fmt: skip
 
 

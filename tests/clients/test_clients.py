@@ -21,7 +21,8 @@ PYTHON = Path(os.environ.get("CHICKADEE_CLIENTS", ROOT / "build" / "clients")) /
 CLIENTS = (
     "openai_chat", "openai_tools", "openai_schema", "openai_responses", "openai_responses_tools",
     "openai_responses_schema", "openai_agents", "openai_embeddings", "anthropic_messages",
-    "litellm_completion", "instructor_model", "pydantic_ai_agent", "langchain_chat", "llm_prompt",
+    "litellm_completion", "litellm_responses", "litellm_echo", "instructor_model", "pydantic_ai_agent",
+    "langchain_chat", "langchain_responses", "llm_prompt",
 )  # fmt: skip
 JAVASCRIPT = ("npm_openai", "npm_ai_sdk")
 pytestmark = [
