@@ -91,9 +91,7 @@ class Guard:
         """Raise ApiError unless host, origin and key are right."""
         if sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["raw_path"]) > MOST_HEADERS:
             raise ApiError(431, f"A request's headers may have up to {MOST_HEADERS >> 10} kB.", "headers_too_large")
-        if (
-            "transfer-encoding" in headers and "content-length" in headers
-        ):  # RFC 9112, 6.3: it may hide a second request
+        if "transfer-encoding" in headers and "content-length" in headers:  # may hide a second request (RFC 9112, 6.3)
             raise ApiError(400, "A request must not have both Content-Length and Transfer-Encoding.", "bad_headers")
         access = self.access()
         over_tcp = scope["server"] is not None and scope["server"][1] is not None

@@ -144,11 +144,7 @@ class Answer:
         reason: StopReason | None = None
         started, encoded = time.perf_counter(), encoder_work(self.session.runtime)
         try:
-            if self.options.score_prompt:
-                yield from self._score(id, prompt)
-            for progress in self.session.prefill(prompt) if not self.options.score_prompt else ():
-                self.counts.reused = progress.reused
-                yield PrefillProgress(id, progress.done, len(prompt), progress.reused, progress.looking)
+            yield from self._score(id, prompt) if self.options.score_prompt else self._prefill(id, prompt)
         except Stopped:
             reason = "cancelled"
         self.counts.prompt_seconds = time.perf_counter() - started
@@ -158,6 +154,11 @@ class Answer:
             reason = "length" if self.options.max_tokens == 0 else (yield from self._decode(id))
         yield Finished(id, self._statistics(prompt, reason), tuple(self.counts.tokens))
 
+    def _prefill(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
+        for progress in self.session.prefill(prompt):
+            self.counts.reused = progress.reused
+            yield PrefillProgress(id, progress.done, len(prompt), progress.reused, progress.looking)
+
     def _score(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
         """Read the prompt from its beginning; yield the probabilities of its tokens, of which the first has none."""
         piece, top = self.session.runtime.vocabulary.piece, self.sampler.top_logprobs or 0
@@ -165,10 +166,8 @@ class Answer:
         for run in self.session.read_rows(prompt):
             yield PrefillProgress(id, run.stop, len(prompt), 0)
             assert self.session.logits
-            scored = [
-                score(self.session.logits.row(i), token, top)
-                for i, token in enumerate(prompt[run.start + 1 : run.stop + 1])
-            ]
+            following = prompt[run.start + 1 : run.stop + 1]
+            scored = [score(self.session.logits.row(i), token, top) for i, token in enumerate(following)]
             if scored:
                 yield Logprobs(id, tuple(token_logprob(each, piece) for each in scored))
 
