@@ -227,7 +227,7 @@ class Engine:
         if request.tools or request.constraint:
             start = AnswerStart(opening, so_far, template.thought_openings(request.thinking))
             self._grammars = self._grammars or GrammarCompiler(template.vocabulary)
-            mask = constraint_for(request, found, self._grammars, start)
+            mask = constraint_for(request, found, self._grammars, start, self.stop.is_set)
         if request.tools and request.tool_choice != "none":
             calls = reader_for(found, request.tools, lambda: bool(mask and mask.holds))
             piece = shown_pieces(found, template.vocabulary)

@@ -198,7 +198,8 @@ def with_tools(
         raise ApiError(400, f"tool_choice names {name!r:.80}, which is no tool of this request.", "bad_value", "tools")
     if choice == "required" and not tools:
         raise ApiError(400, "tool_choice asks for a call, and there are no tools.", "bad_value", "tool_choice")
-    return replace(generate, tools=tools, tool_choice=choice, tool=name, parallel_tool_calls=parallel is not False)
+    more: dict[str, Any] = {"tools": tools, "tool_choice": choice, "tool": name}
+    return checked(lambda: replace(generate, **more, parallel_tool_calls=parallel is not False))
 
 
 def exact_by_default(sampling: Sampling, given: float | None, structured: bool) -> Sampling:

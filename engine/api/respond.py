@@ -38,7 +38,7 @@ def error_response(error: ApiError, path: str, headers: Mapping[str, str] | None
 async def read_body(request: Request, kind: type[T]) -> T:
     """Return the request's JSON body; 2.0 is a whole number. Raises ApiError if it is no JSON, or not of this kind."""
     try:
-        return msgspec.json.decode(await request.body(), type=kind, strict=False)
+        return msgspec.json.decode((await request.body()).decode(), type=kind, strict=False)  # kept parts stay UTF-8
     except msgspec.ValidationError as error:
         raise invalid_field(str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

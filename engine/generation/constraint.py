@@ -10,15 +10,18 @@ import codecs
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.failures import Failure
 from common.reasoning import ReasoningParser
-from engine.generation.grammars import ANY_OBJECT, calls_grammar, calls_or_answer_grammar, grammar_of
+from engine.generation.deep import DeepThread
+from engine.generation.grammars import ANY_OBJECT, calls_grammar, calls_or_answer_grammar, grammar_of, written_rule
+from engine.generation.numbers import TAIL, NumberEnds
+from engine.generation.schemas import Refusal
 from engine.protocol.requests import Generate
 from engine.tokenization.tokens import ModelVocabulary
 from engine.tokenization.tool_formats import ToolFormat
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
 Mask = NDArray[np.bool_]  # [n_vocab]: whether a token may come next
+PLACE = re.compile(r"at \d+\(\d+\): (?:failed to compile JSON schema: )?")
+REGEX_ERROR = re.compile(r"^error: (.+?)\.?$", re.MULTILINE)
 
 
 class GrammarCompiler:
@@ -38,19 +43,47 @@ class GrammarCompiler:
 
     def __init__(self, vocabulary: ModelVocabulary) -> None:
         self.vocabulary = vocabulary
-        self._tokenizer: LLTokenizer | None = None
+        self.thread = DeepThread()
 
-    def matcher(self, grammar: str) -> Matcher:
-        """Compile a grammar in llguidance's notation. Raises Failure if it is wrong or too large."""
+    @cached_property
+    def tokenizer(self) -> LLTokenizer:
+        """The table of the vocabulary."""
+        return make_tokenizer(self.vocabulary)
+
+    @cached_property
+    def number_ends(self) -> NumberEnds:
+        """The tokens that numbers are written with."""
+        return NumberEnds(self.vocabulary)
+
+    def matcher(self, grammar: str, is_json: bool = False) -> Matcher:
+        """Compile a grammar in llguidance's notation; numbers in JSON come to an end.
+
+        Raises Failure if the grammar is wrong or too large.
+        """
         from llguidance import LLMatcher, LLParserLimits
 
-        if self._tokenizer is None:
-            self._tokenizer = make_tokenizer(self.vocabulary)
         limits = LLParserLimits(verbose_errors=False)
-        found = LLMatcher(self._tokenizer, grammar, log_level=0, limits=limits)  # its log would quote the answer
+        found = LLMatcher(self.tokenizer, grammar, log_level=0, limits=limits)  # its log would quote the answer
         if found.is_error():
-            raise Failure("bad_constraint.refused", found.get_error(), reason=found.get_error().partition("\n")[0])
-        return Matcher(found, self._tokenizer, self.vocabulary.n_tokens)
+            raise Failure("bad_constraint.refused", found.get_error(), reason=reason_of(found.get_error()))
+        return Matcher(found, self.tokenizer, self.vocabulary.n_tokens, self.number_ends if is_json else None)
+
+
+def refusal_of(schema: dict[str, Any]) -> str:
+    """Return why llguidance refuses a JSON schema, or "" if it accepts it."""
+    from llguidance import LLMatcher
+
+    is_wrong, messages = LLMatcher.validate_grammar_with_warnings(f"start: {written_rule(schema)}\n")
+    return reason_of(messages[0]) if is_wrong else ""
+
+
+def reason_of(error: str) -> str:
+    """Return the reason that an error of llguidance gives, without the place in our grammar."""
+    first = PLACE.sub("", error.partition("\n")[0])
+    if first.startswith("panic"):
+        return "it is too large"
+    found = REGEX_ERROR.search(error)
+    return f"{first} {found[1]}" if found and first.endswith(":") else first.rstrip(":.")
 
 
 def make_tokenizer(vocabulary: ModelVocabulary) -> LLTokenizer:
@@ -88,26 +121,33 @@ class _TokenSource:
 
 
 class Matcher:
-    """A compiled grammar and how far a text has come in it."""
+    """A compiled grammar and how far a text has come in it. `number_ends`: ends the numbers of a text that is JSON."""
 
-    def __init__(self, matcher: LLMatcher, tokenizer: LLTokenizer, n_tokens: int) -> None:
+    def __init__(
+        self, matcher: LLMatcher, tokenizer: LLTokenizer, n_tokens: int, number_ends: NumberEnds | None
+    ) -> None:
         self._matcher = matcher
         self._tokenizer = tokenizer
         self._n_tokens = n_tokens
+        self._number_ends = number_ends
+        self._tail = b""  # of the text
 
-    def allowed(self) -> Mask:
+    def allowed(self, wanted: int | None = None) -> Mask:
         """Return which tokens may come next; only tokens that end the answer once nothing else may come.
 
-        Raises Failure if no token may come, because the grammar leads nowhere or is too complex.
+        `wanted`: the token that would come next without a mask; a number may end there. Raises Failure if no token may
+        come, because the grammar leads nowhere or is too complex.
         """
         bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
         if self._matcher.is_error() or not bits.any():
             raise Failure("bad_constraint.dead_end", self._matcher.get_error())
-        return np.unpackbits(bits, count=self._n_tokens, bitorder="little").view(np.bool_)
+        allowed = np.unpackbits(bits, count=self._n_tokens, bitorder="little").view(np.bool_)
+        return self._number_ends.restrict(allowed, self._tail, wanted) if self._number_ends else allowed
 
     def advance(self, token: int) -> None:
         """Append a token that may come next."""
         self._matcher.consume_token(token)
+        self._tail = (self._tail + self._tokenizer.decode_bytes([token]))[-TAIL:]
 
     def advance_text(self, text: str) -> bool:
         """Append a text; return False, and append nothing, if it may not come next."""
@@ -115,7 +155,9 @@ class Matcher:
         count = self._matcher.try_consume_tokens(tokens)
         if count < len(tokens):
             self._matcher.rollback(count)
-        return count == len(tokens)
+            return False
+        self._tail = (self._tail + text.encode())[-TAIL:]
+        return True
 
     def count_allowed(self, tokens: Sequence[int]) -> int:
         """Return how many of the tokens may come next, one after the other."""
@@ -159,10 +201,13 @@ class AnswerConstraint:
             if not matcher.advance_text((self._text + self._parser.held.text).lstrip("\n")):
                 raise Failure("bad_constraint.continued")
 
-    def allowed(self) -> Mask | None:
-        """Return which tokens may come next; None: all of them. Raises Failure if there are none."""
+    def allowed(self, wanted: int | None = None) -> Mask | None:
+        """Return which tokens may come next; None: all of them. Raises Failure if there are none.
+
+        `wanted`: the token that would come next without a mask, if that is known.
+        """
         if self.holds:
-            return self._matcher.allowed()
+            return self._matcher.allowed(wanted)
         if self._thought_openings:
             allowed = self._matcher.allowed()
             allowed[list(self._thought_openings)] = True
@@ -209,37 +254,67 @@ class AnswerStart:
 
 
 def constraint_for(
-    request: Generate, found: ToolFormat, compiler: GrammarCompiler, start: AnswerStart
+    request: Generate,
+    found: ToolFormat,
+    compiler: GrammarCompiler,
+    start: AnswerStart,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> AnswerConstraint | None:
     """Return the mask that a request asks for; None if its answer is free. `found`: the notation of its tool calls.
 
-    Tools that may be called constrain the answer from where it begins a call. Raises Failure for a constraint or a tool
-    that cannot be compiled.
+    Tools that may be called constrain the answer from where it begins a call. Raises Failure for a constraint that
+    cannot be compiled, and Stopped when `stopped` returns True meanwhile.
     """
-    trigger: Callable[[str], int | None] | None = None
-    vocabulary, wanted = compiler.vocabulary, request.constraint
-    if not request.tools or request.tool_choice == "none":
-        if wanted is None:
-            return None
-        grammar = grammar_of(wanted)
-    elif request.tool_choice == "required":
-        tools = [tool for tool in request.tools if request.tool in ("", tool.name)]
-        grammar = calls_grammar(found, tools, vocabulary, request.parallel_tool_calls, after_opening=False)
-    elif wanted is not None:
-        if wanted.kind == "grammar":
-            raise Failure("bad_constraint.with_tools")
-        grammar = calls_or_answer_grammar(found, request.tools, vocabulary, wanted.text or ANY_OBJECT)
-    else:
-        grammar = calls_grammar(found, request.tools, vocabulary, request.parallel_tool_calls, bool(found.opening))
-        trigger = partial(start_of_calls, found)
+    wanted = request.constraint
+    calls = bool(request.tools) and request.tool_choice != "none"
+    if not calls and wanted is None:
+        return None
+    triggers = calls and request.tool_choice != "required" and wanted is None
+    _ = compiler.tokenizer  # made in this thread, which the vocabulary belongs to
     return AnswerConstraint(
-        compiler.matcher(grammar),
-        shown_pieces(found, vocabulary),
+        compiler.thread.run(lambda: compiled(request, found, compiler), stopped),
+        shown_pieces(found, compiler.vocabulary),
         opening=start.opening,
         so_far=start.so_far,
         thought_openings=start.thought_openings,
-        trigger=trigger,
+        trigger=partial(start_of_calls, found) if triggers else None,
     )
+
+
+def compiled(request: Generate, found: ToolFormat, compiler: GrammarCompiler) -> Matcher:
+    """Compile the grammar of a request's answer.
+
+    If it is refused, each schema in it is tried alone: a tool loses the keywords that cannot be enforced, and the
+    Failure about a constraint names them.
+    """
+    is_json = request.constraint is None or request.constraint.kind != "grammar"
+    try:
+        return compiler.matcher(grammar_for(request, found, compiler.vocabulary), is_json)
+    except Failure as failure:
+        if failure.sentence.id != "bad_constraint.refused" or not is_json:
+            raise
+        return compiler.matcher(grammar_for(request, found, compiler.vocabulary, refusal_of), is_json)
+
+
+def grammar_for(
+    request: Generate, found: ToolFormat, vocabulary: ModelVocabulary, refusal: Refusal | None = None
+) -> str:
+    """Return the grammar of an answer to a request with a constraint or tools. `refusal` as in `json_rule`."""
+    wanted = request.constraint
+    if not request.tools or request.tool_choice == "none":
+        assert wanted
+        return grammar_of(wanted, refusal)
+    if request.tool_choice == "required":
+        tools = [tool for tool in request.tools if request.tool in ("", tool.name)]
+        return calls_grammar(
+            found, tools, vocabulary, request.parallel_tool_calls, after_opening=False, refusal=refusal
+        )
+    if wanted is None:
+        parallel = request.parallel_tool_calls
+        return calls_grammar(found, request.tools, vocabulary, parallel, bool(found.opening), refusal)
+    if wanted.kind == "grammar":
+        raise Failure("bad_constraint.with_tools")
+    return calls_or_answer_grammar(found, request.tools, vocabulary, wanted.text or ANY_OBJECT, refusal)
 
 
 def start_of_calls(found: ToolFormat, text: str) -> int | None:

@@ -12,6 +12,7 @@ import re
 
 DEEPEST = 100  # groups within groups
 MOST_REPEATS = 10_000
+MOST_PARTS = 10_000  # rules and groups: llguidance calls itself for each, and its time grows with the square
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 BLANKS = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 BLANK_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
@@ -37,6 +38,7 @@ class _Parser:
     def __init__(self, grammar: str) -> None:
         self.grammar = grammar
         self.at = 0
+        self.groups = 0
         self.names: dict[str, str] = {}  # rule's name → its name in the converted grammar
         self.rules: dict[str, str] = {}
 
@@ -51,6 +53,8 @@ class _Parser:
             if self.at < len(self.grammar) and self.grammar[self.at] not in "\r\n":
                 raise self._error("the end of the rule")
             self._skip(BLANK_LINES)
+        if len(self.rules) + self.groups > MOST_PARTS:
+            raise GrammarError(f"it has more than {MOST_PARTS:,} rules and groups")
         missing = [name for name, converted in self.names.items() if converted not in self.rules]
         if "root" not in self.names:
             missing = ["root"]
@@ -96,6 +100,7 @@ class _Parser:
                 return "/(?s:.)/"
             case "(":
                 self.at += 1
+                self.groups += 1
                 self._skip(BLANK_LINES)
                 group = self._alternatives(depth + 1)
                 self._expect(")")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from common.failures import Failure
 from engine.generation.gbnf import GrammarError, convert_gbnf
+from engine.generation.schemas import Refusal, compilable
 from engine.protocol.requests import Constraint, Tool
 from engine.tokenization.tokens import ModelVocabulary
-from engine.tokenization.tool_formats import HARMONY, MARKER, QUOTE, ToolFormat, schema_of
+from engine.tokenization.tool_formats import HARMONY, MARKER, QUOTE, ToolFormat, read_schema, schema_of
 
 MOST_CHARACTERS = 1 << 18  # of a schema or grammar: the largest takes about a second to compile
 # Blanks within JSON: one, or a line break with an indentation. Where any number may come small models write no end.
@@ -23,62 +25,60 @@ JSON_OPTIONS = {"whitespace_pattern": BLANKS, "coerce_one_of": True, "lenient": 
 NOTHING = '""'
 # Between a tool's name and its arguments in gpt-oss's notation. The channel may stand before the name instead.
 HARMONY_MIDDLE = 'harmony: "<|channel|>commentary"? (" <|constrain|>json" | " json")? "<|message|>"'
-SHARED = ("$defs", "definitions")  # parts of a schema that its properties refer to
+ValueRule = Callable[[Mapping[str, Any]], str]  # returns the rule of a value by its schema
 # Values in Gemma's notation, in which strings stand between marks of their own.
 GEMMA_RULES = """
 gemma_value: gemma_string | NUMBER | "true" | "false" | "null" | gemma_list | gemma_object
 gemma_list: "[" (gemma_value ("," gemma_value)*)? "]"
 gemma_object: "{" (gemma_pair ("," gemma_pair)*)? "}"
 gemma_pair: /[A-Za-z0-9_.-]+/ ":" gemma_value
-NUMBER: /-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?/
+NUMBER: /-?(0|[1-9][0-9]{0,15})(\\.[0-9]{1,16})?([eE][-+]?[0-9]{1,2})?/
 gemma_string: QUOTE /[^<]*/ QUOTE
 """
 
 
-def json_rule(schema: str) -> str:
-    """Return the part of a grammar that stands for JSON by a schema. Raises Failure for a text that is no schema."""
+def json_rule(schema: Any, root: Mapping[str, Any] | None = None, *, refusal: Refusal | None = None) -> str:
+    """Return the part of a grammar that stands for JSON that a tool accepts; what cannot be enforced is left out.
+
+    `root`: the tool's schema if this is a part of it. `refusal`: returns why a schema cannot be compiled, or "".
+    """
+    found = compilable(schema, root, drops=True, refusal=refusal)
+    if refusal and refusal(found):
+        found = json.loads(ANY_OBJECT) if found.get("type") == "object" else {}
+    return written_rule(found)
+
+
+def written_rule(schema: Mapping[str, Any]) -> str:
+    """Return a schema as a part of a grammar. Raises ValueError for numbers that JSON cannot write."""
+    return "%json " + json.dumps({**schema, "x-guidance": JSON_OPTIONS}, allow_nan=False)
+
+
+def answer_rule(schema: str, refusal: Refusal | None = None) -> str:
+    """Return the part of a grammar that stands for an answer by a JSON schema.
+
+    Raises Failure for a text that is no schema and for a keyword that cannot be enforced.
+    """
     try:
-        fields: Any = json.loads(schema)
-        if isinstance(fields, bool):
-            fields = {} if fields else {"enum": []}
-        if not isinstance(fields, dict):
+        fields = read_schema(schema)
+        if not isinstance(fields, dict | bool):
             raise ValueError("it must be a JSON object")
-        return "%json " + json.dumps(closed(fields) | {"x-guidance": JSON_OPTIONS})
-    except (ValueError, RecursionError) as error:
+        return written_rule(compilable(fields, refusal=refusal))
+    except ValueError as error:
         raise Failure("bad_constraint.schema", reason=str(error)) from error
 
 
-def closed(schema: Any) -> Any:
-    """Return a schema whose objects have only the properties that it names, unless it says that they may have others.
+def grammar_of(constraint: Constraint, refusal: Refusal | None = None) -> str:
+    """Return a constraint in llguidance's notation; `refusal` as in `json_rule`.
 
-    By the standard any others are allowed, and small models would invent some.
+    Raises Failure if the constraint cannot be understood or enforced.
     """
-    if not isinstance(schema, dict) or "allOf" in schema or "$ref" in schema:
-        return schema
-    changed = dict(schema)
-    if isinstance(schema.get("properties"), dict) and "patternProperties" not in schema:
-        changed.setdefault("additionalProperties", False)
-    for key in ("items", "additionalProperties"):
-        if key in schema:
-            changed[key] = closed(schema[key])
-    for key in ("anyOf", "oneOf", "prefixItems"):
-        if isinstance(schema.get(key), list):
-            changed[key] = [closed(part) for part in schema[key]]
-    for key in ("properties", *SHARED):
-        if isinstance(schema.get(key), dict):
-            changed[key] = {name: closed(part) for name, part in schema[key].items()}
-    return changed
-
-
-def grammar_of(constraint: Constraint) -> str:
-    """Return a constraint in llguidance's notation. Raises Failure if it cannot be understood."""
     if len(constraint.text) > MOST_CHARACTERS:
         raise Failure("bad_constraint.long", most=MOST_CHARACTERS)
     match constraint.kind:
         case "json_object":
-            return f"start: {json_rule(ANY_OBJECT)}\n"
+            return f"start: {answer_rule(ANY_OBJECT)}\n"
         case "json_schema":
-            return f"start: {json_rule(constraint.text)}\n"
+            return f"start: {answer_rule(constraint.text, refusal)}\n"
         case "grammar":
             try:
                 return convert_gbnf(constraint.text)
@@ -87,24 +87,39 @@ def grammar_of(constraint: Constraint) -> str:
 
 
 def calls_grammar(
-    found: ToolFormat, tools: Sequence[Tool], vocabulary: ModelVocabulary, parallel: bool, after_opening: bool
+    found: ToolFormat,
+    tools: Sequence[Tool],
+    vocabulary: ModelVocabulary,
+    parallel: bool,
+    after_opening: bool,
+    refusal: Refusal | None = None,
 ) -> str:
     """Return the grammar of an answer that calls tools; `after_opening`: from behind the text that calls begin with.
 
-    Raises Failure if the parameters of a tool are no schema, or if the schemas are too long.
+    `refusal` as in `json_rule`. Raises Failure if the parameters of a tool are no schema, or if they are too long.
     """
-    return "start: calls\n" + "\n".join(call_rules(found, tools, vocabulary, parallel, after_opening))
+    return "start: calls\n" + "\n".join(call_rules(found, tools, vocabulary, parallel, after_opening, refusal))
 
 
-def calls_or_answer_grammar(found: ToolFormat, tools: Sequence[Tool], vocabulary: ModelVocabulary, schema: str) -> str:
+def calls_or_answer_grammar(
+    found: ToolFormat,
+    tools: Sequence[Tool],
+    vocabulary: ModelVocabulary,
+    schema: str,
+    refusal: Refusal | None = None,
+) -> str:
     """Return the grammar of an answer that calls tools or is JSON by a schema. Raises Failure as `calls_grammar`."""
-    return f"start: calls | answer\nanswer: {json_rule(schema)}\n" + "\n".join(
-        call_rules(found, tools, vocabulary, parallel=True, after_opening=False)
-    )
+    rules = call_rules(found, tools, vocabulary, parallel=True, after_opening=False, refusal=refusal)
+    return f"start: calls | answer\nanswer: {answer_rule(schema, refusal)}\n" + "\n".join(rules)
 
 
 def call_rules(
-    found: ToolFormat, tools: Sequence[Tool], vocabulary: ModelVocabulary, parallel: bool, after_opening: bool
+    found: ToolFormat,
+    tools: Sequence[Tool],
+    vocabulary: ModelVocabulary,
+    parallel: bool,
+    after_opening: bool,
+    refusal: Refusal | None,
 ) -> Iterator[str]:
     """Yield the rules of `calls`. Raises Failure as `calls_grammar`."""
 
@@ -126,15 +141,17 @@ def call_rules(
     yield f"call: ({names}) {literal(found.after)}"
     for i, tool in enumerate(tools):
         schema = schema_of(tool)
+        json_value = partial(json_rule, root=schema, refusal=refusal)
         match found.arguments:
             case "json":
-                yield f"tool_{i}: {json_rule(json.dumps(schema))}"
+                yield f"tool_{i}: {json_value(schema)}"
             case "xml":
-                yield from xml_rules(f"tool_{i}", schema)
+                yield from xml_rules(f"tool_{i}", schema, json_value)
             case "python":
-                yield from listed_rules(f"tool_{i}", schema, "=", ", ", lambda value: json_rule(json.dumps(value)))
+                yield from listed_rules(f"tool_{i}", schema, "=", ", ", json_value)
             case "gemma":
-                yield from listed_rules(f"tool_{i}", schema, ":", ",", lambda value: gemma_value(value, literal(QUOTE)))
+                gemma = partial(gemma_value, quote=literal(QUOTE), json_value=json_value)
+                yield from listed_rules(f"tool_{i}", schema, ":", ",", gemma)
     if found.arguments == "xml":
         yield 'xml_text[suffix="\\n</parameter>\\n"]: /(.|\\n)*/'
     if found.arguments == "gemma":
@@ -157,23 +174,25 @@ def spell(text: str, vocabulary: ModelVocabulary) -> str:
 def properties_of(schema: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
     """Return the properties of an object's schema, each with its schema and whether it is required, those first."""
     properties, required = schema.get("properties"), schema.get("required")
-    shared = {name: schema[name] for name in SHARED if name in schema}
     found = [
-        (name, (value if isinstance(value, dict) else {}) | shared, isinstance(required, list) and name in required)
+        (name, value if isinstance(value, dict) else {}, isinstance(required, list) and name in required)
         for name, value in (properties.items() if isinstance(properties, dict) else ())
     ]
     return sorted(found, key=lambda entry: not entry[2])
 
 
-def xml_rules(rule: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the rules of arguments that stand in tags, one after the other, strings as they are."""
+def xml_rules(rule: str, schema: Mapping[str, Any], json_value: ValueRule) -> Iterator[str]:
+    """Yield the rules of arguments that stand in tags, one after the other, strings as they are.
+
+    `json_value` returns the rule of a value in JSON.
+    """
     parts: list[str] = []
     for i, (name, value, required) in enumerate(properties_of(schema)):
         choices = value.get("enum")
         content = "xml_text"
         if value.get("type") != "string":
             content = f'{rule}_{i} "\\n</parameter>\\n"'
-            yield f"{rule}_{i}: {json_rule(json.dumps(value))}"
+            yield f"{rule}_{i}: {json_value(value)}"
         elif isinstance(choices, list) and choices:
             texts = " | ".join(json.dumps(f"{choice}\n</parameter>\n", ensure_ascii=False) for choice in choices)
             content = f"({texts})"
@@ -182,9 +201,7 @@ def xml_rules(rule: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield f"{rule}: {' '.join(parts) or NOTHING}"
 
 
-def listed_rules(
-    rule: str, schema: Mapping[str, Any], equals: str, comma: str, value_of: Callable[[dict[str, Any]], str]
-) -> Iterator[str]:
+def listed_rules(rule: str, schema: Mapping[str, Any], equals: str, comma: str, value_of: ValueRule) -> Iterator[str]:
     """Yield the rules of arguments in a list: the required ones, then others; `value_of` returns a value's rule."""
     parts: list[tuple[str, bool]] = []
     for i, (name, value, required) in enumerate(properties_of(schema)):
@@ -202,20 +219,19 @@ def listed_rules(
         yield f"{rule}: {' | '.join([*choices, NOTHING])}"
 
 
-def gemma_value(schema: Mapping[str, Any], quote: str) -> str:
-    """Return the rule of a value in Gemma's notation; `quote`: the mark around strings."""
+def gemma_value(schema: Mapping[str, Any], quote: str, json_value: ValueRule) -> str:
+    """Return the rule of a value in Gemma's notation, which has numbers and words as JSON has them (`json_value`).
+
+    `quote`: the mark around strings.
+    """
     choices = schema.get("enum")
     if isinstance(choices, list) and choices and all(isinstance(choice, str) for choice in choices):
         return " | ".join(f"{quote} {json.dumps(choice, ensure_ascii=False)} {quote}" for choice in choices)
     match schema.get("type"):
         case "string":
             return "gemma_string"
-        case "integer":
-            return "/-?(0|[1-9][0-9]*)/"
-        case "number":
-            return "NUMBER"
-        case "boolean":
-            return '"true" | "false"'
+        case "integer" | "number" | "boolean":
+            return json_value(schema)
         case "array":
             return "gemma_list"
         case "object":

@@ -29,8 +29,11 @@ SORTED = (256, 8192)
 class TokenMask(Protocol):
     """Choice of the tokens that may come next, which follows the answer (`engine.generation.constraint`)."""
 
-    def allowed(self) -> NDArray[np.bool_] | None:
-        """Return which tokens may come next, shape [n_vocab]; None: all of them. Raises Failure if there are none."""
+    def allowed(self, wanted: int) -> NDArray[np.bool_] | None:
+        """Return which tokens may come next, shape [n_vocab]; None: all of them. Raises Failure if there are none.
+
+        `wanted`: the token that would come next without a mask.
+        """
 
     def count_allowed(self, tokens: Sequence[int]) -> int:
         """Return how many of the tokens may come next, one after the other, as far as that is known now."""
@@ -134,8 +137,8 @@ class Sampler:
             tokens, values = self._likeliest_of_largest(logits, row)
             check_numbers(values)
             return tokens, values
-        allowed = self.mask.allowed() if self.mask else None
         changed_row = self._penalised_row(self._biased_row(logits.row(row)))
+        allowed = self.mask.allowed(int(changed_row.argmax())) if self.mask else None
         if allowed is not None:
             changed_row = np.where(allowed, changed_row, -np.inf)
         check_numbers(changed_row)

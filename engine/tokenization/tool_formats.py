@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -59,6 +60,7 @@ class ToolFormat:
         return rf"{first}{loose(self.lead)}\s*{name}{loose(self.middle)}"
 
 
+DEEPEST_SCHEMA = 120  # lists and objects within each other: llguidance reads 127
 QUOTE = '<|"|>'  # around Gemma's strings
 MARKER = re.compile(r'<\|"\|>|</?\|?\w+\|?>|\[[A-Z_]+\]')
 JSON_LEAD, JSON_MIDDLE = '{"name": "', '", "arguments": '
@@ -175,12 +177,38 @@ def tool_values(tools: Sequence[Tool], escape: Escape) -> list[dict[str, Any]]:
 def schema_of(tool: Tool) -> dict[str, Any]:
     """Return the schema of a tool's arguments. Raises Failure if there is none."""
     try:
-        schema = json.loads(tool.parameters) if tool.parameters else {}
-    except (ValueError, RecursionError) as error:
+        schema = read_schema(tool.parameters) if tool.parameters else {}
+    except ValueError as error:
         raise Failure("bad_tools.parameters", name=tool.name, reason=str(error)) from error
     if not isinstance(schema, dict) or not isinstance(schema.get("properties", {}), dict):
         raise Failure("bad_tools.parameters", name=tool.name, reason="they are no JSON schema of an object")
     return {"type": "object", "properties": {}} | schema
+
+
+def read_schema(text: str) -> Any:
+    """Return the JSON value that a schema is. Raises ValueError if it is none, or too deep for what reads it later."""
+
+    def number(written: str) -> float:
+        if math.isfinite(value := float(written)):
+            return value
+        raise ValueError(f"{written:.40} is no number of JSON, or is too large")
+
+    too_deep = f"it is nested more than {DEEPEST_SCHEMA} levels deep"
+    try:
+        schema = json.loads(text, parse_float=number, parse_constant=number)
+    except RecursionError as error:
+        raise ValueError(too_deep) from error
+    level, depth = [schema], 0
+    while level := [part for value in level for part in parts_of(value)]:
+        depth += 1
+    if depth > DEEPEST_SCHEMA:
+        raise ValueError(too_deep)
+    return schema
+
+
+def parts_of(value: Any) -> Iterable[Any]:
+    """Return the values in a list or an object of JSON."""
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def escape_all(value: Any, escape: Escape) -> Any:

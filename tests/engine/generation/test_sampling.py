@@ -195,7 +195,7 @@ class Only:
         self.tokens = list(tokens)
         self.told: list[int] = []
 
-    def allowed(self) -> np.ndarray:
+    def allowed(self, wanted: int) -> np.ndarray:
         return np.isin(np.arange(49_152), self.tokens)
 
     def count_allowed(self, tokens) -> int:

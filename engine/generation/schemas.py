@@ -1,0 +1,213 @@
+"""JSON schemas in the form in which llguidance compiles them fast, and in which small models answer well.
+
+References are collected, objects are closed, integers are bounded. A keyword that llguidance lacks is left out; one
+that it would compile slowly, or not at all, is left out or refused, as the caller wishes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+MOST_INTEGER = 2**53 - 1  # numbers beyond are not exact in JavaScript and most other readers of JSON
+# A divisor costs a state for each remainder. Divisors of schemas that are combined are multiplied with each other.
+MOST_DIVISOR, MOST_DIVISORS, MOST_COMBINED_DIVISORS = 10_000, 100_000, 100
+MOST_DECIMALS = 9  # of a divisor: llguidance computes with 32 bits
+# Properties of one object: the time grows with the square of their number, and patterns are compared with each other.
+MOST_NAMED = {"properties": 2_000, "required": 2_000, "patternProperties": 20}
+IN_PLACE = ("anyOf", "oneOf", "$ref")  # and `allOf`: what is combined with the schema around it
+OF_OBJECTS = (
+    "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties",
+)  # fmt: skip
+# Keywords without schemas in them, in the order in which they are suspected.
+LEAVES = (
+    "pattern", "format", "multipleOf", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "minItems", "maxItems", "minProperties", "maxProperties", "required", "type", "enum", "const",
+)  # fmt: skip
+ENFORCED = frozenset((*IN_PLACE, *OF_OBJECTS, *LEAVES, "allOf", "items", "additionalItems", "prefixItems"))
+# Keywords that may concern properties which `properties` does not name.
+OPENING = ("additionalProperties", "patternProperties", "if", "dependentSchemas", "$dynamicRef")
+Refusal = Callable[[dict[str, Any]], str]
+
+
+class SchemaError(ValueError):
+    """Error in a schema; the text names the keyword and the property."""
+
+
+def compilable(
+    schema: Any, root: Mapping[str, Any] | None = None, *, drops: bool = False, refusal: Refusal | None = None
+) -> dict[str, Any]:
+    """Return a schema as llguidance compiles it.
+
+    `root`: the schema that references are looked up in, if this is a part of it. `drops`: leave out the keywords that
+    cannot be enforced, instead of raising SchemaError. `refusal`: returns why a schema cannot be compiled, or ""; with
+    it each part is tried.
+    """
+    return _Preparation(schema if root is None else root, drops, refusal).run(schema)
+
+
+class _Preparation:
+    """Conversion of one schema. `path`s are names of properties, joined by dots, for sentences."""
+
+    def __init__(self, root: Any, drops: bool, refusal: Refusal | None) -> None:
+        self.root, self.drops, self.refusal = root, drops, refusal
+        self.names: dict[tuple[int, bool], str] = {}  # (id of a schema that is referred to, is combined) → its name
+        self.waiting: deque[tuple[str, Any, str, bool]] = deque()
+        self.divisors, self.combined_divisors = 0, 1
+
+    def run(self, schema: Any) -> dict[str, Any]:
+        if schema is False:
+            schema = {"enum": []}
+        result = self.part(schema, "", False)
+        definitions: dict[str, Any] = {}
+        while self.waiting:
+            name, target, path, combined = self.waiting.popleft()
+            definitions[name] = self.part(target, path, combined)
+        result = {} if result is True else result
+        return result | {"$defs": definitions} if definitions else result
+
+    def part(self, schema: Any, path: str, combined: bool) -> Any:
+        """Convert a schema within the schema; `combined`: its value must fit another one as well."""
+        if not isinstance(schema, dict):
+            return schema
+        if "$id" in schema and schema is not self.root:
+            self.refuse("$id", path, "only the outermost schema may have one")
+        kept = {key: whole_number(key, value) for key, value in schema.items() if key in ENFORCED}
+        for key, reason in self.costly(kept, combined) or self.uncompilable(kept):
+            self.refuse(key, path, reason)
+            kept.pop(key, None)
+        all_of = kept.get("allOf", [])
+        parts = sum(key in kept for key in IN_PLACE) + (len(all_of) if isinstance(all_of, list) else 0)
+        combined = combined or parts + any(key in kept for key in OF_OBJECTS) > 1
+        if "properties" in kept:
+            kept.setdefault("type", "object")
+        if not combined and is_closed(schema):
+            kept["additionalProperties"] = False
+        if not combined and not parts and not {"enum", "const"} & kept.keys():
+            bound_integers(kept)
+        for key, value in kept.items():
+            kept[key] = self.inner(key, value, path, combined)
+        if kept.get("$ref", "") is None:
+            del kept["$ref"]
+        return kept
+
+    def inner(self, key: str, value: Any, path: str, combined: bool) -> Any:
+        """Convert a keyword's value."""
+        match key, value:
+            case "$ref", _:
+                return self.reference(value, path, combined)
+            case (("properties" | "patternProperties"), dict()):
+                return {name: self.part(item, f"{path}.{name}".strip("."), combined) for name, item in value.items()}
+            case (("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items"), list()):
+                return [self.part(item, path, combined) for item in value]
+            case (("items" | "additionalItems" | "additionalProperties"), _):
+                return self.part(value, path, combined)
+        return value
+
+    def reference(self, pointer: Any, path: str, combined: bool) -> str | None:
+        """Return a reference to the converted form of what a pointer leads to; None if that is left out."""
+        target = find(self.root, pointer)
+        if target is None:
+            self.refuse("$ref", path, f"{pointer!r:.80} leads to nothing in this schema")
+            return None
+        name = self.names.get((id(target), combined))
+        if name is None:
+            name = self.names[id(target), combined] = str(len(self.names))
+            self.waiting.append((name, target, path or str(pointer), combined))
+        return f"#/$defs/{name}"
+
+    def costly(self, kept: dict[str, Any], combined: bool) -> list[tuple[str, str]]:
+        """Return the keywords that would take too long to compile, each with the reason."""
+        found = [
+            (key, f"it names more than {most:,}")
+            for key, most in MOST_NAMED.items()
+            if isinstance(kept.get(key), dict | list) and len(kept[key]) > most
+        ]
+        if "multipleOf" in kept and not self.affords(kept["multipleOf"], combined):
+            found.append(("multipleOf", f"the number has too many digits, or is above {MOST_DIVISOR:,}"))
+        return found
+
+    def affords(self, number: Any, combined: bool) -> bool:
+        """Return whether one more divisor can be compiled in a moment."""
+        cost = cost_of_divisor(number)
+        if combined:
+            self.combined_divisors *= cost
+            return self.combined_divisors <= MOST_COMBINED_DIVISORS
+        self.divisors += cost
+        return cost <= MOST_DIVISOR and self.divisors <= MOST_DIVISORS
+
+    def uncompilable(self, kept: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return the keywords that llguidance refuses, each with the reason."""
+        leaves = {key: kept[key] for key in LEAVES if key in kept}
+        if self.refusal is None or not leaves or not (reason := self.refusal(leaves)):
+            return []
+        for key in leaves:
+            if not self.refusal({other: value for other, value in leaves.items() if other != key}):
+                return [(key, reason)]
+        return [(key, reason) for key in leaves]
+
+    def refuse(self, key: str, path: str, reason: str) -> None:
+        """Raise SchemaError about a keyword, unless keywords are to be left out."""
+        if not self.drops:
+            raise SchemaError(f"“{key}”{f' of “{path:.80}”' if path else ''} cannot be enforced: {reason}")
+
+
+def whole_number(key: str, value: Any) -> Any:
+    """Return a keyword's value; the numbers that count something, such as 2.0, as integers."""
+    counts = key.endswith(("Length", "Items", "Properties")) and isinstance(value, float) and value.is_integer()
+    return int(value) if counts else value
+
+
+def is_closed(schema: Mapping[str, Any]) -> bool:
+    """Return whether an object is to have the properties only that its schema names.
+
+    By the standard it may have any others unless the schema says otherwise, and small models would invent some.
+    """
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if not isinstance(properties, dict) or not isinstance(required, list) or any(key in schema for key in OPENING):
+        return False
+    least = schema.get("minProperties", 0)
+    is_enough = not isinstance(least, int) or least <= len(properties)
+    is_named = all(isinstance(name, str) and name in properties for name in required)
+    return is_enough and is_named and not schema.get("unevaluatedProperties")
+
+
+def bound_integers(schema: dict[str, Any]) -> None:
+    """Give a schema of integers both bounds: without them small models write digits without end."""
+    types = schema.get("type")
+    types = types if isinstance(types, list) else [types]
+    if "integer" not in types or "number" in types:
+        return
+    numbers = {key: value for key, value in schema.items() if isinstance(value, int | float)}
+    if max(numbers.get("minimum", 0), numbers.get("exclusiveMinimum", 0)) < MOST_INTEGER:
+        schema.setdefault("maximum", MOST_INTEGER)
+    if min(numbers.get("maximum", 0), numbers.get("exclusiveMaximum", 0)) > -MOST_INTEGER:
+        schema.setdefault("minimum", -MOST_INTEGER)
+
+
+def cost_of_divisor(number: Any) -> int:
+    """Return the states that `multipleOf` needs: its digits as an integer, found as llguidance finds them."""
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < abs(number) < MOST_INTEGER:
+        return 1  # it will be refused for what it is, or is an integer that it refuses as too large
+    digits, decimals = abs(float(number)), 0
+    while digits % 1:
+        digits, decimals = digits * 10, decimals + 1
+    return int(digits) if decimals <= MOST_DECIMALS else MOST_INTEGER
+
+
+def find(root: Any, pointer: Any) -> Any:
+    """Return what a reference within a schema (`#`, `#/…`) leads to, or None if that is no schema."""
+    if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):
+        return None
+    found = root
+    for step in pointer.split("/")[1:]:
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        elif isinstance(found, dict) and name in found:
+            found = found[name]
+        else:
+            return None
+    return found if isinstance(found, dict | bool) else None
