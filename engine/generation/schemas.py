@@ -11,9 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from engine.tokenization.tool_formats import parts_of
+
 MOST_INTEGER = 2**53 - 1  # numbers beyond are not exact in JavaScript and most other readers of JSON
 # A divisor costs a state for each remainder. Divisors of schemas that are combined are multiplied with each other.
 MOST_DIVISOR, MOST_DIVISORS, MOST_COMBINED_DIVISORS = 10_000, 100_000, 100
+MOST_NUMBER = 10**18  # llguidance computes with 64 bits, and calls itself for ever where that is not enough
 MOST_DECIMALS = 9  # of a divisor: llguidance computes with 32 bits
 # Properties of one object: the time grows with the square of their number, and patterns are compared with each other.
 MOST_NAMED = {"properties": 2_000, "required": 2_000, "patternProperties": 20}
@@ -26,6 +29,7 @@ LEAVES = (
     "pattern", "format", "multipleOf", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
     "exclusiveMaximum", "minItems", "maxItems", "minProperties", "maxProperties", "required", "type", "enum", "const",
 )  # fmt: skip
+VALUES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const")
 ENFORCED = frozenset((*IN_PLACE, *OF_OBJECTS, *LEAVES, "allOf", "items", "additionalItems", "prefixItems"))
 # Keywords that may concern properties which `properties` does not name.
 OPENING = ("additionalProperties", "patternProperties", "if", "dependentSchemas", "$dynamicRef")
@@ -125,6 +129,7 @@ class _Preparation:
             for key, most in MOST_NAMED.items()
             if isinstance(kept.get(key), dict | list) and len(kept[key]) > most
         ]
+        found += [(key, "a number has more than 18 digits") for key in VALUES if has_large_number(kept.get(key))]
         if "multipleOf" in kept and not self.affords(kept["multipleOf"], combined):
             found.append(("multipleOf", f"the number has too many digits, or is above {MOST_DIVISOR:,}"))
         return found
@@ -187,6 +192,13 @@ def bound_integers(schema: dict[str, Any]) -> None:
         schema.setdefault("minimum", -MOST_INTEGER)
 
 
+def has_large_number(value: Any) -> bool:
+    """Return whether a JSON value is or contains a number that llguidance cannot compute with."""
+    if isinstance(value, int | float):
+        return abs(value) >= MOST_NUMBER
+    return any(map(has_large_number, parts_of(value)))
+
+
 def cost_of_divisor(number: Any) -> int:
     """Return the states that `multipleOf` needs: its digits as an integer, found as llguidance finds them."""
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < abs(number) < MOST_INTEGER:
@@ -197,12 +209,20 @@ def cost_of_divisor(number: Any) -> int:
     return int(digits) if decimals <= MOST_DECIMALS else MOST_INTEGER
 
 
-def find(root: Any, pointer: Any) -> Any:
-    """Return what a reference within a schema (`#`, `#/…`) leads to, or None if that is no schema."""
-    if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):
+def find(root: Any, reference: Any) -> Any:
+    """Return what a reference leads to within its schema, or None if that is no schema.
+
+    References begin with the schema's own `$id`, if with anything; then comes a path (`#/…`) or an `$anchor`.
+    """
+    if not isinstance(reference, str) or not isinstance(root, dict):
         return None
-    found = root
-    for step in pointer.split("/")[1:]:
+    resource, _, fragment = reference.partition("#")
+    if resource and resource != str(root.get("$id")).rstrip("#"):
+        return None
+    if fragment and not fragment.startswith("/"):
+        return find_anchor(root, fragment)
+    found: Any = root
+    for step in fragment.split("/")[1:]:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
         if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
             found = found[int(name)]
@@ -211,3 +231,14 @@ def find(root: Any, pointer: Any) -> Any:
         else:
             return None
     return found if isinstance(found, dict | bool) else None
+
+
+def find_anchor(root: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return the schema within a schema that has an `$anchor`; None if there is none."""
+    level: list[Any] = [root]
+    while level:
+        for part in level:
+            if isinstance(part, dict) and part.get("$anchor") == name:
+                return part
+        level = [part for value in level for part in parts_of(value)]
+    return None
