@@ -20,7 +20,6 @@ MOST_NUMBER = 10**18  # llguidance computes with 64 bits, and calls itself for e
 MOST_DECIMALS = 9  # of a divisor: llguidance computes with 32 bits
 # Properties of one object: the time grows with the square of their number, and patterns are compared with each other.
 MOST_NAMED = {"properties": 2_000, "required": 2_000, "patternProperties": 20}
-IN_PLACE = ("anyOf", "oneOf", "$ref")  # and `allOf`: what is combined with the schema around it
 OF_OBJECTS = (
     "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties",
 )  # fmt: skip
@@ -30,7 +29,9 @@ LEAVES = (
     "exclusiveMaximum", "minItems", "maxItems", "minProperties", "maxProperties", "required", "type", "enum", "const",
 )  # fmt: skip
 VALUES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const")
-ENFORCED = frozenset((*IN_PLACE, *OF_OBJECTS, *LEAVES, "allOf", "items", "additionalItems", "prefixItems"))
+ENFORCED = frozenset((
+    *OF_OBJECTS, *LEAVES, "$ref", "allOf", "anyOf", "oneOf", "items", "additionalItems", "prefixItems",
+))  # fmt: skip
 # Keywords that may concern properties which `properties` does not name.
 OPENING = ("additionalProperties", "patternProperties", "if", "dependentSchemas", "$dynamicRef")
 Refusal = Callable[[dict[str, Any]], str]
@@ -82,20 +83,52 @@ class _Preparation:
         for key, reason in self.costly(kept, combined) or self.uncompilable(kept):
             self.refuse(key, path, reason)
             kept.pop(key, None)
-        all_of = kept.get("allOf", [])
-        parts = sum(key in kept for key in IN_PLACE) + (len(all_of) if isinstance(all_of, list) else 0)
-        combined = combined or parts + any(key in kept for key in OF_OBJECTS) > 1
+        parts = parts_in_place(kept)
+        combines = len(parts) + any(key in kept for key in OF_OBJECTS) > 1
         if "properties" in kept:
             kept.setdefault("type", "object")
-        if not combined and is_closed(schema):
-            kept["additionalProperties"] = False
+        if not combined and (combines or "properties" in kept):
+            self.close(kept, schema)
         if not combined and not parts and not {"enum", "const"} & kept.keys():
             bound_integers(kept)
+        combined = combined or combines
         for key, value in kept.items():
             kept[key] = self.inner(key, value, path, combined)
         if kept.get("$ref", "") is None:
             del kept["$ref"]
         return kept
+
+    def close(self, kept: dict[str, Any], schema: Mapping[str, Any]) -> None:
+        """Let an object have the properties only that its schema, and what is combined with it, names.
+
+        By the standard it may have any others unless the schema says otherwise, and small models invent them.
+        """
+        names, least = self.names_in(schema), kept.get("minProperties", 0)
+        if names is None or len(names) > MOST_NAMED["properties"] or not isinstance(least, int) or least > len(names):
+            return
+        if names or "properties" in kept:
+            kept["properties"] = dict.fromkeys(names, True) | kept.get("properties", {})
+            kept["additionalProperties"] = False
+
+    def names_in(self, schema: Any) -> list[str] | None:
+        """Return the properties that an object's schema names; None if the object may have others."""
+        names: list[str] = []
+        waiting, seen = deque([schema]), set[int]()
+        while waiting:
+            part = waiting.popleft()
+            if not isinstance(part, dict) or id(part) in seen:
+                continue
+            seen.add(id(part))
+            own, required = part.get("properties", {}), part.get("required", [])
+            if any(key in part for key in OPENING) or part.get("unevaluatedProperties"):
+                return None
+            if not isinstance(own, dict) or not isinstance(required, list):
+                return None
+            names += [name for name in (*own, *required) if isinstance(name, str)]
+            for key, value in parts_in_place(part):
+                inner = [find(self.root, value)] if key == "$ref" else value
+                waiting.extend(inner if isinstance(inner, list) else [])
+        return list(dict.fromkeys(names))
 
     def inner(self, key: str, value: Any, path: str, combined: bool) -> Any:
         """Convert a keyword's value."""
@@ -165,18 +198,11 @@ def whole_number(key: str, value: Any) -> Any:
     return int(value) if counts else value
 
 
-def is_closed(schema: Mapping[str, Any]) -> bool:
-    """Return whether an object is to have the properties only that its schema names.
-
-    By the standard it may have any others unless the schema says otherwise, and small models would invent some.
-    """
-    properties, required = schema.get("properties"), schema.get("required", [])
-    if not isinstance(properties, dict) or not isinstance(required, list) or any(key in schema for key in OPENING):
-        return False
-    least = schema.get("minProperties", 0)
-    is_enough = not isinstance(least, int) or least <= len(properties)
-    is_named = all(isinstance(name, str) and name in properties for name in required)
-    return is_enough and is_named and not schema.get("unevaluatedProperties")
+def parts_in_place(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return what is combined with a schema: an `anyOf` is one thing, and each schema of `allOf` is one."""
+    all_of = schema.get("allOf")
+    found = [(key, schema[key]) for key in ("anyOf", "oneOf", "$ref") if key in schema]
+    return [*found, *(("allOf", [part]) for part in (all_of if isinstance(all_of, list) else ()))]
 
 
 def bound_integers(schema: dict[str, Any]) -> None:

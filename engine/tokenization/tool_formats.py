@@ -182,7 +182,7 @@ def schema_of(tool: Tool) -> dict[str, Any]:
         raise Failure("bad_tools.parameters", name=tool.name, reason=str(error)) from error
     if not isinstance(schema, dict) or not isinstance(schema.get("properties", {}), dict):
         raise Failure("bad_tools.parameters", name=tool.name, reason="they are no JSON schema of an object")
-    return {"type": "object", "properties": {}} | schema
+    return {"type": "object", "properties": {}} | schema | {"type": "object"}
 
 
 def read_schema(text: str) -> Any:

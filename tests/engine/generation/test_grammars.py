@@ -7,10 +7,10 @@ import json
 import pytest
 
 from common.failures import Failure
-from engine.generation.constraint import GrammarCompiler
+from engine.generation.constraint import AnswerStart, GrammarCompiler, constraint_for
 from engine.generation.grammars import calls_grammar, calls_or_answer_grammar, spell
 from engine.generation.tool_calls import ToolCallReader
-from engine.protocol.requests import Tool
+from engine.protocol.requests import Generate, Tool
 from engine.tokenization.tool_formats import FORMATS, LFM
 from tests.engine.fake_runtime import END, FakeVocabulary
 
@@ -116,7 +116,60 @@ def test_a_grammar_grows_with_its_tools_and_no_faster(notation):
         size(9000)
 
 
-@pytest.mark.parametrize("parameters", ["{", "[]", '{"properties": []}', '{"items":' * 3000 + "{}" + "}" * 3000])
+@pytest.mark.parametrize("notation", sorted(NOTATIONS))
+def test_references_to_any_part_of_the_parameters_are_followed(notation):
+    found = NOTATIONS[notation]
+    tree = {"properties": {"left": {"anyOf": [{"type": "string"}, {"$ref": "#/properties/tree"}]}}}
+    tool = Tool("f", "", json.dumps({"type": "object", "properties": {"tree": tree}, "required": ["tree"]}))
+    written = {
+        "json": '{"tree": {"left": {"left": "a"}}}',
+        "xml": '<parameter=tree>\n{"left": {"left": "a"}}\n</parameter>\n',
+        "python": 'tree={"left": {"left": "a"}}',
+        "gemma": 'tree:{left:{left:<|"|>a<|"|>}}',
+    }
+    call = found.opening + found.first + found.lead + "f" + found.middle + written[found.arguments] + found.after
+    matcher = COMPILER.matcher(calls_grammar(found, (tool,), FakeVocabulary(), parallel=False, after_opening=False))
+    assert matcher.advance_text(call + found.end)
+
+
+@pytest.mark.parametrize("notation", sorted(NOTATIONS))
+def test_a_tool_that_cannot_be_compiled_leaves_the_others_as_they_are(notation):
+    found = NOTATIONS[notation]
+    bad = {
+        "to": {"type": "string", "pattern": "^(?!\\.)[a-z]+$"},
+        "any": {"type": "any"},
+        "no": {"$ref": "#/$defs/none"},
+        "all": {"type": "array", "uniqueItems": True, "maxItems": -1},
+    }
+    tools = (Tool("bad", "", json.dumps({"properties": bad, "required": ["any", "missing"]})), *TOOLS)
+    request = Generate(1, (), tools=tools, tool_choice="required")
+    plain, _, nothing = WRITTEN[found.arguments]
+    any_value = {
+        "json": '{"to": ".", "any": {"a": 1}, "missing": 1}',
+        "xml": '<parameter=any>\n{"a": 1}\n</parameter>\n',
+        "python": 'any={"a": 1}',
+        "gemma": "any:{a:1}",
+    }
+    for name, arguments in (("bad", any_value[found.arguments]), ("look", plain), ("wait", nothing)):
+        mask = constraint_for(request, found, COMPILER, AnswerStart())
+        text = found.opening + found.first + found.lead + name + found.middle + arguments + found.after + found.end
+        assert mask.count_allowed(list(text.encode())) == len(text)
+    mask = constraint_for(request, found, COMPILER, AnswerStart())
+    text = found.opening + found.first + found.lead + "look" + found.middle + plain.replace("C", "K", 1)
+    assert mask.count_allowed(list(text.encode())) < len(text)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "{",
+        "[]",
+        '{"properties": []}',
+        '{"a": 1e999}',
+        '{"items":' * 300 + "{}" + "}" * 300,
+        '{"items":' * 3000 + "{}" + "}" * 3000,
+    ],
+)
 def test_wrong_parameters_are_refused_with_the_name_of_the_tool(parameters):
     with pytest.raises(Failure, match="The parameters of the tool “bad” cannot be used") as raised:
         calls_grammar(NOTATIONS["hermes"], (Tool("bad", "", parameters),), FakeVocabulary(), True, False)
