@@ -3168,6 +3168,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>An earlier schema or grammar is still being prepared. Try again in a minute.</source>
+    <extracomment>bad_constraint.busy</extracomment>
+    <translation>之前的 Schema 或语法仍在准备中。请过一分钟再试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
     <extracomment>store_locked.file</extracomment>
     <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
@@ -3969,6 +3975,12 @@
     <source>The schema or grammar cannot be used: {reason}.</source>
     <extracomment>bad_constraint.refused</extracomment>
     <translation>无法使用这个 Schema 或语法：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The schema or grammar takes more than {seconds:.0f} seconds to prepare. Simplify it.</source>
+    <extracomment>bad_constraint.slow</extracomment>
+    <translation>准备这个 Schema 或语法需要超过 {seconds:.0f} 秒。请简化它。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -25,6 +25,15 @@ KEY = "a-key"
 CHAT = {"messages": [{"role": "user", "content": "Name a bird."}], "max_tokens": 6, "temperature": 0}
 
 
+NESTED: dict[str, Any] = {}
+for _ in range(300):
+    NESTED = {"properties": {"a": NESTED}}
+
+
+def tool(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "look", "parameters": parameters}}
+
+
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with serving(tmp_path_factory.mktemp("cache")) as number:
@@ -300,6 +309,12 @@ def test_the_server_describes_itself(port: int) -> None:
         ({"messages": [{"role": "user"}, {"content": "A"}]}, 400, "messages[1]: Object missing required field “role”."),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, 400, "Texts and pictures"),
         ({"messages": [{"role": "user", "content": "a " * 4000}]}, 400, "1,024"),
+        (b'{"messages": [{"role": "user", "content": "A"}], "json_schema": {"const": "\xff"}}', 400, "utf-8"),
+        (CHAT | {"json_schema": {"type": "integer", "multipleOf": 9999991}}, 400, "multipleOf"),
+        (CHAT | {"json_schema": {"const": -(2**63)}}, 400, "const"),
+        (CHAT | {"grammar": "root ::= (" + "(" * 90 + '"a"' + ")" * 91}, 400, "deeply nested"),
+        (CHAT | {"tools": [tool(NESTED)]}, 400, "The parameters of the tool “look” cannot be used: it is nested"),
+        (CHAT | {"tools": [tool({}), tool({})]}, 400, "a name of its own"),
     ],
 )
 def test_wrong_requests_get_an_error(port: int, body: Any, status: int, word: str) -> None:

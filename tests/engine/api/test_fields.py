@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from engine.api import chat, messages, responses
+from engine.api.errors import ApiError
 from engine.protocol.requests import Generate
 
 QUESTION = {"role": "user", "content": "Hello"}
@@ -41,3 +42,16 @@ def test_a_chat_is_found_by_how_it_begins(form: str) -> None:
     longer = [QUESTION, {"role": "assistant", "content": "Hi!"}, {"role": "user", "content": "How are you?"}]
     assert chat_id(form, True, **{name: longer}) == chat_id(form, True)
     assert chat_id(form, True, **{name: [longer[2]]}) != chat_id(form, True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_two_tools_of_one_name_are_refused_with_a_sentence(form: str) -> None:
+    kind, generate_of, body = FORMS[form]
+    tool = {
+        "chat": {"type": "function", "function": {"name": "look"}},
+        "messages": {"name": "look", "input_schema": {}},
+        "responses": {"type": "function", "name": "look"},
+    }[form]
+    request = msgspec.json.decode(json.dumps(body | {"tools": [tool, tool]}), type=kind)
+    with pytest.raises(ApiError, match="a name of its own"):
+        generate_of(request, Generate(0, ()), False)
