@@ -152,9 +152,11 @@ def test_a_tool_that_cannot_be_compiled_leaves_the_others_as_they_are(notation):
     }
     for name, arguments in (("bad", any_value[found.arguments]), ("look", plain), ("wait", nothing)):
         mask = constraint_for(request, found, COMPILER, AnswerStart())
+        assert mask
         text = found.opening + found.first + found.lead + name + found.middle + arguments + found.after + found.end
         assert mask.count_allowed(list(text.encode())) == len(text)
     mask = constraint_for(request, found, COMPILER, AnswerStart())
+    assert mask
     text = found.opening + found.first + found.lead + "look" + found.middle + plain.replace("C", "K", 1)
     assert mask.count_allowed(list(text.encode())) < len(text)
 
