@@ -199,7 +199,7 @@ def with_tools(
     if choice == "required" and not tools:
         raise ApiError(400, "tool_choice asks for a call, and there are no tools.", "bad_value", "tool_choice")
     more: dict[str, Any] = {"tools": tools, "tool_choice": choice, "tool": name}
-    return checked(lambda: replace(generate, **more, parallel_tool_calls=parallel is not False))
+    return replace(generate, **more, parallel_tool_calls=parallel is not False)
 
 
 def exact_by_default(sampling: Sampling, given: float | None, structured: bool) -> Sampling:

@@ -46,7 +46,10 @@ class Embedder:
     def tokens(self, text: str) -> list[int]:
         """Return a text's tokens with those that the model expects around them. Raises Failure for too many or none."""
         vocabulary = self.model.vocabulary
-        tokens = vocabulary.tokenize(text, special=False, add_bos=self.model.embeds or vocabulary.adds_bos)
+        if self.model.embeds:
+            tokens = vocabulary.tokenize_whole(text)
+        else:
+            tokens = vocabulary.tokenize(text, special=False, add_bos=vocabulary.adds_bos)
         if not tokens:
             raise Failure("empty_prompt.text")
         if len(tokens) > self.most_tokens:

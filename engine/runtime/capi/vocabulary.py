@@ -43,9 +43,26 @@ class CVocabulary:
         return list(chain.from_iterable(self.tokenize_pieces(text, special, add_bos)))
 
     def tokenize_pieces(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
+        if add_bos:
+            yield self._around[0]
         for piece in self._cut(text):
-            yield self._tokenize(piece, special, add_bos)
-            add_bos = False
+            yield self._tokenize(piece, special)
+
+    def tokenize_whole(self, text: str) -> list[int]:
+        """Return a text's token ids between those that the vocabulary puts around a text, such as [CLS] and [SEP].
+
+        A prompt must not be tokenized so, because an answer follows it: where the header says `add_eos_token`, the
+        library ends each text with the end-of-sequence token.
+        """
+        before, behind = self._around
+        return [*before, *self.tokenize(text, special=False), *behind]
+
+    @cached_property
+    def _around(self) -> tuple[list[int], list[int]]:
+        """The tokens that the library puts before and behind a text when it adds special tokens."""
+        tokens = self._tokenize("", special=False, add_special=True)
+        first = 1 if self.adds_bos or len(tokens) > 1 else 0  # BERT's have two, whatever their header says
+        return tokens[:first], tokens[first:]
 
     def _cut(self, text: str) -> Iterator[str]:
         """Yield the text in pieces whose token ids, put together, are those of the whole text.
@@ -69,19 +86,19 @@ class CVocabulary:
 
     @cached_property
     def _puts_blank(self) -> bool:
-        tokens = self._tokenize("a", False, False)
+        tokens = self._tokenize("a", special=False)
         return bool(tokens) and self._render(tokens[0], special=False).startswith(b" ")
 
     @property
     def _cuts(self) -> re.Pattern[str]:
         return BLANKS if self._puts_blank else CUTS
 
-    def _tokenize(self, text: str, special: bool, add_bos: bool) -> list[int]:
+    def _tokenize(self, text: str, special: bool, add_special: bool = False) -> list[int]:
         raw = text.encode("utf-8", errors="replace")
         size = len(raw) + 8
         while True:
             tokens = (self.lib.llama_token * size)()
-            count = self.lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_bos, special)
+            count = self.lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_special, special)
             if count >= 0:
                 ids = list(tokens[:count])
                 if min(ids, default=0) < 0:

@@ -11,13 +11,14 @@ import pytest
 from common.failures import Failure
 from engine.engine import Engine
 from engine.loading.libraries import backend
-from engine.protocol.requests import Count, Load
+from engine.protocol.requests import Count, Load, Tokenize
 from engine.runtime.capi import vocabulary as module
 from engine.runtime.capi.vocabulary import CVocabulary
+from engine.tokenization.prompt import plain_prompt
 from engine.tokenization.tokens import InfillTokens
 from models.default import default_model
-from tests.engine.altered import I32, STRING, U32, Value, texts, write_altered
-from tests.engine.asking import library
+from tests.engine.altered import BOOL, I32, STRING, U32, Value, texts, write_altered
+from tests.engine.asking import library, loaded_from
 
 ROOT = Path(__file__).parents[3]
 
@@ -34,8 +35,8 @@ def test_pieces_have_the_tokens_of_the_whole(vocabulary: CVocabulary, name: str)
     text = (ROOT / name).read_text(encoding="utf-8")[:40_000]
     pieces = list(vocabulary.tokenize_pieces(text, special=True))
     assert len(pieces) > 1
-    assert [token for piece in pieces for token in piece] == vocabulary._tokenize(text, True, False)
-    assert sum(vocabulary.token_counts(text)) == len(vocabulary._tokenize(text, False, False))
+    assert [token for piece in pieces for token in piece] == vocabulary._tokenize(text, special=True)
+    assert sum(vocabulary.token_counts(text)) == len(vocabulary._tokenize(text, special=False))
 
 
 def test_a_text_grows_without_other_tokens_at_its_beginning(vocabulary: CVocabulary) -> None:
@@ -48,7 +49,21 @@ def test_a_text_grows_without_other_tokens_at_its_beginning(vocabulary: CVocabul
 
 def test_where_there_is_no_place_to_cut_none_is_cut(vocabulary: CVocabulary) -> None:
     for text in ("x" * 5_000, " " * 5_000, "<|im_end|>" * 500):
-        assert [vocabulary._tokenize(text, True, False)] == list(vocabulary.tokenize_pieces(text, special=True))
+        assert [vocabulary._tokenize(text, special=True)] == list(vocabulary.tokenize_pieces(text, special=True))
+
+
+@pytest.mark.parametrize("bos", [False, True])
+def test_a_header_that_adds_the_end_token_ends_no_prompt_with_it(tmp_path: Path, bos: bool) -> None:
+    flags = {f"tokenizer.ggml.add_{name}_token": Value(on, BOOL) for name, on in (("bos", bos), ("eos", True))}
+    with loaded_from(write_altered(tmp_path / "model.gguf", flags), "llama") as engine:
+        vocabulary = engine._loaded().model.vocabulary
+        start, end = ([0] if bos else []), 1
+        plain = vocabulary.tokenize("a bird", special=True)
+        assert end not in plain
+        assert vocabulary.tokenize("a bird", special=True, add_bos=vocabulary.adds_bos) == [*start, *plain]
+        assert vocabulary.tokenize_whole("a bird") == [*start, *plain, end]
+        assert list(engine.tokenize(Tokenize(1, "a bird", add_special=True)).tokens) == [*start, *plain]
+        assert end not in plain_prompt(vocabulary, "a bird", 512)
 
 
 def test_counting_gives_way_to_unloading() -> None:
