@@ -59,12 +59,13 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "template.endless": "The model's chat template takes too much time or memory. Choose another model.",
     "template.refuses": (
-        "The model's chat template does not accept this chat: {reason}. Try a new chat or another model."
+        "The model's chat template does not accept these messages: {reason}. Change them, or choose another model."
     ),
     "nothing_to_continue.no_answer": "There is no answer to continue: send a message first.",
     "template.missing": "The model has no chat template of its own; ChatML is used.",
     "template.damaged": "The model's chat template is damaged ({reason}); ChatML is used.",
     "template.limits": "it takes too much time or memory",
+    "template.no_question": "it leaves out the question",
     "prompt_too_long.chat": "This chat needs {needed} tokens, the context holds {n_ctx:,}. {first} {other}",
     "turns.tokens": "{tokens:,}",
     "turns.more_than": "more than {tokens:,}",

@@ -171,7 +171,7 @@ class Engine:
 
     def generate(self, request: Generate) -> Iterator[Event]:
         """Yield the events of one answer, the last one Finished. Raises Failure before any work if it cannot begin."""
-        model = self._loaded()
+        model, request = self._loaded(), with_whole_answers(request)
         if request.draft.startswith("model") and model.plan.draft is None:
             raise Failure("no_draft_model.loaded")
         prompt = self._prompt(request)
@@ -191,7 +191,7 @@ class Engine:
         finally:
             self._answering = None
         self._last_tokens = prompt + answer.counts.tokens
-        model.chat_cache.record_prefill(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
+        model.chat_cache.record_prefill(answer.counts.read, answer.counts.prompt_seconds)
 
     def give_way_to(self, is_due: Callable[[], bool], work: Callable[[], None]) -> None:
         """Pause answers in the background for `work` whenever `is_due` returns True."""
@@ -254,7 +254,7 @@ class Engine:
             answer = min(info.n_ctx // 4, info.n_ctx if request.max_tokens is None else request.max_tokens)
             return infill_prompt(template.vocabulary, request.infill, answer, info.n_ctx)
         last = request.messages[-1] if request.messages else Message("user", "")
-        if not last.content.strip() and last.role != "tool" and not last.pictures:
+        if not last.content.strip() and last.role != "tool" and not last.pictures and not last.tool_calls:
             raise Failure("empty_prompt.message")
         messages, options = drop_oldest_turns(request.messages, request.forget_turns), self._prompt_options(request)
         most, stopped = max_counted_tokens(info), self.stop.is_set
@@ -471,6 +471,16 @@ class Engine:
         if self._model is None:
             raise no_model()
         return self._model
+
+
+def with_whole_answers(request: Generate) -> Generate:
+    """Return the request without an empty answer at its end, and without the wish to continue one that calls tools."""
+    last = request.messages[-1] if request.messages else Message("user", "")
+    if last.role != "assistant":
+        return request
+    if last.tool_calls:
+        return replace(request, continue_last=False)
+    return request if last.content.strip() else replace(request, messages=request.messages[:-1], continue_last=False)
 
 
 def drafted_beside_pictures(request: Generate, prompt: Sequence[int]) -> Generate:

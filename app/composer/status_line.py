@@ -236,8 +236,7 @@ def detail_lines(engine: EngineState) -> list[str]:
             lines.append(tr(CONTEXT, used=engine.context_tokens, n_ctx=model.n_ctx))
         lines.extend(map(worded, model.notes))
     if numbers is not None:
-        read = numbers.prompt_tokens - numbers.reused_tokens
-        lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))
+        lines.append(tr(QUESTION, read=numbers.read_tokens, known=numbers.reused_tokens))
         lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
     if engine.rss_bytes:
         lines.append(tr("Engine memory: {size}", size=in_bytes(engine.rss_bytes)))

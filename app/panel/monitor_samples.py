@@ -144,6 +144,6 @@ def seconds_saved(stored: Iterable[str]) -> float:
 
 
 def _seconds_saved_in(numbers: Statistics) -> float:
-    read = numbers.prompt_tokens - numbers.reused_tokens
+    read = numbers.read_tokens
     spared = numbers.reused_tokens * numbers.prompt_seconds / read if read > 0 else 0.0
     return spared + numbers.decode_seconds * (numbers.estimated_speedup - 1)

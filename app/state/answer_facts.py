@@ -65,7 +65,7 @@ def facts_of(message: ChatMessage) -> list[str]:
         )
     else:
         lines.append(tokens)
-    read = tr_n("{n} token", "{n} tokens", numbers.prompt_tokens - numbers.reused_tokens)
+    read = tr_n("{n} token", "{n} tokens", numbers.read_tokens)
     lines.append(
         tr("{tokens} of the prompt read, {known} from the cache", tokens=read, known=f"{numbers.reused_tokens:,}")
     )

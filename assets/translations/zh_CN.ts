@@ -3876,9 +3876,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The model's chat template does not accept this chat: {reason}. Try a new chat or another model.</source>
+    <source>The model's chat template does not accept these messages: {reason}. Change them, or choose another model.</source>
     <extracomment>template.refuses</extracomment>
-    <translation>该模型的对话模板不接受此对话：{reason}。请尝试新对话或其他模型。</translation>
+    <translation>该模型的对话模板不接受这些消息：{reason}。请修改消息，或选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4419,6 +4419,12 @@
     <source>it knows no weights called “{name}”</source>
     <extracomment>graph.weights</extracomment>
     <translation>它不认识名为“{name}”的权重</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>it leaves out the question</source>
+    <extracomment>template.no_question</extracomment>
+    <translation>它遗漏了问题</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -25,10 +25,9 @@ def usage(numbers: Statistics) -> dict[str, Any]:
 
 def timings(numbers: Statistics) -> dict[str, Any]:
     """Return the `timings` of llama.cpp's server."""
-    read = numbers.prompt_tokens - numbers.reused_tokens
     found: dict[str, Any] = {"cache_n": numbers.reused_tokens}
     for name, count, seconds in (
-        ("prompt", read, numbers.prompt_seconds),
+        ("prompt", numbers.read_tokens, numbers.prompt_seconds),
         ("predicted", numbers.decode_tokens, numbers.decode_seconds),
     ):
         found |= {

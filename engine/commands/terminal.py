@@ -151,11 +151,11 @@ def default_interrupt() -> Iterator[None]:
 
 def describe(end: Finished) -> str:
     s = end.statistics
-    read = s.prompt_tokens - s.reused_tokens
     drafts = f", {s.accepted:,} of {s.drafted:,} drafted tokens accepted" if s.drafted else ""
     thoughts = f" ({s.thinking_tokens:,} of them thinking)" if s.thinking_tokens else ""
+    read = rate(s.read_tokens, s.prompt_seconds)
     return (
-        f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} from the cache, {rate(read, s.prompt_seconds)}\n"
+        f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} from the cache, {read}\n"
         f"answer {s.decode_tokens:,} tokens{thoughts}, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps"
         f"{drafts}\n"
         f"context {s.context_tokens:,}{f' of {s.n_ctx:,}' if s.n_ctx else ''} tokens"

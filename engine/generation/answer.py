@@ -46,6 +46,7 @@ class AnswerCounts:
 
     tokens: list[int] = field(default_factory=list)
     reused: int = 0
+    read: int = 0  # tokens of the prompt beyond the reused ones
     passes: int = 0
     recomputed: int = 0
     prompt_seconds: float = 0.0
@@ -156,7 +157,7 @@ class Answer:
 
     def _prefill(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
         for progress in self.session.prefill(prompt):
-            self.counts.reused = progress.reused
+            self.counts.reused, self.counts.read = progress.reused, progress.done - progress.reused
             yield PrefillProgress(id, progress.done, len(prompt), progress.reused, progress.looking)
 
     def _score(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
@@ -164,6 +165,7 @@ class Answer:
         piece, top = self.session.runtime.vocabulary.piece, self.sampler.top_logprobs or 0
         yield Logprobs(id, (token_logprob(ScoredToken(prompt[0], 0.0, ()), piece),))
         for run in self.session.read_rows(prompt):
+            self.counts.read = run.stop
             yield PrefillProgress(id, run.stop, len(prompt), 0)
             assert self.session.logits
             following = prompt[run.start + 1 : run.stop + 1]
@@ -308,6 +310,7 @@ class Answer:
             picture_seconds=counts.picture_seconds,
             threads=threads.decode,
             prompt_threads=threads.prompt,
+            unread_tokens=len(prompt) - counts.reused - counts.read,
         )
 
 

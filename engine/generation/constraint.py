@@ -216,7 +216,7 @@ class AnswerConstraint:
 
     def count_allowed(self, tokens: Sequence[int]) -> int:
         """Return how many of the tokens may come next, one after the other, as far as that is known now."""
-        is_text = self._thought_openings and tokens[0] not in self._thought_openings
+        is_text = self._thought_openings and tokens[:1] and tokens[0] not in self._thought_openings
         return self._matcher.count_allowed(tokens) if self.holds or is_text else len(tokens)
 
     def advance(self, token: int) -> None:

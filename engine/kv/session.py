@@ -50,17 +50,23 @@ class Session:
     """The tokens in the runtime's KV cache, and all changes to them.
 
     `tokens` equals the cache's content at all times, also after a stopped or failed pass, and never exceeds `limit`
-    tokens. `logits` are those of the last pass. `checkpoints` lead back where the cache cannot be truncated.
+    tokens: the planned context, which memory that is short for a while does not change. `logits` are those of the last
+    pass. `checkpoints` lead back where the cache cannot be truncated.
     """
 
     def __init__(self, runtime: Runtime, limit: int | None = None, checkpoints: int = 0) -> None:
         """Start with an empty cache; keep at most `checkpoints` checkpoints, if the runtime makes any."""
         self.runtime = runtime
-        self.limit = limit or runtime.n_ctx
+        self._limit = limit or runtime.n_ctx
         self.tokens: list[int] = []
         self.logits: Logits | None = None
         self.checkpoints = Checkpoints(checkpoints if isinstance(runtime, CheckpointRuntime) else 0)
         self._ran_tree = False  # whether the pass before accept or reject ran a tree
+
+    @property
+    def limit(self) -> int:
+        """Tokens that the cache may grow to."""
+        return self._limit
 
     def prefill(self, prompt: Sequence[int]) -> Iterator[PromptProgress]:
         """Prefill `prompt`, reusing the longest prefix of it in the cache, and yield the progress.
@@ -229,7 +235,7 @@ class Session:
         return self.tokens[: len(prompt)] == list(prompt)
 
     def make_room(self, count: int) -> bool:
-        """Ensure that `count` more tokens fit, growing the cache if needed; return False at its limit."""
+        """Ensure that `count` more tokens fit, growing the cache if needed; False at its limit or without memory."""
         needed = len(self.tokens) + count
         if needed <= min(self.limit, self.runtime.n_ctx):
             return True
@@ -239,7 +245,6 @@ class Session:
             self.runtime.resize(size_class(needed, self.limit))
         except (Failure, MemoryError) as failure:
             log.warning("the KV cache stays at %d tokens: %s", self.runtime.n_ctx, failure)
-            self.limit = self.runtime.n_ctx
             return False
         finally:
             self._drop_lost_tokens()

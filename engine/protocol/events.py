@@ -117,7 +117,8 @@ class HeadGroup:
 class Statistics:
     """One answer in numbers. Seconds are wall time.
 
-    `reused_tokens`: prompt tokens that were cached before. `steps`: target passes of the decode loop. `context_tokens`:
+    `reused_tokens`: prompt tokens that were cached before; `unread_tokens`: those that were not reached before the
+    answer was stopped. `steps`: target passes of the decode loop. `context_tokens`:
     tokens cached at the end; `pending_tokens`: tokens that are not cached and run again with what follows. `n_ctx`:
     limit of the context. `recomputed_tokens`: tokens that ran more than once, which took about `recompute_seconds`.
     `drafted`: tokens that were verified, `accepted`: those that became part of the answer. `drafting_seconds`: time of
@@ -154,6 +155,12 @@ class Statistics:
     picture_seconds: float = 0.0
     threads: int = 0
     prompt_threads: int = 0
+    unread_tokens: int = 0
+
+    @property
+    def read_tokens(self) -> int:
+        """Prompt tokens that were read for this answer, in `prompt_seconds`."""
+        return self.prompt_tokens - self.reused_tokens - self.unread_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,6 +508,12 @@ class Pulse:
     saving_power: SavingReason = ""
     threads: int = 0
     prompt_threads: int = 0
+    unread_tokens: int = 0
+
+    @property
+    def read_tokens(self) -> int:
+        """Prompt tokens that were read for this answer, in `prompt_seconds`."""
+        return self.prompt_tokens - self.reused_tokens - self.unread_tokens
 
 
 @dataclass(frozen=True, slots=True)

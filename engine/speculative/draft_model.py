@@ -80,12 +80,13 @@ class Follower:
 
     It owns a session on a runtime of its own, which runs in the caller's thread. Only tokens below `n_vocab` are
     written; others, which mean something else to this model or nothing, are read as a line break. `limit` is the length
-    of the longest chat that it follows.
+    of the longest chat that it follows: during an answer for which its cache could not grow, what the cache holds.
     """
 
     def __init__(self, runtime: Runtime, n_vocab: int, limit: int | None = None) -> None:
         assert runtime.can_truncate, "a follower takes back what did not come true"
         self.session = Session(runtime, limit)
+        self.limit = self.session.limit
         self.n_vocab = n_vocab
         self._unknown = runtime.vocabulary.tokenize("\n", special=False)[-1]
         self.chat: list[int] = []
@@ -94,6 +95,7 @@ class Follower:
 
     def begin(self, tokens: Sequence[int]) -> None:
         """Start an answer after a prompt, without running anything."""
+        self.limit = self.session.limit
         self.chat = [self._as_read(token) for token in tokens]
         self._valid_tokens = common_prefix(self.session.tokens, self.chat)
 
@@ -109,7 +111,7 @@ class Follower:
     @property
     def step_seconds(self) -> float:
         """Seconds to write one token; infinite before anything ran, and for a chat that is too long."""
-        return math.inf if len(self.chat) > self.session.limit else self._times.step_seconds
+        return math.inf if len(self.chat) > self.limit else self._times.step_seconds
 
     @property
     def catch_up_seconds(self) -> float:
@@ -157,7 +159,7 @@ class Follower:
     def _catch_up(self) -> int:
         """Run the chat's uncached tokens; return how many ran, or 0 if the chat cannot be followed."""
         uncached = max(1, len(self.chat) - self._valid_tokens)
-        if not 0 < len(self.chat) <= self.session.limit:
+        if not 0 < len(self.chat) <= self.limit:
             return 0
         try:
             for _ in self.session.prefill(self.chat):
@@ -167,13 +169,13 @@ class Follower:
             raise
         except Failure as failure:
             log.warning("the draft model follows chats of up to %d tokens: %s", self.session.runtime.n_ctx, failure)
-            self.session.limit = self.session.runtime.n_ctx
+            self.limit = self.session.runtime.n_ctx
             return 0
         return uncached
 
     def _run_drafted(self, token: int) -> int:
         """Run a token that the chat does not have yet; return 0 if the cache has no room left for it."""
-        if len(self.session.tokens) >= min(self.session.limit, self.session.runtime.n_ctx):
+        if len(self.session.tokens) >= min(self.limit, self.session.runtime.n_ctx):
             return 0
         self.session.run((token,))
         self.session.keep_first((token,), 1)

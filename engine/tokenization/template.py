@@ -52,6 +52,7 @@ SWITCHES, EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
 TOOLS = ("tools", "xml_tools")  # how templates are told the tools; the second name is SmolLM3's
 EFFORTS: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
 NO_CHOICE = ThinkingOptions()
+QUESTION = Message("user", "Is it raining")  # which every template must write
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +98,32 @@ class ChatTemplate:
         if not source:
             self.notes = (Sentence.of("template.missing"),)
             return
+        damage = self._damage_of(source, stopped)
+        if damage:
+            self.notes = (Sentence.of("template.damaged", reason=damage),)
+            return
+        self.kind, self.stops, self._source = "model", (), source
+        found = sorted(find_tags(source))[:MAX_TAGS]
+        self._visible = frozenset(
+            tag for tag in found if not self._control_texts(vocabulary.tokenize(tag, special=True))
+        )
+        self._marks = self._find_marks()
+        self.thinking = self._find_controls(stopped)
+
+    def _damage_of(self, source: str, stopped: Callable[[], bool]) -> str | Sentence:
+        """Return why the template `source` cannot be used; "" if it can.
+
+        A template that leaves out the question is damaged too: some headers have the template's name in its place.
+        """
         try:
             self._renderer.check(source, stopped)
-            self.kind, self.stops, self._source = "model", (), source
-            found = sorted(find_tags(source))[:MAX_TAGS]
-            self._visible = frozenset(
-                tag for tag in found if not self._control_texts(vocabulary.tokenize(tag, special=True))
-            )
-            self._marks = self._find_marks()
         except RenderError as error:
-            self.notes = (Sentence.of("template.damaged", reason=str(error) or Sentence.of("template.limits")),)
-        self.thinking = self._find_controls(stopped)
+            return str(error) or Sentence.of("template.limits")
+        try:
+            prompt = self._renderer.render(source, self._values((QUESTION,)), stopped)
+        except RenderError:  # it may accept other chats
+            return ""
+        return "" if QUESTION.content in prompt else Sentence.of("template.no_question")
 
     def _find_marks(self) -> frozenset[str]:
         """Return the texts in the template's source that become a token of their own in any text.
@@ -323,24 +339,27 @@ class ChatTemplate:
         except RenderError as error:
             if error.problem == "endless":
                 raise Failure("template.endless") from error
-            # Some templates have no system role, or require alternating roles.
-            with suppress(RenderError):
-                return self._format(with_alternating_roles(messages), stopped, chosen, escape)
-            raise Failure("template.refuses", reason=error) from error
+            for alternating in (with_alternating_roles(messages, keep_system) for keep_system in (True, False)):
+                with suppress(RenderError):
+                    return self._format(alternating, stopped, chosen, escape)
+            raise Failure("template.refuses", reason=str(error).rstrip(". ")) from error
 
     def _format(
         self, messages: Sequence[Message], stopped: Callable[[], bool], chosen: dict[str, Any], escape: Escape = str
     ) -> str:
-        values: dict[str, Any] = {
+        values = self._values(messages, escape) | chosen
+        if self.kind == "chatml":
+            return compile_template(CHATML).render(values)
+        return self._renderer.render(self._source, values, stopped)
+
+    def _values(self, messages: Sequence[Message], escape: Escape = str) -> dict[str, Any]:
+        """Return the values that a template is rendered with, without those that the user chose."""
+        return {
             "messages": message_values(messages, escape),
             "bos_token": self.vocabulary.bos_text,
             "eos_token": self.vocabulary.eos_text,
             "add_generation_prompt": True,
-            **chosen,
         }
-        if self.kind == "chatml":
-            return compile_template(CHATML).render(values)
-        return self._renderer.render(self._source, values, stopped)
 
 
 MARKERS = range(0xF0000, 0xFFFFE)  # private-use characters that no escape is made of (`escaping.PRIVATE`)
@@ -393,14 +412,19 @@ def texts_beside(messages: Sequence[Message], tools: Sequence[Tool]) -> list[str
     return [*calls, *thoughts, *(text for tool in tools for text in (tool.description, tool.parameters))]
 
 
-def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:
-    """Return the chat for a strict template: no system role, and no two messages of one role in a row.
+def with_alternating_roles(messages: Sequence[Message], keep_system: bool) -> list[Message]:
+    """Return the chat for a strict template: user and assistant take turns, and the user begins.
 
-    System text becomes part of the first question, and neighbouring messages of one role are joined.
+    Neighbouring messages of one role are joined, and an empty question precedes a chat that the assistant begins. The
+    leading system text stays a system message if `keep_system`: a template without one may put its maker's in its
+    place. All other system text becomes the user's.
     """
     joined: list[Message] = []
     for message in messages:
-        role = "user" if message.role == "system" else message.role
+        leads = keep_system and all(before.role == "system" for before in joined)
+        role = "user" if message.role == "system" and not leads else message.role
+        if role == "assistant" and all(before.role == "system" for before in joined):
+            joined.append(Message("user", ""))
         if joined and joined[-1].role == role and role != "tool" and not message.tool_calls:
             joined[-1] = replace(joined[-1], content=f"{joined[-1].content}\n\n{message.content}")
         else:

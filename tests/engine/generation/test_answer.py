@@ -26,7 +26,7 @@ from engine.protocol.events import (
     ToolCallArguments,
     ToolCallStarted,
 )
-from engine.protocol.requests import Generate, Message, Tool
+from engine.protocol.requests import Generate, Message, Tool, ToolCall
 from engine.tokenization.prompt import continued_prompt, opened_reasoning
 from engine.tokenization.template import CHATML
 from engine.tokenization.tool_formats import HERMES
@@ -209,3 +209,35 @@ def test_calls_are_events_and_the_reason_why_the_answer_ended() -> None:
     assert arguments == ToolCallArguments(1, 0, '{"a": 1}')
     assert isinstance(finished, Finished)
     assert finished.statistics.stop_reason == "tool_calls"
+
+
+def test_calls_of_an_answer_at_the_end_are_in_the_prompt(engine: Engine) -> None:
+    """A chat that ends with an answer that calls tools goes on behind its calls."""
+    plain = Message("assistant", "I look.")
+    calling = replace(plain, tool_calls=(ToolCall("1", "weather", '{"city": "Rome"}'),))
+    _, finished = ask(engine, QUESTION, plain, max_tokens=1, continue_last=True)
+    _, called = ask(engine, QUESTION, calling, max_tokens=1, continue_last=True)
+    assert called.statistics.prompt_tokens > finished.statistics.prompt_tokens
+    prompt = "".join(map(engine._loaded().model.vocabulary.text, engine._last_tokens))
+    assert '"city": "Rome"' in prompt
+    _, only_called = ask(engine, QUESTION, replace(calling, content=""), max_tokens=1)
+    assert only_called.statistics.prompt_tokens < called.statistics.prompt_tokens
+
+
+@pytest.mark.parametrize("continue_last", [False, True])
+def test_an_empty_answer_at_the_end_is_one_that_begins(engine: Engine, continue_last: bool) -> None:
+    answer, _ = ask(engine, QUESTION)
+    engine.forget()
+    assert ask(engine, QUESTION, Message("assistant", ""), continue_last=continue_last)[0] == answer
+
+
+def test_a_stopped_prompt_counts_what_was_read() -> None:
+    target, prompt = FakeRuntime(max_batch=4), list(range(20))
+    answer = Answer(Session(target), greedy(), PartialFixed(AlwaysPolicy(), 64), AnswerOptions())
+    for event in answer.events(1, prompt):
+        if isinstance(event, PrefillProgress) and event.done:
+            target.stop.set()
+    assert isinstance(event, Finished)
+    numbers = event.statistics
+    assert (numbers.prompt_tokens, numbers.read_tokens, numbers.unread_tokens) == (20, 4, 16)
+    assert answer.counts.read == len(target.cache) == 4

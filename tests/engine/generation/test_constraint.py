@@ -179,6 +179,7 @@ def test_a_model_may_begin_to_think_by_itself():
     assert allowed is not None
     assert np.flatnonzero(allowed).tolist() == [ord("<"), ord("{")]
     assert (thinking.count_allowed(b"<think>"), thinking.count_allowed(b"{x")) == (7, 1)
+    assert thinking.count_allowed([]) == 0  # a draft that begins with a picture is cut to nothing
     for token in b"<think>So":
         thinking.advance(token)
         assert not thinking.holds

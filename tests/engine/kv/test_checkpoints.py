@@ -134,8 +134,8 @@ def test_without_memory_for_a_checkpoint_the_chat_goes_on(monkeypatch):
 
 
 def test_checkpoints_of_a_cache_that_was_emptied_are_not_used():
-    session, target = session_on()
-    session.limit = 8192
+    _, target = session_on()
+    session = Session(target, 8192, checkpoints=6)
     read(session, CHAT)
     target.cache = []  # as a move to another context does, if there is no memory for either
     session.make_room(4000)

@@ -105,9 +105,12 @@ def test_where_memory_does_not_suffice_to_grow_the_answer_ends_in_order():
     def full(n_ctx: int) -> None:
         raise Failure("out_of_memory.context", n_ctx=1)
 
-    target.resize = full  # type: ignore[method-assign]
     session = Session(target, limit=4096)
-    list(session.prefill([1] * 250))
-    steps = list(decode(session, greedy(), PartialFixed(AlwaysPolicy(), 64), None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(target, "resize", full)
+        list(session.prefill([1] * 250))
+        steps = list(decode(session, greedy(), PartialFixed(AlwaysPolicy(), 64), None))
     assert steps[-1].end == "context"
-    assert session.limit == len(session.tokens) == 512
+    assert len(session.tokens) == 512
+    assert list(session.prefill([1] * 600))[-1].done == 600  # other programs have freed memory
+    assert session.limit == 4096

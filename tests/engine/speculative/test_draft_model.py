@@ -274,6 +274,10 @@ def test_a_cache_that_cannot_grow_ends_drafting_and_not_the_answer():
     draft.extend([97] * 20)
     assert draft.propose(2) == []
     assert draft.cost == math.inf
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Narrow, "resize", Small.resize)  # other programs have freed memory
+        draft.begin([*PROMPT, *[97] * 20])
+        assert draft.propose(2)
 
 
 @given(st.lists(st.integers(0, 12), max_size=12))

@@ -70,7 +70,9 @@ def test_a_template_cannot_reach_python(engine):
 @pytest.mark.parametrize("name", REFUSING)
 def test_what_a_template_raises_is_a_sentence(engine, name):
     template = ChatTemplate(REFUSING[name], engine._loaded().model.vocabulary)
-    with pytest.raises(Failure, match=r"chat template does not accept this chat: .*another model") as caught:
+    with pytest.raises(
+        Failure, match=r"chat template does not accept these messages: .*[^.]. .*another model"
+    ) as caught:
         template.tokens([Message("user", "hi")])
     assert caught.value.code == "template"
     template.close()
@@ -92,11 +94,22 @@ def test_what_cannot_be_compiled_falls_back_to_chatml(engine, name):
     template.close()
 
 
-@pytest.mark.parametrize("source", ["{% if false %}x{% endif %}", "{# nothing #}"])
-def test_an_empty_prompt_is_a_sentence(engine, source):
+@pytest.mark.parametrize("source", ["{% if false %}x{% endif %}", "{# nothing #}", "chatml", "{{ bos_token }}[INST]"])
+def test_a_template_without_the_question_is_damaged(engine, source):
     template = ChatTemplate(source, engine._loaded().model.vocabulary)
+    assert (template.kind, template.stops) == ("chatml", CHATML_STOPS)
+    assert "damaged (it leaves out the question)" in str(template.notes[0])
+    text = "".join(map(engine._loaded().model.vocabulary.text, template.tokens([Message("user", "hi")])))
+    assert text == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+    template.close()
+
+
+def test_an_empty_prompt_is_a_sentence(engine):
+    template = ChatTemplate(
+        "{% if messages|length == 1 %}{{ messages[0].content }}{% endif %}", engine._loaded().model.vocabulary
+    )
     with pytest.raises(Failure, match="produces nothing for this chat"):
-        template.tokens([Message("user", "hi")])
+        template.tokens([QUESTION, Message("assistant", "Tits."), QUESTION])
     template.close()
 
 
@@ -110,7 +123,7 @@ def test_tokens_that_the_vocabulary_lacks_are_a_sentence(engine, monkeypatch):
 def test_a_stopped_prompt_is_not_tokenized_to_its_end(engine, monkeypatch):
     chat, pieces = engine._loaded(), []
 
-    def tokenize(text, special, add_bos):
+    def tokenize(text, special):
         pieces.append(text)
         engine.stop.set()
         return [1]
@@ -128,9 +141,9 @@ def test_what_fits_no_context_is_not_tokenized_to_its_end(engine, monkeypatch):
     vocabulary, pieces = engine._loaded().model.vocabulary, []
     tokenize = vocabulary._tokenize
 
-    def noted(text, special, add_bos):
+    def noted(text, special):
         pieces.append(text)
-        return tokenize(text, special, add_bos)
+        return tokenize(text, special)
 
     monkeypatch.setattr(vocabulary, "_tokenize", noted)
     trained = engine._loaded().info.n_ctx_train
@@ -141,7 +154,36 @@ def test_what_fits_no_context_is_not_tokenized_to_its_end(engine, monkeypatch):
 
 def test_alternating_joins_neighbours():
     chat = [Message("system", "s"), Message("user", "a"), Message("user", "b"), Message("assistant", "c")]
-    assert with_alternating_roles(chat) == [Message("user", "s\n\na\n\nb"), Message("assistant", "c")]
+    assert with_alternating_roles(chat, keep_system=False) == [
+        Message("user", "s\n\na\n\nb"),
+        Message("assistant", "c"),
+    ]
+    assert with_alternating_roles([*chat, Message("system", "t")], keep_system=True) == [
+        Message("system", "s"), Message("user", "a\n\nb"), Message("assistant", "c"), Message("user", "t")
+    ]  # fmt: skip
+
+
+STRICT = """{% if messages[0].role == 'system' %}{% set s = messages[0].content %}{% set rest = messages[1:] %}\
+{% else %}{% set s = 'The default of the maker.' %}{% set rest = messages %}{% endif %}<{{ s }}>\
+{% for m in rest %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate.') }}\
+{% endif %}[{{ m.role }}: {{ m.content }}]{% endfor %}"""
+SYSTEM, ANSWER = Message("system", "Be kind."), Message("assistant", "Hello!")
+
+
+@pytest.mark.parametrize(
+    ("messages", "prompt"),
+    [
+        ((SYSTEM, Message("user", "a"), Message("user", "b")), "<Be kind.>[user: a\n\nb]"),
+        ((SYSTEM, ANSWER, Message("user", "a")), "<Be kind.>[user: ][assistant: Hello!][user: a]"),
+        ((SYSTEM, SYSTEM, Message("user", "a")), "<Be kind.\n\nBe kind.>[user: a]"),
+        ((ANSWER, Message("user", "a")), "<The default of the maker.>[user: ][assistant: Hello!][user: a]"),
+    ],
+)
+def test_a_strict_template_gets_the_users_system_prompt(engine, messages, prompt):
+    vocabulary = engine._loaded().model.vocabulary
+    template = ChatTemplate(STRICT, vocabulary)
+    assert "".join(map(vocabulary.text, template.tokens(messages))) == prompt
+    template.close()
 
 
 # The parts of published templates that switch thinking: Qwen3; Qwen3.5's small models, which do not think by default;
