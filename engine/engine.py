@@ -190,6 +190,8 @@ class Engine:
             yield from self.pulses.insert_into(answer.events(request.id, prompt), model)
         finally:
             self._answering = None
+            if isinstance(model.target, PictureRuntime) and model.target.sees:
+                model.target.picture_tokens(())  # their files are not held until the next prompt
         self._last_tokens = prompt + answer.counts.tokens
         model.chat_cache.record_prefill(answer.counts.read, answer.counts.prompt_seconds)
 

@@ -379,11 +379,12 @@ class PictureRuntime(Runtime, Protocol):
     def release_encoder_if_short(self) -> None:
         """Free the projector if little memory is available; the next picture loads it again."""
 
-    def picture_tokens(self, picture: Picture, exact: bool = True) -> list[int]:
-        """Return the tokens of a prompt that stand for the picture, and know it from now on.
+    def picture_tokens(self, pictures: Sequence[Picture], exact: bool = True) -> list[list[int]]:
+        """Return the tokens that stand for each of a prompt's pictures; only these can be encoded from now on.
 
-        The projector is loaded if it must be; unless `exact`, about as many tokens are returned in place of that, for
-        counting; any thread may then call this. Raises Stopped, and Failure without memory for the projector.
+        The projector is loaded if it must be. Unless `exact`, about as many tokens are returned in place of that, for
+        counting, and nothing else changes; any thread may then call this. Raises Stopped, and Failure without memory
+        for the projector.
         """
 
     def encode_block(self, tokens: Sequence[int]) -> Iterator[float]:

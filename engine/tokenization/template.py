@@ -59,12 +59,12 @@ QUESTION = Message("user", "Is it raining")  # which every template must write
 class PromptOptions:
     """What a prompt holds besides messages: what the user chose about reasoning, and the tools that may be called.
 
-    `see`: returns the tokens that stand for a picture; None: messages must have no pictures.
+    `see`: returns the tokens that stand for each of the prompt's pictures; None: messages must have no pictures.
     """
 
     thinking: ThinkingOptions = NO_CHOICE
     tools: tuple[Tool, ...] = ()
-    see: Callable[[Picture], list[int]] | None = None
+    see: Callable[[Sequence[Picture]], list[list[int]]] | None = None
 
 
 AS_DEFAULT = PromptOptions()
@@ -384,7 +384,7 @@ class _Pictures:
             raise Failure("no_vision.model")
         texts = [*others, *(message.content for message in messages)]
         marker = next(char for char in map(chr, MARKERS) if not any(char in text for text in texts)) if found else ""
-        return cls(marker, tuple(options.see(picture) for picture in found) if options.see else ())
+        return cls(marker, tuple(options.see(found)) if options.see else ())
 
     def marked(self, message: Message, content: str) -> str:
         """Return a message's content with its pictures in front."""

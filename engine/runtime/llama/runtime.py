@@ -304,9 +304,9 @@ class LlamaRuntime(CRuntime):
         self.release_encoder_if_short()  # before the cache takes more
         super().resize(n_ctx)
 
-    def picture_tokens(self, picture: Picture, exact: bool = True) -> list[int]:
+    def picture_tokens(self, pictures: Sequence[Picture], exact: bool = True) -> list[list[int]]:
         assert self.vision
-        return self.vision.tokens(picture) if exact else self.vision.guessed_tokens(picture)
+        return self.vision.tokens(pictures) if exact else self.vision.guessed_tokens(pictures)
 
     def encode_block(self, tokens: Sequence[int]) -> Iterator[float]:
         assert self.vision

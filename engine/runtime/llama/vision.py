@@ -40,7 +40,7 @@ log = logging.getLogger("engine.vision")
 
 TEXT, IMAGE = 0, 1  # mtmd_input_chunk_type
 KEPT_BYTES = 64 << 20  # of embeddings: sixteen pictures of 256 tokens for a model of 4,096 numbers a token
-KEPT_LAYOUTS = 256  # pictures whose division into blocks is remembered
+KEPT_LAYOUTS = 256  # pictures whose division into blocks is remembered, besides those of the prompt
 MOST_BYTES = 32 << 20  # of a picture's file
 SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # PNG and JPEG: all that libmtmd is given to decode
 EVERY_NODES = 4  # nodes of the encoder's graph that run between two looks at the stop flag
@@ -117,10 +117,11 @@ class Vision:
         self._threads = threads
         self._context: Any = None
         self._progress = _Progress(stop, FIRST_GUESS * projector.layers)
-        self._pictures: dict[str, Picture] = {}
         self._layouts: OrderedDict[tuple[str, int, int], _Layout] = OrderedDict()
         self._embeddings: OrderedDict[Block, Embeddings] = OrderedDict()
-        self._owners: dict[Block, tuple[str, int]] = {}  # the digest of a block's picture, and which of its blocks
+        self._owners: dict[
+            Block, tuple[Picture, int]
+        ] = {}  # of the prompt's blocks: the picture, and which block of it
         self._lock = threading.RLock()  # counting tokens happens in another thread
 
     @property
@@ -130,27 +131,37 @@ class Vision:
 
     # --- tokens ---
 
-    def tokens(self, picture: Picture) -> list[int]:
-        """Return the tokens of a prompt that stand for the picture. Loads the projector if it is needed."""
-        with self._lock:
-            self._pictures[picture.digest] = picture
-            return self._layout_of(picture).tokens
+    def tokens(self, pictures: Sequence[Picture]) -> list[list[int]]:
+        """Return the tokens that stand for each of a prompt's pictures; only these can be encoded from now on.
 
-    def guessed_tokens(self, picture: Picture) -> list[int]:
+        Loads the projector if it is needed. The pictures of the prompt before are forgotten: their files may be held in
+        memory.
+        """
+        with self._lock:
+            self._owners.clear()
+            layouts = []
+            for picture in pictures:
+                layout = self._layout_of(picture)
+                self._owners |= {name: (picture, index) for index, name in enumerate(layout.chunks)}
+                layouts.append(layout)
+            while len(self._layouts) > max(KEPT_LAYOUTS, len(layouts)):
+                self._free(self._layouts.popitem(last=False)[1])
+            return [layout.tokens for layout in layouts]
+
+    def guessed_tokens(self, pictures: Sequence[Picture]) -> list[list[int]]:
         """Return tokens for counting: exact ones if they are known, else about as many."""
         with self._lock:
-            if self.is_loaded:
-                return self.tokens(picture)
-            count = self.projector.tokens_of(picture.width, picture.height)
-            return block_tokens(picture.digest, 0, count, count)
+            return [self._layout_of(each).tokens if self.is_loaded else self._guess(each) for each in pictures]
+
+    def _guess(self, picture: Picture) -> list[int]:
+        count = self.projector.tokens_of(picture.width, picture.height)
+        return block_tokens(picture.digest, 0, count, count)
 
     def _layout_of(self, picture: Picture) -> _Layout:
         with self._lock:
             key = (picture.digest, picture.width, picture.height)
             if key not in self._layouts:
                 self._layouts[key] = self._divide(picture)
-                while len(self._layouts) > KEPT_LAYOUTS:
-                    self._free(self._layouts.popitem(last=False)[1])
             self._layouts.move_to_end(key)
             return self._layouts[key]
 
@@ -168,7 +179,6 @@ class Vision:
                     continue
                 size, positions = mtmd.mtmd_input_chunk_get_n_tokens(chunk), mtmd.mtmd_input_chunk_get_n_pos(chunk)
                 numbers = block_tokens(picture.digest, len(chunks), size, positions)
-                self._owners[name_of(numbers)] = (picture.digest, len(chunks))
                 chunks[name_of(numbers)] = mtmd.mtmd_input_chunk_get_placeholder(chunk)
                 tokens += numbers
         return _Layout(tokens, chunks)
@@ -189,9 +199,9 @@ class Vision:
         if name in self._embeddings:
             self._embeddings.move_to_end(name)
             return
-        digest, index = self._owners[name]
+        picture, index = self._owners[name]
         self._load()
-        with self._chunks(self._bitmap(self._pictures[digest])) as found:
+        with self._chunks(self._bitmap(picture)) as found:
             chunk = [c for c in found if _library().mtmd_input_chunk_get_type(c) == IMAGE][index]
             started = time.perf_counter()
             yield from self._run(chunk)
@@ -253,9 +263,8 @@ class Vision:
         """Run the block with these tokens, which is encoded, from `position` on. Raises Stopped, MemoryError."""
         mtmd, name = _library(), name_of(tokens)
         embeddings = self._embeddings[name]
-        digest, _ = self._owners[name]
+        picture, _ = self._owners[name]
         self._load()
-        picture = self._pictures[digest]
         chunk = self._layout_of(picture).chunks[name]
         if mtmd.mtmd_decode_use_non_causal(self._context, chunk) and len(tokens) > context.n_batch:
             raise Failure("bad_picture.batch", f"{len(tokens)} tokens, {context.n_batch} of a pass")
@@ -324,8 +333,7 @@ class Vision:
                 self.release()
 
     def _free(self, layout: _Layout) -> None:
-        for name, chunk in layout.chunks.items():
-            self._owners.pop(name, None)
+        for chunk in layout.chunks.values():
             _library().mtmd_input_chunk_free(chunk)
 
     def close(self) -> None:
@@ -334,6 +342,7 @@ class Vision:
             for layout in self._layouts.values():
                 self._free(layout)
             self._layouts.clear()
+            self._owners.clear()
             self._embeddings.clear()
             self.release()
 

@@ -18,6 +18,7 @@ from engine.loading.load import LoadedModel
 from engine.machine import Memory
 from engine.protocol.events import Finished, PrefillProgress
 from engine.protocol.requests import Count, Generate, Message, Prepare
+from engine.runtime.llama import vision
 from engine.tokenization.pictures import blocks, has_pictures
 from tests.engine.asking import GREEDY, ask, emptied, loaded_from, save_in_idle_time
 from tests.engine.runtime import vision_models as models
@@ -115,6 +116,22 @@ def test_reusing_a_picture_changes_nothing(engine: Engine) -> None:
     chat.target.vision._embeddings.clear()  # type: ignore[attr-defined]
     next_logits(chat, first)  # passes of the same sizes: others add numbers in another order
     assert are_near(cached, next_logits(chat, prompt))
+
+
+def test_a_chat_may_have_more_pictures_than_are_remembered(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vision, "KEPT_LAYOUTS", 2)
+    sight = engine._loaded().target.vision  # type: ignore[attr-defined]
+    message = picture_message(*(models.noise(seed=seed) for seed in range(4)))
+    engine._prompt(Generate(1, (message,)))
+    assert len(sight._layouts) == 4
+    held = {picture.digest for picture, _ in sight._owners.values()}
+    assert held == {picture.digest for picture in message.pictures}
+    answer, finished = ask(engine, message)
+    assert answer
+    assert finished.statistics.encoded_tokens == finished.statistics.picture_tokens
+    assert not sight._owners  # so no picture's bytes either
+    ask(engine, picture_message(models.noise(seed=9)))
+    assert len(sight._layouts) == 2
 
 
 def test_the_order_of_two_pictures_matters(engine: Engine) -> None:
