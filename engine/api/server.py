@@ -42,6 +42,9 @@ def listen(host: str, port: int, key: str) -> socket.socket:
         raise Failure(reason)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        if not 0 <= port < 1 << 16:
+            raise OverflowError("a port must lie between 0 and 65535")
+        socket.getaddrinfo(host or None, port, family)  # create_server hides that a name was not found
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
         raise Failure("api.no_address", address=address_of(host, port), reason=reason_of(error)) from error
