@@ -29,6 +29,11 @@ class Failure(Exception):
         return self.sentence.code
 
     @property
+    def terminal_text(self) -> str:
+        """Text for the terminal: the sentence, and indented below it the detail."""
+        return "\n  ".join((str(self), *self.detail.splitlines()))
+
+    @property
     def log_text(self) -> str:
         """Text for the log: the sentence's id and numbers, and the kind of the cause.
 

@@ -211,6 +211,14 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "unknown_architecture.of_model": (
         "{name} has the architecture “{architecture}”, which this version of {library} does not support yet."
     ),
+    "unknown_architecture.tokenizer": (
+        "{name} needs the tokenizer “{tokenizer}”, which this version of {library} does not support yet."
+    ),
+    "bad_model.lacks_key": "{name} was not converted completely: its header lacks “{key}”. Choose another file.",
+    "bad_model.other_tensors": (
+        "{name} is damaged or made for another version of {library}: its weights “{tensor}” are missing or have another"
+        " size. Choose another file."
+    ),
     "bad_model.incomplete": "{name} is incomplete: part of the model is missing. Download it again.",
     "out_of_memory.model": "There is not enough free memory to load {name}. Try a smaller model.",
     "bad_model.not_accepted": "{name} could not be loaded: {library} does not accept the file.",

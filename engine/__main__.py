@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except Failure as failure:
-        return _print_error(str(failure))
+        return _print_error(failure.terminal_text)
     except ValueError as error:  # an option that no dataclass accepts; its text is a sentence
         return _print_error(f"{str(error)[:1].upper()}{str(error)[1:]}.")
 

@@ -5004,6 +5004,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} is damaged or made for another version of {library}: its weights “{tensor}” are missing or have another size. Choose another file.</source>
+    <extracomment>bad_model.other_tensors</extracomment>
+    <translation>{name} 已损坏，或是为另一版本的 {library} 制作的：权重“{tensor}”缺失或大小不同。请选择其他文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} is damaged or password-protected. Nothing was imported.</source>
     <extracomment>import.damaged_zip</extracomment>
     <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
@@ -5136,6 +5142,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} needs the tokenizer “{tokenizer}”, which this version of {library} does not support yet.</source>
+    <extracomment>unknown_architecture.tokenizer</extracomment>
+    <translation>{name} 需要分词器“{tokenizer}”，此版本的 {library} 尚不支持。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} needs {size:bytes} with a context of {n_ctx:,} tokens, {missing:bytes} too much: {room}.</source>
     <extracomment>plan.too_much</extracomment>
     <translation>{name} 在 {n_ctx:,} 个词元的上下文下需要 {size:bytes}，超出 {missing:bytes}：{room}。</translation>
@@ -5151,6 +5163,12 @@
     <source>{name} points to a file that no longer exists.</source>
     <extracomment>unusable.gone</extracomment>
     <translation>{name} 指向的文件已不存在。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was not converted completely: its header lacks “{key}”. Choose another file.</source>
+    <extracomment>bad_model.lacks_key</extracomment>
+    <translation>{name} 未完整转换：其文件头缺少“{key}”。请选择其他文件。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

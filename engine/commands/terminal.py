@@ -255,7 +255,7 @@ class Conversation:
         try:
             answered = self._stream(request)
         except Failure as failure:
-            print(f"chickadee: {failure}", file=sys.stderr)
+            print_error(failure.terminal_text)
             return
         except Stopped:  # before the answer began: while the template was rendered or a long text tokenized
             print("(stopped)")

@@ -128,21 +128,30 @@ def refuse_other_kinds(header: Header, embeds: bool = False) -> None:
         raise Failure("not_a_chat_model.embedding", name=name)
 
 
+# What the libraries' logs say about a file that they refuse, and which sentence tells it with the pattern's groups.
+REASONS = (
+    (r"unknown model architecture: '(?P<architecture>[^']*)", "unknown_architecture.of_model"),
+    (r"unknown (pre-tokenizer type|tokenizer): '(?P<tokenizer>[^']*)", "unknown_architecture.tokenizer"),
+    (r"not within the file bounds|corrupted or incomplete", "bad_model.incomplete"),
+    (r"unable to allocate|failed to allocate", "out_of_memory.model"),
+    (r"key not found in model: (?P<key>\S+)", "bad_model.lacks_key"),
+    (r"cannot find (?P<key>tokenizer \w+) in model", "bad_model.lacks_key"),
+    (r"key (?P<key>\S+) has wrong", "bad_model.senseless"),
+    (r"invalid gguf type for (?P<key>\S+)", "bad_model.senseless"),
+    (r"tensor '(?P<tensor>[^']*)' (not found|has wrong)", "bad_model.other_tensors"),
+)
+
+
 def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
     """Return the failure for a model that did not load, worded from the library's log where the reason is known.
 
     The library gives the reason only in its log.
     """
     detail = "\n".join(errors)
-    if "unknown model architecture" in detail:
-        arch = detail.split("unknown model architecture: '", 1)[-1].split("'", 1)[0]
-        return Failure(
-            "unknown_architecture.of_model", detail, name=path.name, architecture=display_name(arch), library=name
-        )
-    if "not within the file bounds" in detail or "corrupted or incomplete" in detail:
-        return Failure("bad_model.incomplete", detail, name=path.name)
-    if "unable to allocate" in detail or "failed to allocate" in detail:
-        return Failure("out_of_memory.model", detail, name=path.name)
+    for pattern, id in REASONS:
+        if found := re.search(pattern, detail):
+            groups = {group: display_name(text) for group, text in found.groupdict().items()}
+            return Failure(id, detail, name=path.name, library=name, **groups)
     return Failure("bad_model.not_accepted", detail, name=path.name, library=name)
 
 

@@ -15,7 +15,7 @@ from engine.__main__ import main
 from engine.commands.terminal import Conversation, Output
 from engine.costs import calibration
 from engine.protocol.requests import Generate
-from tests.engine.altered import write_altered
+from tests.engine.altered import STRING, Value, write_altered
 
 REPORT = {
     "text": str,
@@ -199,8 +199,21 @@ def test_bad_input_is_a_sentence_and_an_exit_code(arguments, words, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert words.lower() in printed.err.lower()
-    assert printed.err.count("\n") == 1
+    first, *details = printed.err.splitlines()
+    assert first.startswith("chickadee: ")
+    assert all(line.startswith("  ") for line in details)
     assert "Traceback" not in printed.err
+
+
+@pytest.mark.parametrize("command", [["chat", "--prompt", "x"], ["plan"]])
+def test_the_librarys_own_reason_is_told(command, tmp_path, capsys):
+    path = write_altered(tmp_path / "bird.gguf", {"tokenizer.ggml.pre": Value("birdsong", STRING)})
+    model = ["--model", str(path)] if command[0] == "chat" else [str(path)]
+    assert main([*command, *model, "--backend", "llama"]) != 0
+    sentence, reason, *_ = capsys.readouterr().err.splitlines()
+    assert "bird.gguf needs the tokenizer “birdsong”" in sentence
+    assert reason.startswith("  ")
+    assert "unknown pre-tokenizer type: 'birdsong'" in reason
 
 
 def test_unknown_names_are_refused(capsys):

@@ -14,6 +14,7 @@ from engine.protocol.requests import Generate, Load
 from engine.stop import Stopped
 from models.default import default_model
 from models.header import read_header
+from tests.engine.altered import STRING, U32, Value, write_altered
 from tests.engine.asking import QUESTION
 from tests.engine.conftest import write_gguf
 from tests.engine.runtime.graph.tiny import write_tiny
@@ -32,13 +33,33 @@ TOP = Path(__file__).resolve().parents[3]
         ("wavtokenizer-dec", {}, "speaks"),
         ("clip", {}, "image part"),
         ("llama", {"general__type": "adapter"}, "adapter"),
-        ("llama", {}, "could not be loaded"),
+        ("llama", {}, "its header lacks “llama.context_length”"),
     ],
 )
 def test_other_kinds_of_gguf_are_refused(tmp_path, architecture, metadata, words):
     path = write_gguf(tmp_path / "other.gguf", architecture, **metadata)
     with pytest.raises(Failure, match=words):
         Engine().load(Load(0, str(path)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tokenizer.ggml.pre": Value("birdsong", STRING)}, "needs the tokenizer “birdsong”"),
+        ({"tokenizer.ggml.model": Value("birds", STRING)}, "needs the tokenizer “birds”"),
+        ({"tokenizer.ggml.merges": None}, "its header lacks “tokenizer merges”"),
+        ({"llama.block_count": None}, "its header lacks “llama.block_count”"),
+        ({"tokenizer.ggml.add_bos_token": Value("yes", STRING)}, "“tokenizer.ggml.add_bos_token” makes no sense"),
+        ({"llama.block_count": Value(9, U32)}, "its weights “blk.2.attn_norm.weight” are missing or have another size"),
+        ({"llama.feed_forward_length": Value(100, U32)}, "its weights “blk.0.ffn_gate.weight” are missing or have"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else None,
+)
+def test_why_the_library_refuses_a_file_is_told(tmp_path, changes, words):
+    with pytest.raises(Failure) as caught:
+        Engine().load(Load(0, str(write_altered(tmp_path / "bird.gguf", changes)), backend="llama"))
+    assert words in str(caught.value)
+    assert "bird.gguf" in str(caught.value)
 
 
 def test_a_truncated_model_is_refused(tmp_path):

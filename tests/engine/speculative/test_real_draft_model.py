@@ -110,7 +110,7 @@ def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
     [
         ("target.gguf", "cannot draft for itself"),
         ("none.gguf", "There is no file"),
-        ("other.gguf", "could not be loaded"),
+        ("other.gguf", "was not converted completely"),
     ],
 )
 def test_a_draft_model_that_cannot_draft_is_refused_and_nothing_is_unloaded(pair, tmp_path, name, words):
