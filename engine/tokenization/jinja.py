@@ -118,20 +118,15 @@ class RequestHandler:
     def reply_to(self, request: bytes) -> bytes:
         """Render a template; request and reply are JSON.
 
-        A request has the template's `source` and the `values` to render it with; null only compiles it. A reply has
-        either a `text`, or a `problem` (the template is "damaged", "refuses", or is "endless") and a `reason`.
+        A request has the template's `source` and the `values` to render it with. A reply has either a `text`, or a
+        `problem` (the template is "damaged", "refuses", or is "endless") and a `reason`.
         """
         problem = "damaged"
         try:
             fields = json.loads(request)
             template = compile_template(fields["source"])
             problem = "refuses"
-            values = fields["values"]
-            text = (
-                ""
-                if values is None
-                else render_limited(template, values, MAX_TEXT + TEXT_PER_REQUEST_BYTE * len(request))
-            )
+            text = render_limited(template, fields["values"], MAX_TEXT + TEXT_PER_REQUEST_BYTE * len(request))
             self.healthy = len(request) < LARGE_REQUEST
             return json.dumps({"text": text}).encode()
         except (MemoryError, TextTooLong):

@@ -63,23 +63,11 @@ class Renderer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def check(self, source: str, stopped: Callable[[], bool]) -> None:
-        """Compile a template without rendering it. Raises the same as `render`."""
-        self._request(source, None, stopped)
-
     def render(self, source: str, values: dict[str, Any], stopped: Callable[[], bool]) -> str:
         """Render the template `source` with `values`, which are JSON types.
 
         Raises RenderError, and Stopped soon after `stopped` returns True.
         """
-        return self._request(source, values, stopped)
-
-    def close(self) -> None:
-        """End the process; the next request starts it again."""
-        with self._lock:
-            self._kill_process()
-
-    def _request(self, source: str, values: dict[str, Any] | None, stopped: Callable[[], bool]) -> str:
         request = json.dumps({"source": source, "values": values}).encode() + b"\n"
         while not self._lock.acquire(timeout=POLL_SECONDS):
             if stopped():
@@ -93,6 +81,11 @@ class Renderer:
         if "text" in reply:
             return str(reply["text"])
         raise RenderError(reply["problem"], reply.get("reason", ""))
+
+    def close(self) -> None:
+        """End the process; the next request starts it again."""
+        with self._lock:
+            self._kill_process()
 
     def _send(self, request: bytes, stopped: Callable[[], bool]) -> bytes:
         """Send a request to the process and return its reply; empty if the process ended by itself."""

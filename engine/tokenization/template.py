@@ -44,6 +44,8 @@ OPENINGS = (
     "<|channel|>analysis<|message|>", "<|channel>thought",
 )  # fmt: skip
 CHANNEL = "<|channel|>"  # gpt-oss's, which llama.cpp does not take for a control token
+CHATML_NAME = "chatml"  # in place of a template: the name that llama.cpp has for it
+PROBED_QUESTION = Message("user", "probe of questions")
 CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
 MAX_TAGS = 200  # a hostile template may contain any number
 # Values with which templates are told whether the model thinks (Qwen3, SmolLM3, Gemma 4 and others; Granite, DeepSeek)
@@ -52,7 +54,6 @@ SWITCHES, EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
 TOOLS = ("tools", "xml_tools")  # how templates are told the tools; the second name is SmolLM3's
 EFFORTS: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
 NO_CHOICE = ThinkingOptions()
-QUESTION = Message("user", "Is it raining")  # which every template must write
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +90,20 @@ class ChatTemplate:
         self.notes: tuple[Sentence, ...] = ()
         self.stops: tuple[str, ...] = CHATML_STOPS
         self._source = CHATML
+        self._in_parts = False  # whether the template takes a message's content as a list of parts, as SmolVLM's does
         self._renderer = Renderer()
         weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
         self._marks = self._find_marks()
         self.thinking = ThinkingControls()
         self._tool_support: ToolSupport | None = None  # not known yet
-        if not source:
+        if not source.strip():
             self.notes = (Sentence.of("template.missing"),)
             return
-        damage = self._damage_of(source, stopped)
-        if damage:
-            self.notes = (Sentence.of("template.damaged", reason=damage),)
+        if source.strip() == CHATML_NAME:
+            return
+        if problem := self._find_problem(source, stopped):
+            self.notes = (Sentence.of("template.damaged", reason=problem),)
             return
         self.kind, self.stops, self._source = "model", (), source
         found = sorted(find_tags(source))[:MAX_TAGS]
@@ -110,20 +113,26 @@ class ChatTemplate:
         self._marks = self._find_marks()
         self.thinking = self._find_controls(stopped)
 
-    def _damage_of(self, source: str, stopped: Callable[[], bool]) -> str | Sentence:
-        """Return why the template `source` cannot be used; "" if it can.
-
-        A template that leaves out the question is damaged too: some headers have the template's name in its place.
-        """
+    def _find_problem(self, source: str, stopped: Callable[[], bool]) -> str | Sentence | None:
+        """Return what is wrong with the model's own template, found by rendering a question. Raises Stopped."""
+        problem: Sentence | None = None
         try:
-            self._renderer.check(source, stopped)
+            if self._keeps_question(source, stopped):
+                return None
+            problem = Sentence.of("template.no_question")
         except RenderError as error:
-            return str(error) or Sentence.of("template.limits")
-        try:
-            prompt = self._renderer.render(source, self._values((QUESTION,)), stopped)
-        except RenderError:  # it may accept other chats
-            return ""
-        return "" if QUESTION.content in prompt else Sentence.of("template.no_question")
+            if error.problem != "refuses":  # one that refuses may accept other chats
+                return str(error) or Sentence.of("template.limits")
+        self._in_parts = True
+        with suppress(RenderError):
+            if self._keeps_question(source, stopped):
+                return None
+        self._in_parts = False
+        return problem
+
+    def _keeps_question(self, source: str, stopped: Callable[[], bool]) -> bool:
+        values = self._values_of_chat((PROBED_QUESTION,))
+        return PROBED_QUESTION.content in self._renderer.render(source, values, stopped)
 
     def _find_marks(self) -> frozenset[str]:
         """Return the texts in the template's source that become a token of their own in any text.
@@ -339,23 +348,26 @@ class ChatTemplate:
         except RenderError as error:
             if error.problem == "endless":
                 raise Failure("template.endless") from error
-            for alternating in (with_alternating_roles(messages, keep_system) for keep_system in (True, False)):
+            for keeps_system in (True, False):
                 with suppress(RenderError):
-                    return self._format(alternating, stopped, chosen, escape)
-            raise Failure("template.refuses", reason=str(error).rstrip(". ")) from error
+                    strict = with_alternating_roles(messages, keeps_system)
+                    return self._format(strict, stopped, chosen, escape)
+            raise Failure("template.refuses", reason=error) from error
 
     def _format(
         self, messages: Sequence[Message], stopped: Callable[[], bool], chosen: dict[str, Any], escape: Escape = str
     ) -> str:
-        values = self._values(messages, escape) | chosen
+        values = self._values_of_chat(messages, escape) | chosen
         if self.kind == "chatml":
             return compile_template(CHATML).render(values)
         return self._renderer.render(self._source, values, stopped)
 
-    def _values(self, messages: Sequence[Message], escape: Escape = str) -> dict[str, Any]:
-        """Return the values that a template is rendered with, without those that the user chose."""
+    def _values_of_chat(self, messages: Sequence[Message], escape: Escape = str) -> dict[str, Any]:
+        listed = message_values(messages, escape)
+        if self._in_parts:
+            listed = [value | {"content": [{"type": "text", "text": value["content"]}]} for value in listed]
         return {
-            "messages": message_values(messages, escape),
+            "messages": listed,
             "bos_token": self.vocabulary.bos_text,
             "eos_token": self.vocabulary.eos_text,
             "add_generation_prompt": True,
@@ -412,21 +424,21 @@ def texts_beside(messages: Sequence[Message], tools: Sequence[Tool]) -> list[str
     return [*calls, *thoughts, *(text for tool in tools for text in (tool.description, tool.parameters))]
 
 
-def with_alternating_roles(messages: Sequence[Message], keep_system: bool) -> list[Message]:
-    """Return the chat for a strict template: user and assistant take turns, and the user begins.
+def with_alternating_roles(messages: Sequence[Message], keeps_system: bool) -> list[Message]:
+    """Return the chat for a strict template: the user begins it, and no two messages of one role are in a row.
 
-    Neighbouring messages of one role are joined, and an empty question precedes a chat that the assistant begins. The
-    leading system text stays a system message if `keep_system`: a template without one may put its maker's in its
-    place. All other system text becomes the user's.
+    An empty question comes before an answer that begins the chat. Neighbouring messages of one role are joined. System
+    text becomes part of a question; `keeps_system`: except for that in front.
     """
     joined: list[Message] = []
     for message in messages:
-        leads = keep_system and all(before.role == "system" for before in joined)
-        role = "user" if message.role == "system" and not leads else message.role
-        if role == "assistant" and all(before.role == "system" for before in joined):
+        in_front = not joined or joined[-1].role == "system"
+        role = "user" if message.role == "system" and not (keeps_system and in_front) else message.role
+        if role == "assistant" and in_front:
             joined.append(Message("user", ""))
-        if joined and joined[-1].role == role and role != "tool" and not message.tool_calls:
-            joined[-1] = replace(joined[-1], content=f"{joined[-1].content}\n\n{message.content}")
+        last = joined[-1] if joined else None
+        if last and last.role == role and role != "tool" and not (last.tool_calls or message.tool_calls):
+            joined[-1] = replace(last, content=f"{last.content}\n\n{message.content}")
         else:
             joined.append(replace(message, role=role))
     return joined

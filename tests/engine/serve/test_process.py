@@ -70,7 +70,7 @@ from models.default import default_model
 from models.header import read_header
 from models.locations import own_folder
 from tests.engine.asking import needs_ik
-from tests.engine.tokenization.hostile import ENDLESS, default_model_with
+from tests.engine.tokenization.hostile import default_model_with, endless_later
 
 
 class Pipe:
@@ -403,7 +403,7 @@ def test_a_title_gives_way_to_generate(pipe):
 
 def test_cancel_ends_a_template_without_end(pipe, tmp_path):
     own_folder().mkdir(parents=True, exist_ok=True)  # whose files every engine may read
-    hostile = default_model_with(ENDLESS["nested loops"], own_folder() / "hostile.gguf")
+    hostile = default_model_with(endless_later("nested loops"), own_folder() / "hostile.gguf")
     pipe.send(Load(1, str(hostile), n_ctx=512, threads=1))
     loaded = pipe.end(1)
     assert isinstance(loaded, Loaded)

@@ -43,6 +43,11 @@ DAMAGED = {
 }
 
 
+def endless_later(name: str) -> str:
+    """Return a template that is endless only for a chat that begins with something long."""
+    return "{{ messages[0].content }}{% if 'long' in messages[0].content %}" + ENDLESS[name] + "{% endif %}"
+
+
 def default_model_with(template: str, path: Path) -> Path:
     """Copy the default model with another template, which must not be longer than its own; return the path."""
     shutil.copyfile(default_model(), path)

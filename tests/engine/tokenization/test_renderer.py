@@ -69,7 +69,7 @@ def test_a_template_that_raises_says_what(renderer: Renderer, name: str) -> None
 @pytest.mark.parametrize("name", DAMAGED)
 def test_what_cannot_be_compiled(renderer: Renderer, name: str) -> None:
     with pytest.raises(RenderError) as caught:
-        renderer.check(DAMAGED[name], lambda: False)
+        renderer.render(DAMAGED[name], VALUES, lambda: False)
     assert caught.value.problem == "damaged"
     assert str(caught.value)
 
@@ -78,7 +78,7 @@ def test_compiling_without_end() -> None:
     """Jinja evaluates constants before anything is rendered."""
     renderer = Renderer(SOON)
     with pytest.raises(RenderError) as caught:
-        renderer.check("{{ 10 ** 100000000 }}", lambda: False)
+        renderer.render("{{ 10 ** 100000000 }}", VALUES, lambda: False)
     assert caught.value.problem == "endless"
     renderer.close()
 

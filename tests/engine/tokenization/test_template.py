@@ -11,7 +11,7 @@ from engine.stop import Stopped
 from engine.tokenization.template import CHATML_STOPS, ChatTemplate, PromptOptions, with_alternating_roles
 from engine.tokenization.turns import ChatTooLong
 from tests.engine.asking import QUESTION
-from tests.engine.tokenization.hostile import DAMAGED, ENDLESS, REFUSING
+from tests.engine.tokenization.hostile import DAMAGED, ENDLESS, REFUSING, endless_later
 
 
 def test_control_tokens_in_a_message_are_plain_text(engine):
@@ -70,19 +70,51 @@ def test_a_template_cannot_reach_python(engine):
 @pytest.mark.parametrize("name", REFUSING)
 def test_what_a_template_raises_is_a_sentence(engine, name):
     template = ChatTemplate(REFUSING[name], engine._loaded().model.vocabulary)
-    with pytest.raises(
-        Failure, match=r"chat template does not accept these messages: .*[^.]. .*another model"
-    ) as caught:
+    with pytest.raises(Failure, match=r"chat template does not accept these messages: .*another model") as caught:
         template.tokens([Message("user", "hi")])
     assert caught.value.code == "template"
     template.close()
 
 
 def test_a_template_without_end_is_a_sentence(engine):
-    template = ChatTemplate(ENDLESS["a long text"], engine._loaded().model.vocabulary)
+    template = ChatTemplate(endless_later("a long text"), engine._loaded().model.vocabulary)
     with pytest.raises(Failure, match="too much time or memory"):
-        template.tokens([Message("user", "hi")])
+        template.tokens([Message("user", "a long question")])
     template.close()
+
+
+def text_of(template: ChatTemplate, *messages: Message) -> str:
+    return "".join(map(template.vocabulary.text, template.tokens(messages)))
+
+
+LOSING = ["ChatML", "{% if false %}x{% endif %}", "{# nothing #}", "{{ bos_token }}", ENDLESS["a long text"]]
+
+
+@pytest.mark.parametrize("source", LOSING)
+def test_a_template_that_leaves_out_the_question_is_damaged(engine, source):
+    template = ChatTemplate(source, engine._loaded().model.vocabulary)
+    assert template.kind == "chatml"
+    assert "damaged (it " in str(template.notes[0])
+    assert text_of(template, Message("user", "hi")) == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+    template.close()
+
+
+PARTS = "{% for m in messages %}[{% for part in m.content %}{{ part.text }}{% endfor %}]{% endfor %}"
+FIRST_PART = "{% for m in messages %}{{ '[' + m.content[0].text + ']' }}{% endfor %}"  # refuses a text
+
+
+@pytest.mark.parametrize("source", [PARTS, FIRST_PART])
+def test_a_template_that_takes_contents_in_parts_gets_parts(engine, source):
+    template = ChatTemplate(source, engine._loaded().model.vocabulary)
+    assert (template.kind, template.notes) == ("model", ())
+    assert text_of(template, Message("system", "s"), Message("user", "hi")) == "[s][hi]"
+    template.close()
+
+
+def test_chatml_by_its_name(engine):
+    template = ChatTemplate("chatml\n", engine._loaded().model.vocabulary)
+    assert (template.kind, template.notes, template.stops) == ("chatml", (), CHATML_STOPS)
+    assert text_of(template, Message("user", "hi")) == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -94,22 +126,11 @@ def test_what_cannot_be_compiled_falls_back_to_chatml(engine, name):
     template.close()
 
 
-@pytest.mark.parametrize("source", ["{% if false %}x{% endif %}", "{# nothing #}", "chatml", "{{ bos_token }}[INST]"])
-def test_a_template_without_the_question_is_damaged(engine, source):
-    template = ChatTemplate(source, engine._loaded().model.vocabulary)
-    assert (template.kind, template.stops) == ("chatml", CHATML_STOPS)
-    assert "damaged (it leaves out the question)" in str(template.notes[0])
-    text = "".join(map(engine._loaded().model.vocabulary.text, template.tokens([Message("user", "hi")])))
-    assert text == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
-    template.close()
-
-
 def test_an_empty_prompt_is_a_sentence(engine):
-    template = ChatTemplate(
-        "{% if messages|length == 1 %}{{ messages[0].content }}{% endif %}", engine._loaded().model.vocabulary
-    )
+    source = "{% if messages[0].content != 'hi' %}{{ messages[0].content }}{% endif %}"
+    template = ChatTemplate(source, engine._loaded().model.vocabulary)
     with pytest.raises(Failure, match="produces nothing for this chat"):
-        template.tokens([QUESTION, Message("assistant", "Tits."), QUESTION])
+        template.tokens([Message("user", "hi")])
     template.close()
 
 
@@ -152,37 +173,41 @@ def test_what_fits_no_context_is_not_tokenized_to_its_end(engine, monkeypatch):
     assert len(pieces) <= 8  # of 200
 
 
-def test_alternating_joins_neighbours():
-    chat = [Message("system", "s"), Message("user", "a"), Message("user", "b"), Message("assistant", "c")]
-    assert with_alternating_roles(chat, keep_system=False) == [
-        Message("user", "s\n\na\n\nb"),
-        Message("assistant", "c"),
-    ]
-    assert with_alternating_roles([*chat, Message("system", "t")], keep_system=True) == [
-        Message("system", "s"), Message("user", "a\n\nb"), Message("assistant", "c"), Message("user", "t")
-    ]  # fmt: skip
-
-
-STRICT = """{% if messages[0].role == 'system' %}{% set s = messages[0].content %}{% set rest = messages[1:] %}\
-{% else %}{% set s = 'The default of the maker.' %}{% set rest = messages %}{% endif %}<{{ s }}>\
-{% for m in rest %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate.') }}\
-{% endif %}[{{ m.role }}: {{ m.content }}]{% endfor %}"""
-SYSTEM, ANSWER = Message("system", "Be kind."), Message("assistant", "Hello!")
+SYSTEM, FIRST, SECOND, ANSWER = (
+    Message("system", "s"), Message("user", "a"), Message("user", "b"), Message("assistant", "c")
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("messages", "prompt"),
+    ("chat", "kept", "merged"),
     [
-        ((SYSTEM, Message("user", "a"), Message("user", "b")), "<Be kind.>[user: a\n\nb]"),
-        ((SYSTEM, ANSWER, Message("user", "a")), "<Be kind.>[user: ][assistant: Hello!][user: a]"),
-        ((SYSTEM, SYSTEM, Message("user", "a")), "<Be kind.\n\nBe kind.>[user: a]"),
-        ((ANSWER, Message("user", "a")), "<The default of the maker.>[user: ][assistant: Hello!][user: a]"),
+        ([SYSTEM, FIRST, SECOND, ANSWER], "system: s, user: a+b, assistant: c", "user: s+a+b, assistant: c"),
+        ([SYSTEM, SYSTEM, FIRST], "system: s+s, user: a", "user: s+s+a"),
+        ([FIRST, ANSWER, SYSTEM, SECOND], "user: a, assistant: c, user: s+b", "user: a, assistant: c, user: s+b"),
+        ([ANSWER, FIRST], "user: , assistant: c, user: a", "user: , assistant: c, user: a"),
+        ([SYSTEM, ANSWER, FIRST], "system: s, user: , assistant: c, user: a", "user: s, assistant: c, user: a"),
     ],
+)  # fmt: skip
+def test_alternating_roles(chat, kept, merged):
+    for keeps_system, expected in ((True, kept), (False, merged)):
+        found = with_alternating_roles(chat, keeps_system)
+        assert ", ".join(f"{m.role}: {m.content}" for m in found).replace("\n\n", "+") == expected
+
+
+# As Mistral's: without a system text, the maker's own takes its place.
+STRICT = (
+    "{% if messages[0].role == 'system' %}{% set system = messages[0].content %}{% set turns = messages[1:] %}"
+    "{% else %}{% set system = 'You are made by us.' %}{% set turns = messages %}{% endif %}[SYS]{{ system }}[/SYS]"
+    "{% for m in turns %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('roles must alternate.') }}{% endif %}[{{ m.role }}]{{ m.content }}{% endfor %}"
 )
-def test_a_strict_template_gets_the_users_system_prompt(engine, messages, prompt):
-    vocabulary = engine._loaded().model.vocabulary
-    template = ChatTemplate(STRICT, vocabulary)
-    assert "".join(map(vocabulary.text, template.tokens(messages))) == prompt
+
+
+def test_the_system_prompt_of_the_user_stays_where_roles_must_alternate(engine):
+    template = ChatTemplate(STRICT, engine._loaded().model.vocabulary)
+    assert text_of(template, SYSTEM, FIRST, SECOND) == "[SYS]s[/SYS][user]a\n\nb"
+    assert text_of(template, ANSWER, FIRST) == "[SYS]You are made by us.[/SYS][user][assistant]c[user]a"
+    assert text_of(template, SYSTEM, ANSWER, FIRST) == "[SYS]s[/SYS][user][assistant]c[user]a"
     template.close()
 
 
