@@ -31,7 +31,8 @@ class CVocabulary:
         self.lib = lib
         self.pointer = pointer
         self.n_tokens: int = self.lib.llama_vocab_n_tokens(pointer)
-        self.adds_bos: bool = self.lib.llama_vocab_get_add_bos(pointer)
+        self._bos: int = self.lib.llama_vocab_bos(pointer)
+        self.adds_bos: bool = self._bos >= 0 and self.lib.llama_vocab_get_add_bos(pointer)
         self._pieces = lru_cache(maxsize=65_536)(self._piece)
         self._controls = lru_cache(maxsize=65_536)(self._is_control)
 
@@ -44,7 +45,7 @@ class CVocabulary:
 
     def tokenize_pieces(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
         if add_bos:
-            yield self._around[0]
+            yield [self._bos]
         for piece in self._cut(text):
             yield self._tokenize(piece, special)
 
@@ -159,7 +160,7 @@ class CVocabulary:
 
     @property
     def bos_text(self) -> str:
-        return self.text(self.lib.llama_vocab_bos(self.pointer))
+        return self.text(self._bos)
 
     @property
     def eos_text(self) -> str:

@@ -17,7 +17,7 @@ from engine.runtime.capi.vocabulary import CVocabulary
 from engine.tokenization.prompt import plain_prompt
 from engine.tokenization.tokens import InfillTokens
 from models.default import default_model
-from tests.engine.altered import BOOL, I32, STRING, U32, Value, texts, write_altered
+from tests.engine.altered import BOOL, F32, I32, STRING, U32, Value, texts, write_altered
 from tests.engine.asking import library, loaded_from
 
 ROOT = Path(__file__).parents[3]
@@ -64,6 +64,22 @@ def test_a_header_that_adds_the_end_token_ends_no_prompt_with_it(tmp_path: Path,
         assert vocabulary.tokenize_whole("a bird") == [*start, *plain, end]
         assert list(engine.tokenize(Tokenize(1, "a bird", add_special=True)).tokens) == [*start, *plain]
         assert end not in plain_prompt(vocabulary, "a bird", 512)
+
+
+def test_a_token_that_the_vocabulary_lacks_is_put_in_front_of_nothing(tmp_path: Path) -> None:
+    """T5's vocabulary has no such token unless the header names one."""
+    tokens = ["<pad>", "</s>", "<unk>", *texts()[3:]]
+    changes = {
+        "tokenizer.ggml.model": Value("t5", STRING),
+        "tokenizer.ggml.tokens": Value(tokens, STRING),
+        "tokenizer.ggml.token_type": Value([3, 3, 2, *[1] * (len(tokens) - 3)], I32),
+        "tokenizer.ggml.scores": Value([0.0] * len(tokens), F32),
+        "tokenizer.ggml.add_bos_token": Value(True, BOOL),
+        "tokenizer.ggml.bos_token_id": None,
+    }
+    with loaded_from(write_altered(tmp_path / "model.gguf", changes), "llama") as engine:
+        vocabulary = engine._loaded().template.vocabulary
+        assert plain_prompt(vocabulary, "abc", 100) == vocabulary.tokenize("abc", special=True)
 
 
 def test_counting_gives_way_to_unloading() -> None:
