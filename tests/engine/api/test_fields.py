@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import msgspec
 import pytest
+from starlette.requests import Request
+from starlette.types import Message
 
 from engine.api import chat, messages, responses
-from engine.api.errors import ApiError
-from engine.protocol.requests import Generate
+from engine.api.respond import read_body
+from engine.protocol.requests import Generate, InvalidValue
 
 QUESTION = {"role": "user", "content": "Hello"}
 FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -53,5 +56,17 @@ def test_two_tools_of_one_name_are_refused_with_a_sentence(form: str) -> None:
         "responses": {"type": "function", "name": "look"},
     }[form]
     request = msgspec.json.decode(json.dumps(body | {"tools": [tool, tool]}), type=kind)
-    with pytest.raises(ApiError, match="a name of its own"):
+    with pytest.raises(InvalidValue, match="a name of its own"):
         generate_of(request, Generate(0, ()), False)
+
+
+def test_numbers_and_words_are_read_as_they_are_meant() -> None:
+    """2.0 is a whole number, and a text stays a text, whatever it says."""
+    body = {"messages": [{"role": "user", "content": word} for word in ("null", "true", "12")], "stop": "null"}
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": json.dumps(body | {"max_tokens": 2.0}).encode()}
+
+    read = asyncio.run(read_body(Request({"type": "http"}, receive), chat.ChatRequest))
+    assert [message.content for message in read.messages] == ["null", "true", "12"]
+    assert (read.stop, read.max_tokens) == ("null", 2)
