@@ -20,8 +20,8 @@ from common.failures import Failure
 from common.reasoning import ReasoningParser
 from engine.generation.deep import DeepThread
 from engine.generation.grammars import ANY_OBJECT, calls_grammar, calls_or_answer_grammar, grammar_of, written_rule
-from engine.generation.numbers import TAIL, NumberEnds
 from engine.generation.schemas import Refusal
+from engine.generation.value_ends import TAIL, ValueEnds
 from engine.protocol.requests import Generate
 from engine.tokenization.tokens import ModelVocabulary
 from engine.tokenization.tool_formats import ToolFormat
@@ -51,12 +51,12 @@ class GrammarCompiler:
         return make_tokenizer(self.vocabulary)
 
     @cached_property
-    def number_ends(self) -> NumberEnds:
-        """The tokens that numbers are written with."""
-        return NumberEnds(self.vocabulary)
+    def value_ends(self) -> ValueEnds:
+        """The tokens with which numbers and strings end."""
+        return ValueEnds(self.vocabulary)
 
     def matcher(self, grammar: str, is_json: bool = False) -> Matcher:
-        """Compile a grammar in llguidance's notation; numbers in JSON come to an end.
+        """Compile a grammar in llguidance's notation; in JSON numbers and strings come to an end.
 
         Raises Failure if the grammar is wrong or too large.
         """
@@ -66,7 +66,7 @@ class GrammarCompiler:
         found = LLMatcher(self.tokenizer, grammar, log_level=0, limits=limits)  # its log would quote the answer
         if found.is_error():
             raise Failure("bad_constraint.refused", found.get_error(), reason=reason_of(found.get_error()))
-        return Matcher(found, self.tokenizer, self.vocabulary.n_tokens, self.number_ends if is_json else None)
+        return Matcher(found, self.tokenizer, self.vocabulary.n_tokens, self.value_ends if is_json else None)
 
 
 def refusal_of(schema: dict[str, Any]) -> str:
@@ -121,28 +121,26 @@ class _TokenSource:
 
 
 class Matcher:
-    """A compiled grammar and how far a text has come in it. `number_ends`: ends the numbers of a text that is JSON."""
+    """A compiled grammar and how far a text has come in it. `value_ends`: ends the values of a text that is JSON."""
 
-    def __init__(
-        self, matcher: LLMatcher, tokenizer: LLTokenizer, n_tokens: int, number_ends: NumberEnds | None
-    ) -> None:
+    def __init__(self, matcher: LLMatcher, tokenizer: LLTokenizer, n_tokens: int, value_ends: ValueEnds | None) -> None:
         self._matcher = matcher
         self._tokenizer = tokenizer
         self._n_tokens = n_tokens
-        self._number_ends = number_ends
+        self._value_ends = value_ends
         self._tail = b""  # of the text
 
     def allowed(self, wanted: int | None = None) -> Mask:
         """Return which tokens may come next; only tokens that end the answer once nothing else may come.
 
-        `wanted`: the token that would come next without a mask; a number may end there. Raises Failure if no token may
+        `wanted`: the token that would come next without a mask; a number or string may end there. Raises Failure if no token may
         come, because the grammar leads nowhere or is too complex.
         """
         bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
         if self._matcher.is_error() or not bits.any():
             raise Failure("bad_constraint.dead_end", self._matcher.get_error())
         allowed = np.unpackbits(bits, count=self._n_tokens, bitorder="little").view(np.bool_)
-        return self._number_ends.restrict(allowed, self._tail, wanted) if self._number_ends else allowed
+        return self._value_ends.restrict(allowed, self._tail, wanted) if self._value_ends else allowed
 
     def advance(self, token: int) -> None:
         """Append a token that may come next."""
@@ -270,7 +268,7 @@ def constraint_for(
     if not calls and wanted is None:
         return None
     triggers = calls and request.tool_choice != "required" and wanted is None
-    _ = compiler.tokenizer  # made in this thread, which the vocabulary belongs to
+    _ = compiler.tokenizer, compiler.value_ends  # made in this thread, which the vocabulary belongs to
     return AnswerConstraint(
         compiler.thread.run(lambda: compiled(request, found, compiler), stopped),
         shown_pieces(found, compiler.vocabulary),

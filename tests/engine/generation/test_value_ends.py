@@ -1,4 +1,4 @@
-"""Numbers in JSON come to an end, although the mask forbids what the model would end them with."""
+"""Numbers and strings in JSON come to an end, although the mask forbids what the model would end them with."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for
 from engine.generation.decode import decode
 from engine.generation.sampling import Sampler
+from engine.generation.value_ends import ValueEnds
 from engine.kv.session import Session
 from engine.protocol.requests import Constraint, Generate, Message
 from engine.runtime.interface import RowLogits
@@ -55,7 +56,7 @@ def wants(text: str) -> Callable[[bytes], str]:
 
 
 @pytest.mark.parametrize("kind", ["integer", "number"])
-def test_a_number_ends_where_the_model_wants_to_go_on_and_the_object_ends(kind: str) -> None:
+def test_a_value_ends_where_the_model_wants_to_go_on_and_the_object_ends(kind: str) -> None:
     schema = {"type": "object", "properties": {"n": {"type": kind}}, "required": ["n"]}
     written = answer(Constraint("json_schema", json.dumps(schema)), wants('{"n":12'))
     assert json.loads(written) == {"n": 12}
@@ -88,3 +89,22 @@ def test_digits_in_strings_and_in_grammars_are_as_many_as_the_model_writes() -> 
 def test_a_number_that_is_not_complete_goes_on() -> None:
     schema = {"type": "array", "items": {"type": "integer", "minimum": 100}, "minItems": 1}
     assert answer(Constraint("json_schema", json.dumps(schema)), wants("[5")).startswith("[500")
+
+
+class Pieces(FakeVocabulary):
+    """A vocabulary of a few tokens."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces, self.n_tokens = pieces, len(pieces)
+
+    def piece(self, token: int) -> bytes:
+        return self.pieces[token]
+
+
+def test_a_string_ends_where_the_model_wants_to_end_it_with_more_than_a_quote() -> None:
+    ends = ValueEnds(Pieces(b'"', b'",', b"a", b"7", b"}"))
+    in_string, at_end = np.array([True, False, True, True, True]), np.array([False, False, True, True, False])
+    assert ends.restrict(in_string, b'{"s":"b', 1).tolist() == [True, False, False, False, False]
+    for wanted in (0, 2, None):
+        assert ends.restrict(in_string, b'{"s":"b7', wanted).tolist() == in_string.tolist()
+    assert ends.restrict(at_end, b'{"s":"b', 1).tolist() == at_end.tolist()  # it must be longer
