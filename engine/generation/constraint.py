@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
 Mask = NDArray[np.bool_]  # [n_vocab]: whether a token may come next
-PLACE = re.compile(r"at \d+\(\d+\): (?:failed to compile JSON schema: )?")
+PLACE = re.compile(r"(?:at )?\d+\(\d+\): (?:failed to compile JSON schema: )?")
 REGEX_ERROR = re.compile(r"^error: (.+?)\.?$", re.MULTILINE)
 
 
@@ -133,8 +133,8 @@ class Matcher:
     def allowed(self, wanted: int | None = None) -> Mask:
         """Return which tokens may come next; only tokens that end the answer once nothing else may come.
 
-        `wanted`: the token that would come next without a mask; a number or string may end there. Raises Failure if no token may
-        come, because the grammar leads nowhere or is too complex.
+        `wanted`: the token that would come next without a mask; a number or string may end there. Raises Failure if no
+        token may come, because the grammar leads nowhere or is too complex.
         """
         bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
         if self._matcher.is_error() or not bits.any():

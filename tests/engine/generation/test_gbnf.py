@@ -59,6 +59,7 @@ def accepts(compiler: GrammarCompiler, grammar: str, text: str) -> bool:
         ('root ::= "a" | # either\n  "b" ( # or\n "c"\n )\n', ["a", "bc"], ["b"]),
         ("root ::= root root | [a]", ["a", "aaa"], [""]),
         (JSON, ['{"a": [1, 2.5, true, "x\\n"]}', "{}"], ['{"a":1', "[]"]),
+        ("root ::= " + "(" * 24 + '"a"' + ")+" * 24, ["a"], ["b"]),
     ],
 )
 def test_texts_are_accepted_as_by_llama_cpp(compiler, grammar, right, wrong):
