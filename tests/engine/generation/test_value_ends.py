@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -19,6 +20,7 @@ from engine.tokenization.tool_formats import HERMES
 from tests.engine.asking import GREEDY
 from tests.engine.fake_runtime import END, FakeRuntime, FakeVocabulary
 from tests.engine.generation.test_decode import PROMPT, kept
+from tests.engine.speculative.test_drafting import Guess
 
 COMPILER = GrammarCompiler(FakeVocabulary())
 
@@ -41,12 +43,12 @@ def mask(constraint: Constraint) -> AnswerConstraint:
     return found
 
 
-def answer(constraint: Constraint, choose: Callable[[bytes], str]) -> str:
+def answer(constraint: Constraint, choose: Callable[[bytes], str], drafting: Guess | None = None) -> str:
     """Return what a model writes that chooses by its answer so far, within 60 tokens."""
     target = Undecided(lambda tokens: ord(choose(bytes(tokens[len(PROMPT) :]))))
     session = Session(target)
     list(session.prefill(PROMPT))
-    steps = list(decode(session, Sampler(GREEDY, PROMPT, mask(constraint)), kept(), 60))
+    steps = list(decode(session, Sampler(GREEDY, PROMPT, mask(constraint)), kept(), 60, drafting))
     return bytes(token for step in steps for token in step.tokens if token < END).decode()
 
 
@@ -58,8 +60,9 @@ def wants(text: str) -> Callable[[bytes], str]:
 @pytest.mark.parametrize("kind", ["integer", "number"])
 def test_a_value_ends_where_the_model_wants_to_go_on_and_the_object_ends(kind: str) -> None:
     schema = {"type": "object", "properties": {"n": {"type": kind}}, "required": ["n"]}
-    written = answer(Constraint("json_schema", json.dumps(schema)), wants('{"n":12'))
-    assert json.loads(written) == {"n": 12}
+    for drafting in (None, Guess(lambda _tokens: ord("0"), random.Random(3), 1)):
+        written = answer(Constraint("json_schema", json.dumps(schema)), wants('{"n":12'), drafting)
+        assert json.loads(written) == {"n": 12}
 
 
 @pytest.mark.parametrize(
