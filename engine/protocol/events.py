@@ -508,12 +508,6 @@ class Pulse:
     saving_power: SavingReason = ""
     threads: int = 0
     prompt_threads: int = 0
-    unread_tokens: int = 0
-
-    @property
-    def read_tokens(self) -> int:
-        """Prompt tokens that were read for this answer, in `prompt_seconds`."""
-        return self.prompt_tokens - self.reused_tokens - self.unread_tokens
 
 
 @dataclass(frozen=True, slots=True)
