@@ -368,7 +368,11 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "no_connection.part_kept": "{problem} The part already downloaded is kept.",
     "wrong_bytes.more": "{name} was not saved: more arrived than was announced. Download it again.",
     "wrong_bytes.size": (
-        "{name} was not saved: {offered:bytes} are offered where {published:bytes} were announced. Download it again."
+        "{name} was not saved: {offered:,} bytes are offered where {published:,} were announced. Download it again."
+    ),
+    "wrong_bytes.no_model": (
+        "{name} was not saved: what {host} sent is no model file. If this network wants you to sign in first, do so in "
+        "a browser; then download it again."
     ),
     "wrong_bytes.other": (
         "{name} was not saved: the bytes that arrived are not those that were published. Download it again."

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from common.failures import Failure
+from models.header import MAGIC
 from models.network import Network, host_of, network_failures
 from models.part_file import PartFile, Source, check_room, hash_into
 from models.progress import DownloadProgress, DownloadSpeed
@@ -83,7 +84,7 @@ class Download:
         if noted is None or (noted.size, noted.sha256) != (self.source.size, self.source.sha256):
             part.truncate()
             noted = None
-        if part.done > self.source.size:
+        if part.done > self.source.size or not part.begins_like_a_model():
             part.truncate()
         self._etag = noted.etag if noted and part.done else ""
         check_room(self.target, self.source.size - part.done)
@@ -130,12 +131,31 @@ class Download:
         with self.network.get(url, headers, accept=(OK, PARTIAL, NO_SUCH_RANGE)) as response:
             self._response = response
             try:
+                begun = b"" if _is_rest(part, response) else self._first_bytes(response)
                 if self._continues_part(part, response):
-                    yield from self._body(part, response, url)
+                    yield from self._body(part, response, url, begun)
             finally:
                 self._response = None
 
-    def _body(self, part: PartFile, response: requests.Response, url: str) -> Iterator[None]:
+    def _first_bytes(self, response: requests.Response) -> bytes:
+        """Return the first bytes of a file that is sent from its beginning; b"" if they do not all arrive.
+
+        Raises Failure if no model begins with them: servers and networks send pages in place of files, to sign in or
+        about errors. What the disk has of the model stays.
+        """
+        begun = b""
+        with network_failures(self.source.url):
+            while len(begun) < len(MAGIC) and (data := response.raw.read1(len(MAGIC) - len(begun))):
+                begun += data
+        if not MAGIC.startswith(begun):
+            raise Failure("wrong_bytes.no_model", repr(begun), name=self.target.name, host=host_of(response.url))
+        return begun if begun == MAGIC else b""
+
+    def _body(self, part: PartFile, response: requests.Response, url: str, begun: bytes) -> Iterator[None]:
+        if begun:
+            part.append(begun)
+        elif not part.done:
+            return
         checked = time.monotonic()
         while part.done < self.source.size:
             if time.monotonic() > checked + 1:  # connections may be forbidden at any time
@@ -191,3 +211,8 @@ class Download:
             part.delete()
             raise Failure("wrong_bytes.other", name=self.target.name)
         part.finish()
+
+
+def _is_rest(part: PartFile, response: requests.Response) -> bool:
+    """Return whether the response is not sent from the file's beginning: it continues the part, or has no bytes."""
+    return response.status_code == NO_SUCH_RANGE or (response.status_code == PARTIAL and part.done > 0)

@@ -25,6 +25,7 @@ from models.tensors import MOST_WEIGHTS, MisplacedTensors, TensorInfo, least_dat
 Scalar = int | float | bool | str
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 U32, STRING, ARRAY = 4, 8, 9
+MAGIC = b"GGUF"
 ARRAY_HEAD = 12  # bytes of an array before its values: type and length
 PIECE = 1 << 20  # bytes read at once
 ALIGNMENT = "general.alignment"
@@ -101,7 +102,7 @@ def read_header(path: Path) -> Header:
     name = display_name(path)
     try:
         with open_file(path) as file:
-            if read_up_to(file, 4) != b"GGUF":
+            if read_up_to(file, len(MAGIC)) != MAGIC:
                 raise Failure("not_a_model.other_file", name=name)
             return _Cursor(file).header(path)
     except OSError as error:

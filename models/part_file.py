@@ -18,7 +18,16 @@ from typing import BinaryIO
 import msgspec
 
 from common.failures import Failure
-from common.files import make_private_folder, nonblocking_opener, open_file, read_small, sync_folder, write_atomically
+from common.files import (
+    make_private_folder,
+    nonblocking_opener,
+    open_file,
+    read_small,
+    read_up_to,
+    sync_folder,
+    write_atomically,
+)
+from models.header import MAGIC
 
 SPARE = 256 << 20  # bytes that must stay free, because a full disk harms all programs
 READ_BYTES = 4 << 20
@@ -77,6 +86,11 @@ class PartFile:
         if self._file:
             self._file.close()
             self._file = None
+
+    def begins_like_a_model(self) -> bool:
+        """Return whether the part has a model's first bytes; an error page may have been saved in their place."""
+        with self._disk(), open_file(self.path) as file:
+            return read_up_to(file, len(MAGIC)) == MAGIC
 
     def hash_again(self) -> Iterator[int]:
         """Compute the digest of the bytes in the part, yielding the bytes read so far."""

@@ -5190,9 +5190,15 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} was not saved: {offered:bytes} are offered where {published:bytes} were announced. Download it again.</source>
+    <source>{name} was not saved: what {host} sent is no model file. If this network wants you to sign in first, do so in a browser; then download it again.</source>
+    <extracomment>wrong_bytes.no_model</extracomment>
+    <translation>未保存 {name}：{host} 发送的不是模型文件。如果此网络要求先登录，请在浏览器中登录，然后重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was not saved: {offered:,} bytes are offered where {published:,} were announced. Download it again.</source>
     <extracomment>wrong_bytes.size</extracomment>
-    <translation>未保存 {name}：声明为 {published:bytes}，实际提供 {offered:bytes}。请重新下载。</translation>
+    <translation>未保存 {name}：声明为 {published:,} 字节，实际提供 {offered:,} 字节。请重新下载。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

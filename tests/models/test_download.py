@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from models.part_file import PartFile, Source
 from models.progress import DownloadProgress, DownloadSpeed
 from tests.models.hub_server import Handler, HubServer
 
-CONTENT = random.Random(1).randbytes(3_000_000)
+CONTENT = b"GGUF" + random.Random(1).randbytes(2_999_996)
+PAGE = b"<html>Sign in first</html>"
 SOON = 0.001
 
 
@@ -143,7 +145,7 @@ def test_416_starts_again(download, server):
 
 
 def test_wrong_bytes_are_not_kept(download, server):
-    server.files["bird.gguf"] = bytes(len(CONTENT))
+    server.files["bird.gguf"] = b"GGUF" + bytes(len(CONTENT) - 4)
     with pytest.raises(Failure, match=r"bird\.gguf was not saved: .* Download it again") as caught:
         run(download)
     assert caught.value.code == "wrong_bytes"
@@ -153,6 +155,7 @@ def test_wrong_bytes_are_not_kept(download, server):
 def test_a_part_that_was_damaged_is_found_out(download):
     download_half(download)
     with PartFile(download.target).path.open("r+b") as file:
+        file.seek(10)
         file.write(b"damage")
     with pytest.raises(Failure, match="not those that were published"):
         run(download)
@@ -164,9 +167,95 @@ def test_a_part_that_was_damaged_is_found_out(download):
 @pytest.mark.parametrize("said", [len(CONTENT) - 1, len(CONTENT) + 1, 1, 10**15])
 def test_another_length_than_was_announced_is_refused(said, download, server):
     server.fault = lambda handler: handler.answer(200, CONTENT, said) is None
-    with pytest.raises(Failure, match="are offered where"):
+    with pytest.raises(Failure, match=rf"{said:,} bytes are offered where 3,000,000 were announced"):
         run(download)
     assert not download.target.exists()
+
+
+def send_page(handler: Handler) -> bool:
+    handler.answer(200, PAGE)
+    return True
+
+
+def send_page_in_chunks(handler: Handler) -> bool:
+    """Send a page whose length is not announced, as busy servers and their proxies do."""
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    for byte in PAGE:
+        handler.wfile.write(b"1\r\n%c\r\n" % byte)
+    handler.wfile.write(b"0\r\n\r\n")
+    return True
+
+
+def send_large_page(handler: Handler) -> bool:
+    handler.answer(200, PAGE.ljust(len(CONTENT)))
+    return True
+
+
+def send_packed(handler: Handler) -> bool:
+    handler.send_response(200)
+    handler.send_header("Content-Encoding", "gzip")
+    handler.end_headers()
+    handler.wfile.write(gzip.compress(CONTENT, 1))
+    handler.close_connection = True
+    return True
+
+
+def lead_to_page(handler: Handler) -> bool:
+    handler.hub.answers["/login"] = PAGE
+    handler.answer(302, b"", Location="/login")
+    return True
+
+
+PAGES = (send_page, send_page_in_chunks, send_large_page, send_packed, lead_to_page)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_in_place_of_a_model_is_refused_at_once(page, download, server):
+    server.fault = page
+    with pytest.raises(Failure, match=r"bird\.gguf was not saved: what 127\.0\.0\.1 sent is no model file"):
+        run(download)
+    assert len(ranges(server)) == 1
+    assert PartFile(download.target).path.stat().st_size == 0
+    server.fault = lambda handler: False
+    run(download)
+    assert arrived(download)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_in_place_of_the_rest_leaves_what_has_arrived(page, download, server):
+    download_half(download)
+    there = PartFile(download.target).path.read_bytes()
+    server.fault = page
+    with pytest.raises(Failure, match="is no model file"):
+        run(download)
+    assert PartFile(download.target).path.read_bytes() == there
+    server.fault = lambda handler: False
+    run(download)
+    assert arrived(download)
+
+
+@pytest.mark.parametrize("saved", [PAGE, b"GG", PAGE.ljust(len(CONTENT))])
+def test_a_page_that_was_saved_as_the_beginning_is_not_continued(saved, download, server):
+    with PartFile(download.target) as part:
+        part.write_note(download.source)
+        part.append(saved)
+    run(download)
+    assert arrived(download)
+    assert ranges(server) == [""]
+
+
+def test_a_connection_that_drops_within_the_first_bytes_is_tried_again(download, server):
+    def drop(handler: Handler) -> bool:
+        if len(ranges(server)) > 1:
+            return False
+        handler.answer(200, CONTENT[:2], len(CONTENT))
+        return True
+
+    server.fault = drop
+    run(download)
+    assert arrived(download)
 
 
 def test_more_bytes_than_were_announced_are_refused(download, server):

@@ -20,7 +20,7 @@ from tests.engine.runtime.vision_models import write_projector
 from tests.models.hub_server import Handler
 from tests.models.make_gguf import make_gguf
 
-CONTENT = bytes(range(256)) * 4000
+CONTENT = b"GGUF" + bytes(range(252)) * 4000
 
 
 @pytest.fixture
@@ -95,6 +95,23 @@ def test_a_failure_is_told_and_the_next_goes_on(server, hub, queue):
     assert queue.wait()
     assert states(queue) == ["failed", "done"]
     assert "not those that were published" in str(queue.jobs[0].problem)
+
+
+@pytest.mark.parametrize("name", ["bird-00002-of-00002.gguf", "mmproj-F16.gguf"])
+def test_a_page_in_place_of_a_later_file_leaves_the_model_to_be_resumed(name, server, hub, queue):
+    first = "bird.gguf" if name.startswith("mmproj") else "bird-00001-of-00002.gguf"
+    server.add(first, CONTENT)
+    server.add(name, CONTENT)
+    server.fault = lambda handler: handler.path.endswith(name) and not handler.answer(200, b"<html>Sign in</html>")
+    job = queue.add(plan_download(hub.model("a/b"), hub))
+    assert queue.wait()
+    assert states(queue) == ["failed"]
+    assert f"{name} was not saved: what 127.0.0.1 sent is no model file" in str(queue.jobs[0].problem)
+    assert (own_folder() / "a/b" / first).read_bytes() == CONTENT
+    server.fault = lambda handler: False
+    queue.resume(job.id)
+    assert queue.wait()
+    assert states(queue) == ["done"]
 
 
 def test_pause_and_go_on(server, hub, queue, stalled):
@@ -231,7 +248,7 @@ def test_a_projector_arrives_with_its_model_and_goes_with_it(hub, queue, seeing)
 
 
 def test_another_projector_than_published_is_refused(server, hub, queue, seeing):
-    server.add("mmproj-F16.gguf", b"x" * 1000, oid="0" * 64)
+    server.add("mmproj-F16.gguf", b"GGUF" + bytes(996), oid="0" * 64)
     queue.add(plan_download(hub.model("a/b", "q4_0"), hub))
     assert queue.wait()
     (job,) = queue.jobs

@@ -165,9 +165,9 @@ def test_a_suggestion_is_downloaded_and_wrong_bytes_are_told(
     entry = next(entry for entry in chickadee.models.controller.list.entries if entry.id == "qwen3.5-4b")
     about = f"/api/models/{entry.repo}"
     server.answers[about] = b"{}"
-    file = {"type": "file", "path": entry.file, "lfs": {"oid": "0" * 64, "size": 3}}
+    file = {"type": "file", "path": entry.file, "lfs": {"oid": "0" * 64, "size": 7}}
     server.answers[f"{about}/tree/main"] = json.dumps([file]).encode()
-    server.answers[f"/{entry.repo}/resolve/main/{entry.file}"] = b"abc"
+    server.answers[f"/{entry.repo}/resolve/main/{entry.file}"] = b"GGUFabc"
     press(qtbot, open_models, ("entry", "qwen3.5-4b"), "download")
     qtbot.waitUntil(lambda: ("job", 1) in open_models.rows, timeout=SECONDS)
     row = open_models.rows["job", 1]
@@ -193,11 +193,11 @@ def test_a_switch_forbids_and_says_so(
 def test_the_setting_forbids_too_and_pauses_what_is_under_way(
     open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, server: HubServer
 ) -> None:
-    server.add("bird.gguf", bytes(100_000))
+    server.add("bird.gguf", b"GGUF" + bytes(99_996))
     go_on = threading.Event()
 
     def stall(handler: Handler) -> bool:
-        handler.answer(200, bytes(50_000), 100_000)
+        handler.answer(200, b"GGUF" + bytes(49_996), 100_000)
         handler.wfile.flush()
         return go_on.wait(30)
 
