@@ -24,7 +24,7 @@ from engine.protocol.events import (
 )
 from engine.protocol.requests import Generate, Message, StopReason
 from engine.remote.body import body_of, without_refused
-from engine.remote.failures import cut, is_too_long, nonsense, status_failure, words_of
+from engine.remote.failures import cut, is_too_long, nonsense, parameter_of, status_failure, words_of
 from engine.remote.http import Patience, Request, Response, send
 from engine.remote.probe import Probed
 from engine.remote.stream import DONE, AnswerReader, messages_of
@@ -39,6 +39,8 @@ NUMBERS_SECONDS = 5  # that a server may take for the numbers after the answer's
 MOST_ATTEMPTS = 4  # requests for one answer, each without another option that the server refused
 BYTES_PER_TOKEN = 3  # of UTF-8: English has 4 to 5, Chinese 3 to 5, code 3; a guess that is rather too many tokens
 PER_MESSAGE = 8  # tokens of a template around a message
+# Reasons of servers that did not write the answer to its end: vLLM and SGLang; others that were stopped; OpenRouter.
+UNFINISHED = ("abort", "cancelled", "canceled", "error")
 FULL = 0.97  # share of the context from which an answer that ends by its length has filled the context
 
 
@@ -63,7 +65,6 @@ class RemoteAnswer:
     def events(self) -> Iterator[Event]:
         """Yield the answer's events. Raises Failure."""
         id = self._request.id
-        reason: StopReason = "cancelled"
         self._started = time.perf_counter()
         estimate = prompt_tokens(drop_oldest_turns(self._request.messages, self._request.forget_turns))
         yield PrefillProgress(id, estimate, estimate, 0)  # how far the server is, only some of them tell
@@ -83,13 +84,14 @@ class RemoteAnswer:
                 response.close()
             if not self._reader.finish:
                 raise cut(self._url)
-            reason = self._reason()
         except Stopped:
-            pass
+            log.info("the answer was cancelled")
         yield from self._events(self._reader.close())
         if self._reader.finish == "content_filter":
             raise Failure("refused.server_filter", host=self._host)
-        yield Finished(id, self._statistics(reason), ())
+        if self._reader.finish in UNFINISHED:
+            raise Failure("no_connection.server_broke", self._reader.finish, host=self._host)
+        yield Finished(id, self._statistics(self._reason()), ())
 
     def _ask(self) -> Response:
         """Send the request, again without an option that the server refuses. Raises Failure, and Stopped."""
@@ -105,7 +107,7 @@ class RemoteAnswer:
             reason = words_of(refusal, self._server.key)
             if is_too_long(response.head.status, refusal):
                 raise self._too_long(reason)
-            fewer = without_refused(body, reason) if response.head.status in (400, 422) else None
+            fewer = without_refused(body, reason, parameter_of(refusal)) if response.head.status in (400, 422) else None
             if fewer is None:
                 break
             log.info("%d: asked again without an option", response.head.status)
@@ -125,17 +127,18 @@ class RemoteAnswer:
         raise nonsense(self._url, kind)
 
     def _read(self, data: bytes) -> Iterator[Event]:
+        tokens, arrived = self._reader.tokens, self._reader.arrived
         pieces = self._reader.read(data)
+        if self._reader.arrived > arrived:  # not only with `pieces`: the first tokens may be held back
+            self._last = time.perf_counter()
+            if not tokens or self._reader.tokens <= 1:
+                self._first = self._last
         progress, self._reader.progress = self._reader.progress, None
         if progress:
             yield PrefillProgress(self._request.id, progress.done, progress.total, progress.reused)
         self._length += sum(len(piece.text) for piece in pieces)
         if self._length > MOST_TEXT:
             raise Failure("refused.server_too_much", host=self._host)
-        if pieces:
-            self._last = time.perf_counter()
-            if self._first == self._started or self._reader.tokens <= 1:
-                self._first = self._last
         yield from self._events(pieces)
 
     def _events(self, pieces: list[Piece]) -> Iterator[Event]:
@@ -157,7 +160,12 @@ class RemoteAnswer:
                     yield Text(id, piece.text)
 
     def _reason(self) -> StopReason:
-        """Return why the answer ended: servers say "length" both for a full context and for the longest answer."""
+        """Return why the answer ended: servers say "length" both for a full context and for the longest answer.
+
+        Only a cancelled answer has no reason of the server's.
+        """
+        if not self._reader.finish:
+            return "cancelled"
         if self._reader.finish != "length":
             return "end"
         used = self._reader.number("total_tokens")

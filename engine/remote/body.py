@@ -6,6 +6,7 @@ recommend, and some hosted ones refuse an option that they do not know.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from common.reasoning import without_thoughts
@@ -23,6 +24,9 @@ EXTRA_NAMES: dict[str, dict[str, str]] = {
 }
 GO_ON_FIELDS = {"add_generation_prompt": False, "continue_final_message": True}  # of vLLM and SGLang
 PREFILLED = ("llama.cpp", "Chickadee", "Ollama")  # they go on with a last message of the assistant's by themselves
+# Where a word of a server's sentence is the name of an option: in quotes, beside a word for options, at the end.
+NAME_OF_OPTION = r"""(?x) ['"`‘“]{0}['"`’”] | \b(?:parameter|argument|option|field)s?:?\ +{0}\b
+                          | \b{0}\ +(?:parameter|argument|option|field)\b | :\ *{0}\.?$"""
 TEMPLATE_SWITCH = ("vLLM", "SGLang", "llama.cpp", "Chickadee")  # they hand `chat_template_kwargs` to the template
 
 
@@ -84,13 +88,20 @@ def _thinking(request: Generate, program: str) -> dict[str, Any]:
     return body
 
 
-def without_refused(body: dict[str, Any], reason: str) -> dict[str, Any] | None:
+def without_refused(body: dict[str, Any], reason: str, parameter: str = "") -> dict[str, Any] | None:
     """Return the body without an option that the server's words name; None if they name none.
 
-    OpenAI's newer models call `max_tokens` otherwise.
+    `parameter`: the name in the field that OpenAI's API has for it. OpenAI's newer models call `max_tokens` otherwise.
     """
     if "max_completion_tokens" in reason and "max_tokens" in body:
         changed = {name: value for name, value in body.items() if name != "max_tokens"}
         return {**changed, "max_completion_tokens": body["max_tokens"]}
-    named = [name for name in body if name not in ("model", "messages", "stream") and name in reason]
+    options = [name for name in body if name not in ("model", "messages", "stream")]
+    named = [name for name in options if (name == parameter if parameter else _names(reason, name))]
     return {name: value for name, value in body.items() if name != named[0]} if named else None
+
+
+def _names(reason: str, name: str) -> bool:
+    """Return whether the words name this option: "stop" is also a word of sentences, "top_p" is not."""
+    pattern = rf"\b{name}\b" if "_" in name else NAME_OF_OPTION.format(name)
+    return re.search(pattern, reason) is not None

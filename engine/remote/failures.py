@@ -87,9 +87,8 @@ def error_in_stream(url: str, error: Any, key: str) -> Failure:
 
 def words_of(body: bytes, key: str) -> str:
     """Return the server's own words about an error, in one short line: OpenAI's form, FastAPI's, or plain text."""
-    try:
-        found: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    found = decoded(body)
+    if found is None:
         found = body[:2000].decode("utf-8", "replace")
         if "<html" in found.casefold() or "<!doctype" in found.casefold():
             return ""
@@ -101,6 +100,22 @@ def words_of(body: bytes, key: str) -> str:
     if key:
         text = text.replace(key, "…")
     return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
+
+
+def decoded(body: bytes) -> Any:
+    """Return the value of a body of JSON; None for any other body."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def parameter_of(body: bytes) -> str:
+    """Return the parameter that a refusal in OpenAI's form is about; '' if it names none."""
+    found = decoded(body)
+    error = found.get("error") if isinstance(found, dict) else None
+    named = error.get("param") if isinstance(error, dict) else None
+    return named if isinstance(named, str) else ""
 
 
 def _busy(host: str, reason: str, retry_after: str) -> Failure:

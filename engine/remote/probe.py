@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import msgspec
-
 from common.failures import Failure
 from common.paths import printable, shortened
 from engine.protocol.events import ServedModel, ThinkingControls
 from engine.protocol.requests import Server
 from engine.remote.body import TEMPLATE_SWITCH
-from engine.remote.failures import nonsense, status_failure
+from engine.remote.failures import decoded, nonsense, status_failure
 from engine.remote.http import Patience, Request, send
 from models.servers import base_url, checked_key, host_of
 
@@ -91,7 +89,7 @@ def _models(server: Server, stopped: Callable[[], bool]) -> tuple[list[Any], dic
         response.close()
     if head.status != 200:
         raise status_failure(url, head.status, body, server.key, retry_after=head.headers.get("retry-after", ""))
-    found = _json(body)
+    found = decoded(body)
     models = found.get("data", found.get("models")) if isinstance(found, dict) else found
     if models is None and isinstance(found, dict) and "data" in found:
         models = []  # Ollama without a model
@@ -112,8 +110,13 @@ def _name(model: dict[str, Any]) -> str:
 
 def _can_chat(model: dict[str, Any]) -> bool:
     """Return whether the model answers, as far as its entry tells: embedding models are left out."""
-    kind = str(model.get("type", model.get("object", ""))).casefold()
+    kind = _word(model.get("type", model.get("object")))
     return "embed" not in kind and "rerank" not in kind
+
+
+def _word(value: Any) -> str:
+    """Return a text in small letters; '' for any other value, which may be nested too deeply to be shown."""
+    return value.casefold() if isinstance(value, str) else ""
 
 
 def _context(model: dict[str, Any]) -> int:
@@ -128,7 +131,7 @@ def _software(found: Iterable[dict[str, Any]], header: str) -> str:
     for beginning, name in SERVERS.items():
         if header.casefold().startswith(beginning):
             return name
-    owners = [str(model.get("owned_by", "")).casefold() for model in found]
+    owners = [_word(model.get("owned_by")) for model in found]
     return next((OWNERS[owner] for owner in owners if owner in OWNERS), "")
 
 
@@ -144,7 +147,7 @@ def _with_details(probed: Probed, stopped: Callable[[], bool]) -> Probed:
             models = (replace(models[0], n_ctx=n_ctx),)
         build = properties.get("build_info")
         software = f"llama.cpp {shortened(printable(build), 30)}" if isinstance(build, str) and build else "llama.cpp"
-        thinking = template_controls(str(properties.get("chat_template", "")))
+        thinking = template_controls(_word(properties.get("chat_template")))
         return replace(probed, models=models, software=software, thinking=thinking)
     if probed.software in ("vLLM", "Ollama"):
         place = f"{root}/version" if probed.software == "vLLM" else f"{root}/api/version"
@@ -165,19 +168,12 @@ def _aside(url: str, key: str, stopped: Callable[[], bool]) -> dict[str, Any]:
     try:
         response = send(Request(url, key, patience=ASIDE), stopped)
         try:
-            found = _json(response.read()) if response.head.status == 200 else None
+            found = decoded(response.read()) if response.head.status == 200 else None
         finally:
             response.close()
     except Failure:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def not_there(probed: Probed, model: str) -> Failure:

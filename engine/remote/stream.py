@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,39 +19,50 @@ LONGEST_LINE = 4 << 20  # bytes; a line carries a token or a few
 OPENING, CLOSING = "<think>\n", "\n</think>\n\n"  # around thoughts that a server sends apart from the answer
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 DONE = b"[DONE]"
+LINE_END = re.compile(rb"\r\n|\n|\r")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def messages_of(chunks: Iterable[bytes], url: str) -> Iterator[bytes]:
-    """Yield the data of each server-sent event (WHATWG HTML, section 9.2). Raises Failure for a line without end."""
+    """Yield the data of each server-sent event that has some (WHATWG HTML, section 9.2).
+
+    Raises Failure for a line or an event without end.
+    """
     data: list[bytes] = []
+    size = 0
     for line in _lines(chunks, url):
-        if not line:
-            if data:
-                yield b"\n".join(data)
-                data = []
-        elif line.startswith(b"data:"):
+        if line.startswith(b"data:"):
             data.append(line[5:].removeprefix(b" "))
-            if sum(map(len, data)) > LONGEST_LINE:
+            size += len(line)
+            if size > LONGEST_LINE:
                 raise Failure("refused.server_too_much", host=host_of(url))
-    if data:
+        elif not line:
+            yield from _event(data)
+            data, size = [], 0
+    yield from _event(data)
+
+
+def _event(data: list[bytes]) -> Iterator[bytes]:
+    if any(data):  # some servers send empty events while they compute
         yield b"\n".join(data)
 
 
 def _lines(chunks: Iterable[bytes], url: str) -> Iterator[bytes]:
-    rest = bytearray()
+    """Yield the lines of a stream, which end with CR LF, LF or CR, without the byte order mark before the first one."""
+    mark, rest, ends_with_cr = BYTE_ORDER_MARK, bytearray(), False
     for chunk in chunks:
-        if b"\n" not in chunk:  # only the new part is searched
-            rest += chunk
-            if len(rest) > LONGEST_LINE:
-                raise Failure("refused.server_too_much", host=host_of(url))
-            continue
-        first, *others = chunk.split(b"\n")
-        yield bytes(rest + first).rstrip(b"\r")
-        for line in others[:-1]:
-            yield line.rstrip(b"\r")
-        rest = bytearray(others[-1])
+        text = chunk.removeprefix(b"\n") if ends_with_cr else chunk
+        ends_with_cr = text.endswith(b"\r")
+        *ended, last = LINE_END.split(text)  # only the new part is searched
+        for line in ended:
+            yield (bytes(rest) + line).removeprefix(mark)
+            mark = b""
+            rest.clear()
+        rest += last
+        if len(rest) > LONGEST_LINE:
+            raise Failure("refused.server_too_much", host=host_of(url))
     if rest:
-        yield bytes(rest).rstrip(b"\r")
+        yield bytes(rest).removeprefix(mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +75,21 @@ class Progress:
 
 
 class Echo:
-    """Filter for an answer that is continued: llama.cpp sends the beginning, which it was given, once more."""
+    """Filter for an answer that is continued: llama.cpp sends the beginning, which it was given, once more.
+
+    `repeated`: the number of pieces with nothing but this beginning.
+    """
 
     def __init__(self, begun: str) -> None:
+        self.repeated = 0
         self._begun = begun
         self._held = ""
+        self._pieces = 0
 
     def feed(self, text: str) -> str:
         """Return the text that is new; the beginning is held back as long as it may be a repetition."""
         self._held += text
+        self._pieces += 1
         if len(self._held) < len(self._begun) and self._begun.startswith(self._held):
             return ""
         return self.close()
@@ -79,27 +97,35 @@ class Echo:
     def close(self) -> str:
         """Return what was held back, unless it repeats the whole beginning."""
         held, begun, self._held, self._begun = self._held, self._begun, "", ""
-        return held.removeprefix(begun)
+        new = held.removeprefix(begun)
+        if new != held:
+            self.repeated = self._pieces - bool(new)
+        return new
 
 
 class AnswerReader:
     """Reader of an answer's messages.
 
     Thoughts that come in a field of their own become text between markers, so a stored answer has the same form
-    wherever it was computed. `tokens`, `thought_tokens`: pieces that have arrived, about one token each. `usage`: the
-    server's own numbers. `finish`: why the answer ended, in OpenAI's words; empty before.
+    wherever it was computed. `arrived`: pieces so far, of which `tokens` and `thought_tokens` are about one new token
+    each. `usage`: the server's own numbers. `finish`: why the answer ended, in OpenAI's words; empty before.
     """
 
     def __init__(self, url: str, key: str, begun: str = "") -> None:
         self.usage: dict[str, Any] = {}
         self.finish = ""
-        self.tokens = self.thought_tokens = 0
+        self.arrived = self.thought_tokens = 0
         self.progress: Progress | None = None
         self._url, self._key = url, key
         self._parser = ReasoningParser()
         self._parser.resume(begun)
         self._thinking = False  # in a field of its own
         self._echo = Echo(without_thoughts(begun))
+
+    @property
+    def tokens(self) -> int:
+        """Number of pieces with new text; those that may still repeat the beginning are counted too."""
+        return self.arrived - self._echo.repeated
 
     @property
     def thinking(self) -> bool:
@@ -134,14 +160,14 @@ class AnswerReader:
         text = _text(part.get("content")) or _text(part.get("refusal"))
         pieces: list[Piece] = []
         if thought and not self._parser.in_text:
-            self.tokens += 1
+            self.arrived += 1
             self.thought_tokens += 1
             pieces += self._parser.feed(thought if self._thinking else OPENING + thought)
             self._thinking = True
         if text:
+            self.arrived += 1
             text = self._echo.feed(text)
         if text:
-            self.tokens += 1
             before = self.thinking
             pieces += self._parser.feed(CLOSING + text if self._thinking else text)
             self._thinking = False
@@ -167,7 +193,7 @@ class AnswerReader:
 def _text(value: Any) -> str:
     """Return a field's text: some servers send it as a list of parts."""
     if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
+        value = "".join(text for part in value if isinstance(part, dict) and isinstance(text := part.get("text"), str))
     return printable(value) if isinstance(value, str) else ""
 
 

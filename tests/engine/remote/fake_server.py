@@ -12,7 +12,9 @@
 - page: an HTML page
 - plain: one JSON object in place of a stream
 - ponder, tags: thoughts in a field of their own, or between tags
-- filter, long: the answer ends for this reason
+- filter, long, abort: the answer ends for this reason
+- held: two words late, the first tokens of an answer, which may be the beginning of a thought
+- mute: an answer, then nothing until the client is gone
 - refuse NAME: the option is refused as unknown
 - otherwise: an echo, word by word
 """
@@ -151,12 +153,19 @@ class Handler(BaseHTTPRequestHandler):
         if first == "ponder":
             for piece in ("Let me ", "think."):
                 self._say({"reasoning_content": piece})
+        if first == "held":
+            for piece in ("<th", "e bird"):
+                time.sleep(PAUSE)
+                self._say({"content": piece})
         if first == "tags":
             self._say({"content": "<think>\nLet me"})
             self._say({"content": " think.\n</think>\n\n"})
         for word in text.split():
             self._say({"content": f"{word} "})
-        self._say({}, {"filter": "content_filter", "long": "length"}.get(first, "stop"))
+        self._say({}, {"filter": "content_filter", "long": "length", "abort": "abort"}.get(first, "stop"))
+        if first == "mute":
+            self._wait_until_gone()
+            return
         self._event({"choices": [], "usage": USAGE})
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
@@ -200,6 +209,7 @@ class Handler(BaseHTTPRequestHandler):
 USAGE = {
     "prompt_tokens": 21, "completion_tokens": 5, "total_tokens": 26, "prompt_tokens_details": {"cached_tokens": 8},
 }  # fmt: skip
+PAUSE = 0.2  # seconds
 MODEL = {"id": "echo", "object": "model", "owned_by": "vllm", "max_model_len": 4096}
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,11 +33,15 @@ from engine.protocol.requests import (
     ThinkingOptions,
 )
 from engine.remote import http
+from engine.remote.answer import RemoteAnswer
+from engine.remote.body import without_refused
 from engine.remote.engine import RemoteEngine
 from engine.remote.http import Patience
+from engine.remote.probe import probe
+from engine.stop import StopFlag
 from engine.tokenization.turns import ChatTooLong
 from models.servers import RemoteModel
-from tests.engine.remote.fake_server import MODEL, FakeServer, fake_server
+from tests.engine.remote.fake_server import MODEL, PAUSE, FakeServer, fake_server
 
 LLAMA = {"id": "/models/Qwen3-4B-Q4_K_M.gguf", "owned_by": "llamacpp", "meta": {"n_ctx_train": 32768}}
 
@@ -155,6 +160,7 @@ def test_a_redirect_within_the_server_is_followed(server: FakeServer) -> None:
         ("page", "refused.server_nonsense", ""),
         ("line", "refused.server_too_much", ""),
         ("filter", "refused.server_filter", "filter "),
+        ("abort", "no_connection.server_broke", "abort "),
         ("status 401", "refused.server_needs_key", ""),
         ("status 404", "not_found.server_model", ""),
         ("status 429", "no_connection.server_busy_until", ""),
@@ -184,6 +190,22 @@ def test_a_stop_ends_the_answer_and_the_servers_work(server: FakeServer, word: s
     assert isinstance(events[-1], Finished)
     assert events[-1].statistics.stop_reason == "cancelled"
     assert server.gone.wait(10), "the server would go on computing"
+
+
+def test_a_stop_behind_the_end_of_an_answer_leaves_it_whole(server: FakeServer) -> None:
+    probed = probe(Server(server.url), lambda: False)
+    whole = RemoteAnswer(asked("mute"), probed, "echo", 0, StopFlag(), Patience())
+    whole._stop = SimpleNamespace(is_set=lambda: bool(whole._reader.finish))  # type: ignore[assignment]
+    *_, end = whole.events()
+    assert isinstance(end, Finished)
+    assert end.statistics.stop_reason == "end"
+
+
+def test_the_first_token_counts_from_its_arrival_also_while_it_is_held_back(server: FakeServer) -> None:
+    text, end = answer(loaded(server), "held")
+    assert text == "<the birdheld "
+    assert end.statistics.prompt_seconds >= PAUSE
+    assert end.statistics.decode_seconds >= PAUSE
 
 
 def test_a_server_that_says_nothing_is_given_up(server: FakeServer) -> None:
@@ -314,6 +336,29 @@ def test_an_unknown_server_gets_nothing_beyond_openais_form() -> None:
 def test_an_option_that_a_server_refuses_is_left_out(server: FakeServer) -> None:
     assert answer(loaded(server), "refuse seed", sampling=Sampling(seed=3))[0] == "refuse seed "
     assert ["seed" in body for body in server.bodies] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reason", "parameter", "left_out"),
+    [
+        ("Unsupported parameter: 'stop' is not supported with this model.", "", ["stop"]),
+        ("Argument not supported on this model: stop", "", ["stop"]),
+        ("The parameter seed is unknown.", "", ["seed"]),
+        ("[{'loc': ('body', 'top_p'), 'msg': 'Extra inputs are not permitted'}]", "", ["top_p"]),
+        ("top_p must be above 0", "", ["top_p"]),
+        ("Something is wrong here", "seed", ["seed"]),
+        ("'stop' is fine, but not with this", "top_p", ["top_p"]),
+        ("The server has stopped this request: messages[0] is empty", "", []),
+        ("The server will stop now.", "", []),
+        ("Nothing has been seeded: the option is missing", "", []),
+        ("stop_token_ids and top_p_decay are unknown", "", []),
+        ("'stop' cannot be in a message", "messages", []),
+    ],
+)
+def test_only_an_option_that_a_server_names_is_left_out(reason: str, parameter: str, left_out: list[str]) -> None:
+    body = {"model": "m", "messages": [], "stream": True, "stop": ["###"], "seed": 1, "top_p": 0.5}
+    fewer = without_refused(body, reason, parameter)
+    assert sorted(body.keys() - fewer.keys() if fewer else ()) == left_out
 
 
 def test_an_answer_is_continued_as_the_server_does_it(server: FakeServer) -> None:

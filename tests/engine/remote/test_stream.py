@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from common.failures import Failure
 from common.reasoning import without_thoughts
-from engine.remote.failures import status_failure, words_of
+from engine.remote.failures import decoded, status_failure, words_of
 from engine.remote.probe import served_models
 from engine.remote.stream import LONGEST_LINE, AnswerReader, Echo, messages_of
 
@@ -44,11 +44,15 @@ def text_of(chunks: list[bytes]) -> str:
     return "".join(piece.text for piece in [*pieces, *reader.close()])
 
 
-@given(cuts=st.lists(st.integers(0, 500), max_size=20), ending=st.sampled_from((b"\n", b"\r\n")))
-def test_pieces_of_any_size_give_the_same_answer(cuts: list[int], ending: bytes) -> None:
+@given(
+    cuts=st.lists(st.integers(0, 500), max_size=20),
+    ending=st.sampled_from((b"\n", b"\r\n", b"\r")),
+    mark=st.sampled_from((b"", b"\xef\xbb\xbf")),
+    beginning=st.sampled_from((b": a comment\nevent: x\nid: 7\n", b"data:\n\n", b"")),
+)
+def test_pieces_of_any_size_give_the_same_answer(cuts: list[int], ending: bytes, mark: bytes, beginning: bytes) -> None:
     whole = events({"reasoning": "Hm, "}, {"reasoning": "yes."}, {"content": "Größe "}, {"content": "猫."})
-    whole = b": a comment\nevent: x\nid: 7\n" + whole
-    whole = whole.replace(b"\n", ending)
+    whole = mark + (beginning + whole).replace(b"\n", ending)
     places = sorted({min(cut, len(whole)) for cut in cuts} | {0, len(whole)})
     chunks = [whole[start:end] for start, end in pairwise(places)]
     assert text_of(chunks) == "<think>\nHm, yes.\n</think>\n\nGröße 猫."
@@ -61,6 +65,26 @@ def test_a_last_event_without_its_blank_line_counts() -> None:
 def test_an_event_of_many_lines_has_a_limit_too() -> None:
     with pytest.raises(Failure):
         list(messages_of([b"data: " + b"x" * 65536 + b"\n"] * (LONGEST_LINE // 65536 + 2), URL))
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r"])
+def test_an_event_of_empty_lines_has_the_limit_too(ending: bytes) -> None:
+    with pytest.raises(Failure, match="far more than an answer"):
+        list(messages_of([(b"data:" + ending) * (LONGEST_LINE // 5 + 1)], URL))
+
+
+@pytest.mark.parametrize("depth", [2, 400, 980])
+def test_parts_within_parts_are_no_text(depth: int) -> None:
+    parts = b'[{"text":' * depth + b'"x"' + b"}]" * depth
+    with contextlib.suppress(Failure):
+        assert AnswerReader(URL, "").read(b'{"choices":[{"delta":{"content":' + parts + b"}}]}") == []
+
+
+@pytest.mark.parametrize("depth", [400, *range(980, 1000)])
+def test_a_list_of_models_with_values_within_values_gives_models_or_nothing(depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+    found = decoded(b'[{"id":"a","type":' + nested + b',"owned_by":' + nested + b"}]") or []
+    assert [model.name for model in served_models(found)] == ["a"] * len(found)
 
 
 @settings(max_examples=300)
