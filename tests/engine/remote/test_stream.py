@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from common.failures import Failure
 from common.reasoning import without_thoughts
-from engine.remote.failures import decoded, status_failure, words_of
+from engine.remote.failures import status_failure, words_of
 from engine.remote.probe import served_models
 from engine.remote.stream import LONGEST_LINE, AnswerReader, Echo, messages_of
 
@@ -78,13 +78,6 @@ def test_parts_within_parts_are_no_text(depth: int) -> None:
     parts = b'[{"text":' * depth + b'"x"' + b"}]" * depth
     with contextlib.suppress(Failure):
         assert AnswerReader(URL, "").read(b'{"choices":[{"delta":{"content":' + parts + b"}}]}") == []
-
-
-@pytest.mark.parametrize("depth", [400, *range(980, 1000)])
-def test_a_list_of_models_with_values_within_values_gives_models_or_nothing(depth: int) -> None:
-    nested = b"[" * depth + b"]" * depth
-    found = decoded(b'[{"id":"a","type":' + nested + b',"owned_by":' + nested + b"}]") or []
-    assert [model.name for model in served_models(found)] == ["a"] * len(found)
 
 
 @settings(max_examples=300)
