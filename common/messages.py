@@ -393,6 +393,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "no_connection.no_answer": "{host} does not respond. Try again later.",
     "no_connection.offline": "There is no connection to {host}. Check that this computer is online.",
+    "no_connection.proxy": "The proxy {proxy} does not connect to {host}. Check this computer's proxy settings.",
+    "refused.redirected": "{host} leads to {other}, which refuses the file (error {status}). Try again later.",
     "refused.account": "{host} requires an account and a licence for this file (error {status}).",
     "not_found.status": "{host} has no such model or file (error {status}). It may have been renamed.",
     "no_connection.too_many": "{host} received too many requests (error 429). Try again in a few minutes.",

@@ -77,12 +77,9 @@ class Network:
             with network_failures(url):
                 response = self._follow(session, url, dict(headers or {}), same_host)
             with response:
-                yield self._accepted(url, response, accept)
-
-    def _accepted(self, url: str, response: requests.Response, accept: tuple[int, ...]) -> requests.Response:
-        if response.status_code not in accept:
-            raise status_failure(url, response.status_code)
-        return response
+                if response.status_code not in accept:
+                    raise status_failure(url, response.status_code, str(response.url))
+                yield response
 
     def _follow(
         self, session: requests.Session, url: str, headers: dict[str, str], same_host: bool
@@ -136,6 +133,8 @@ def network_failures(url: str) -> Iterator[None]:
     host = host_of(url)
     try:
         yield
+    except requests.exceptions.ProxyError as error:
+        raise Failure("no_connection.proxy", str(error), host=host, proxy=_proxy_for(url)) from error
     except requests.exceptions.SSLError as error:
         raise Failure("refused.certificate", str(error), host=host) from error
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
@@ -144,8 +143,21 @@ def network_failures(url: str) -> Iterator[None]:
         raise Failure("no_connection.offline", str(error), host=host) from error
 
 
-def status_failure(url: str, status: int) -> Failure:
-    host = host_of(url)
+def _proxy_for(url: str) -> str:
+    """Return the name of the proxy that the system names for this address, without a password."""
+    from requests.utils import get_environ_proxies, select_proxy
+
+    return host_of(select_proxy(url, get_environ_proxies(url)) or "")
+
+
+def status_failure(url: str, status: int, answered: str = "") -> Failure:
+    """Return the failure of a status that is no success; `answered`: the address that sent it, after redirects.
+
+    A hub asks for an account before it redirects: what it leads to refuses for reasons of its own.
+    """
+    host = host_of(answered or url)
+    if status in (401, 403) and answered not in ("", url):
+        return Failure("refused.redirected", url, host=host_of(url), other=host, status=status)
     if status in (401, 403):
         return Failure("refused.account", url, host=host, status=status)
     if status in (404, 410):

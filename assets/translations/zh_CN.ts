@@ -3960,6 +3960,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The proxy {proxy} does not connect to {host}. Check this computer's proxy settings.</source>
+    <extracomment>no_connection.proxy</extracomment>
+    <translation>代理 {proxy} 无法连接到 {host}。请检查这台计算机的代理设置。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The response from {host} does not end.</source>
     <extracomment>refused.endless</extracomment>
     <translation>{host} 的响应没有结束。</translation>
@@ -4743,6 +4749,12 @@
     <source>{host} leads to an address that is not safe: {address}.</source>
     <extracomment>refused.redirect</extracomment>
     <translation>{host} 指向不安全的地址：{address}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} leads to {other}, which refuses the file (error {status}). Try again later.</source>
+    <extracomment>refused.redirected</extracomment>
+    <translation>{host} 指向 {other}，后者拒绝提供该文件（错误 {status}）。请稍后重试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

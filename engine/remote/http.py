@@ -185,7 +185,7 @@ class Exchange:
         request, parts = self._request, urlsplit(self._request.url)
         connection, target = connect(parts, request.patience)
         self._connection = connection
-        connection.connect()
+        _open(connection, parts)
         assert connection.sock is not None
         if request.public and connection.host == parts.hostname:  # a proxy looks names up itself
             _check_public(connection.sock.getpeername()[0], request.url)
@@ -205,6 +205,19 @@ class Exchange:
             with contextlib.suppress(queue.Full):
                 self.items.put(item, timeout=POLL_SECONDS)
                 return
+
+
+def _open(connection: http.client.HTTPConnection, parts: SplitResult) -> None:
+    """Connect. Raises Failure if that fails because of the proxy, and OSError if it is the server's fault."""
+    try:
+        connection.connect()
+    except ssl.SSLError:  # between here and the server
+        raise
+    except OSError as error:
+        if connection.host == parts.hostname:
+            raise
+        host = host_of(parts.geturl())
+        raise Failure("no_connection.proxy", str(error), host=host, proxy=connection.host) from error
 
 
 def headers_for(request: Request) -> dict[str, str]:

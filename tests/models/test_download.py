@@ -301,7 +301,7 @@ def test_a_server_in_trouble_is_tried_again(download, server):
     assert arrived(download)
 
 
-@pytest.mark.parametrize(("status", "words"), [(403, "an account and a licence"), (404, "no such model"), (418, "418")])
+@pytest.mark.parametrize(("status", "words"), [(403, "which refuses the file"), (404, "no such model"), (418, "418")])
 def test_refusals_are_sentences(status, words, download, server):
     server.fault = lambda handler: handler.answer(status, b"") is None
     with pytest.raises(Failure, match=words):

@@ -167,6 +167,36 @@ def test_no_server_is_a_sentence(server, hub):
     assert caught.value.code == "no_connection"
 
 
+@pytest.mark.parametrize("url", ["https://hub.invalid/x", "http://localhost:9/x"])
+def test_a_proxy_without_an_answer_is_named_without_its_password(url, monkeypatch):
+    for variable in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(variable, "http://me:secret@127.0.0.1:9")
+    for variable in ("no_proxy", "NO_PROXY", "CHICKADEE_OFFLINE"):
+        monkeypatch.delenv(variable, raising=False)
+    with (
+        pytest.raises(Failure, match=r"The proxy 127\.0\.0\.1 does not connect to (hub|localhost)") as caught,
+        Network().get(url),
+    ):
+        pytest.fail("connected")
+    assert caught.value.code == "no_connection"
+    assert "secret" not in str(caught.value) + caught.value.detail
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_behind_a_redirect_is_not_about_an_account(status, server, hub):
+    address = server.address.replace("127.0.0.1", "localhost")
+    server.redirects["/gone"] = f"{address}/cdn/x.gguf"
+    server.add("x.gguf", b"1")
+    server.fault = lambda handler: handler.answer(status, b"") is None
+    with (
+        pytest.raises(Failure, match=rf"^127\.0\.0\.1 leads to localhost, which refuses the file \(error {status}\)"),
+        hub.network.get(f"{server.address}/gone"),
+    ):
+        pytest.fail("connected")
+    with pytest.raises(Failure, match="requires an account"), hub.network.get(f"{server.address}/cdn/x.gguf"):
+        pytest.fail("connected")
+
+
 @pytest.mark.parametrize(("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False), ("false", False)])
 def test_the_variable_forbids(value, off, server, hub, monkeypatch):
     server.answers["/api/models"] = b"[]"

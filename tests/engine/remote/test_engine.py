@@ -398,6 +398,14 @@ def test_a_proxy_gets_what_is_for_others_and_nothing_for_this_computer(
         assert proxy.paths == ["http://gpu.invalid/v1/models"]
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_without_an_answer_is_named(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "getproxies", lambda: {scheme: "http://me:secret@127.0.0.1:9"})
+    with pytest.raises(Failure, match=r"The proxy 127\.0\.0\.1 does not connect to gpu\.invalid") as caught:
+        RemoteEngine().list_models(ListModels(1, Server(f"{scheme}://gpu.invalid/v1")))
+    assert "secret" not in str(caught.value) + caught.value.detail
+
+
 def test_the_process_speaks_the_protocol_and_reads_nothing_of_the_user(server: FakeServer) -> None:
     command = [sys.executable, "-m", "engine", "remote"]
     requests: list[Request] = [
