@@ -318,6 +318,10 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "bad_model.added": "{problem}",
     "no_such_file.built_in": "The built-in model is missing from this installation. Install Chickadee again.",
     "kind.base": "It has no chat template, so it continues texts rather than answering.",
+    "kind.base_ollama": (
+        "Its file has no chat template, and Ollama's own form of one is not read, so it may continue texts rather than "
+        "answering. Download the model here."
+    ),
     "kind.diffusion": "It is a diffusion model, which writes all words at once. That is not supported yet.",
     "kind.drafter": "It only drafts for another model, and cannot answer. Choose that model.",
     "kind.speech": "It is part of a model that speaks, and cannot write answers.",
@@ -357,6 +361,14 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "vocabulary.added": "token {token}, “{text}”, is added",
     "bad_model.shapes": "{name} does not say what the model looks like: “{key}” is missing or invalid.",
     "bad_model.split_names": "{name} is one of {count} files of a model. Restore their original names.",
+    "bad_model.split_blobs": (
+        "{name} is split into {count} files, which Ollama keeps under names of its own. Only Ollama can load it so. "
+        "Download the model here."
+    ),
+    "bad_model.joined": (
+        "{name} is {count} files of a model, one behind the other, and cannot be loaded like this. Put the files into "
+        "one folder under their original names, and open the first."
+    ),
     "bad_model.not_first": "{name} is not the model's first file. Choose {first}.",
     "bad_model.no_vocabulary": "{name} contains no vocabulary.",
     "unreadable.vocabulary": "The vocabulary of {name} cannot be read.",

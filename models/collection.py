@@ -15,8 +15,9 @@ from models.default import default_model
 from models.fact_cache import CachedFacts, FactCache
 from models.facts import KIND_SENTENCES, Facts, facts_of
 from models.locations import ModelLocation, gguf_files, model_locations
+from models.names import model_name
 from models.ollama import ollama_models
-from models.split import FileGroup, group_files, read_parts
+from models.split import FileGroup, check_split, group_files, read_parts
 from models.validation import check_chat_header
 
 
@@ -49,6 +50,7 @@ class _Found:
     name: str
     group: FileGroup
     location: ModelLocation
+    has_ollama_template: bool = False
 
 
 def scan_models(
@@ -85,7 +87,7 @@ def describe_model(path: Path, cache: FactCache | None = None) -> LocalModel:
     cache = cache or FactCache()
     siblings = sorted(path.parent.glob("*.gguf")) if is_file(path) else [path]
     group = next((g for g in group_files(siblings) if path in g.files), FileGroup((path,)))
-    model = _described(_Found(display_name(path), group, ModelLocation("added", path)), cache)
+    model = _described(_Found(model_name(path), group, ModelLocation("added", path)), cache)
     cache.save()
     return model
 
@@ -100,7 +102,8 @@ def _built_in() -> Iterator[_Found]:
 
 def _in_location(location: ModelLocation) -> Iterator[_Found]:
     if location.kind == "ollama":
-        yield from (_Found(name, FileGroup((path,)), location) for name, path in ollama_models(location.path))
+        for model in ollama_models(location.path):
+            yield _Found(model.name, FileGroup((model.path,)), location, model.has_template)
         return
     files = [location.path] if is_file(location.path) else gguf_files(location.path)
     for group in group_files(files):
@@ -125,12 +128,15 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
         if known.lasting:
             cache.put(files[0], known)
     problem = KIND_SENTENCES.get(known.facts.kind) if known.facts else known.problem
+    if known.facts and known.facts.kind == "base" and found.has_ollama_template:
+        problem = Sentence.of("kind.base_ollama")
     return LocalModel(name, files, size, found.location, known.facts, problem)
 
 
 def _read(files: tuple[Path, ...], size: int, newest: int) -> CachedFacts:
     try:
         headers = read_parts(files)
+        check_split(headers[0])
         facts = facts_of(headers)
         if facts.can_answer:
             check_chat_header(headers[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common.failures import Failure
 from common.files import make_private_folder, sync_folder
-from common.paths import display_name
+from models.names import model_name
 from models.part_file import SPARE
 from models.readable_files import with_parts
 from models.removal import ASIDE
@@ -33,7 +33,7 @@ def copy_model(path: Path, folder: Path, stop: Callable[[], bool] = lambda: Fals
 
     A file appears under its name only when it is complete. Raises Failure; then nothing of the copy is left.
     """
-    name = display_name(path)
+    name = model_name(path)
     files = [(file, folder / file.name) for file in with_parts(path) if not _same_size(file, folder / file.name)]
     try:
         make_private_folder(folder)

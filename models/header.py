@@ -20,6 +20,7 @@ from common.byte_sizes import show_bytes
 from common.failures import Failure
 from common.files import NotAFile, open_file, read_up_to
 from common.paths import display_name
+from models.names import model_name
 from models.tensors import MOST_WEIGHTS, MisplacedTensors, TensorInfo, least_data_bytes, most_data_bytes
 
 Scalar = int | float | bool | str
@@ -28,7 +29,7 @@ U32, STRING, ARRAY = 4, 8, 9
 MAGIC = b"GGUF"
 ARRAY_HEAD = 12  # bytes of an array before its values: type and length
 PIECE = 1 << 20  # bytes read at once
-ALIGNMENT = "general.alignment"
+ALIGNMENT, PARTS = "general.alignment", "split.count"
 
 # Limits. Together they bound what any header costs: 64 MiB read, some 200 MB of memory, about two seconds.
 MAX_HEADER = 64 << 20  # bytes; 262 k tokens with 514 k merges take 16 MB (Gemma 3), a whole tokenizer.json 33 MB more
@@ -78,6 +79,11 @@ class Header:
         return str(self.metadata.get("general.name") or self.path.stem)
 
     @property
+    def file_name(self) -> str:
+        """Name of the file for sentences."""
+        return model_name(self.path)
+
+    @property
     def n_ctx_train(self) -> int:
         """Context length in tokens that the model was trained for; 0 if the file does not say."""
         value = self.metadata.get(f"{self.architecture}.context_length", 0)
@@ -99,7 +105,7 @@ class _TooLarge(Exception):
 def read_header(path: Path) -> Header:
     """Read the header of the GGUF file at `path`. Raises Failure with the sentence for the user."""
     path = Path(path)
-    name = display_name(path)
+    name = model_name(path)
     try:
         with open_file(path) as file:
             if read_up_to(file, len(MAGIC)) != MAGIC:
@@ -115,7 +121,7 @@ def read_header(path: Path) -> Header:
 
 def open_failure(path: Path, error: OSError) -> Failure:
     """Return the failure that says why a model file cannot be opened or read."""
-    name, whole = display_name(path), display_name(str(path))
+    name, whole = model_name(path), display_name(str(path))
     if isinstance(error, IsADirectoryError):
         return Failure("not_a_model.folder", path=whole)
     if isinstance(error, NotAFile):
@@ -139,7 +145,7 @@ class _Cursor:
     def header(self, path: Path) -> Header:
         version = self.scalar("I")
         if version not in (2, 3):
-            raise Failure("bad_model.version", name=display_name(path), version=version)
+            raise Failure("bad_model.version", name=model_name(path), version=version)
         n_tensors, n_keys = self.scalar("Q"), self.scalar("Q")
         self.check_count(n_keys, 13, MAX_KEYS, "{} entries")
         self.check_count(n_tensors, 24, MAX_TENSORS, "{} tensors")
@@ -170,14 +176,22 @@ class _Cursor:
         data_offset = -(-self.at // alignment) * alignment
         if tensors and data_offset + least_data_bytes(tensors, alignment) > self.file_bytes:
             raise Failure(
-                "bad_model.incomplete", f"{self.file_bytes} bytes, a tensor ends behind them", name=display_name(path)
+                "bad_model.incomplete", f"{self.file_bytes} bytes, a tensor ends behind them", name=model_name(path)
             )
-        trailing = self.file_bytes - data_offset - most_data_bytes(tensors)
+        data_end = data_offset + most_data_bytes(tensors)
+        if metadata.get(PARTS, 1) != 1 and self.has_model_at(-(-data_end // alignment) * alignment):
+            raise Failure("bad_model.joined", name=model_name(path), count=metadata[PARTS])
+        trailing = self.file_bytes - data_end
         if tensors and trailing > MAX_TRAILING:
-            raise Failure("bad_model.long", f"{trailing} bytes behind the last tensor", name=display_name(path))
+            raise Failure("bad_model.long", f"{trailing} bytes behind the last tensor", name=model_name(path))
         return Header(
             path, self.file_bytes, version, metadata, lengths, tensors, data_offset, arrays, value_offsets, end
         )
+
+    def has_model_at(self, offset: int) -> bool:
+        """Return whether another model file begins at this offset."""
+        self.file.seek(offset)
+        return read_up_to(self.file, len(MAGIC)) == MAGIC
 
     def check_count(self, count: int, size: int, most: int, what: str) -> None:
         """Check a count that the file states, before anything of that size is read.

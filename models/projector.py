@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.failures import Failure
-from common.paths import display_name
 from models.header import Header, read_header
 from models.split import part_names
 
@@ -167,7 +166,7 @@ def name_words(name: str) -> set[str]:
 def read_projector(path: Path, model: Header) -> Projector:
     """Return the projector in the file at `path`, checked against the model's header. Raises Failure."""
     header = read_header(path)
-    name = display_name(path)
+    name = header.file_name
     if header.architecture != "clip" or header.metadata.get("clip.has_vision_encoder") is not True:
         raise Failure("not_a_projector.other_file", name=name)
     projector = _from_header(header)
@@ -175,7 +174,7 @@ def read_projector(path: Path, model: Header) -> Projector:
     factor = projector.width // width if isinstance(width, int) and width > 0 else 0
     fits = factor * width == projector.width if projector.type in STACKED and factor else projector.width == width
     if not fits:
-        raise Failure("bad_projector.width", name=name, model=display_name(model.path))
+        raise Failure("bad_projector.width", name=name, model=model.file_name)
     return projector
 
 
@@ -183,7 +182,7 @@ def _from_header(header: Header) -> Projector:
     def number(key: str, default: int = 0) -> int:
         value = header.metadata.get(f"clip.vision.{key}", default)
         if not isinstance(value, int) or not 0 <= value <= MOST_SIDE * 16:
-            raise Failure("bad_projector.senseless", name=display_name(header.path), key=f"clip.vision.{key}")
+            raise Failure("bad_projector.senseless", name=header.file_name, key=f"clip.vision.{key}")
         return value
 
     kind = str(header.metadata.get("clip.vision.projector_type") or header.metadata.get("clip.projector_type", "mlp"))
@@ -191,7 +190,7 @@ def _from_header(header: Header) -> Projector:
     output = next((shapes[name] for name in OUTPUTS if name in shapes), ())
     size, patch = number("image_size"), number("patch_size")
     if not (0 < patch <= size <= MOST_SIDE) or not number("block_count") or not number("embedding_length"):
-        raise Failure("bad_projector.senseless", name=display_name(header.path), key="clip.vision.image_size")
+        raise Failure("bad_projector.senseless", name=header.file_name, key="clip.vision.image_size")
     merge = number("spatial_merge_size") or number("projector.scale_factor") or USUAL_MERGE.get(kind, 1)
     # Gemma 3 stores the projection transposed, and pools the patches of a picture to 16 × 16 tokens.
     if kind in ("gemma3", "gemma3nv"):

@@ -290,5 +290,5 @@ class _Reader:
 
     def failure(self, key: str, value: object) -> Failure:
         return Failure(
-            "bad_model.shapes", f"{self.architecture}.{key} = {value!r}", name=self.header.path.name, key=key
+            "bad_model.shapes", f"{self.architecture}.{key} = {value!r}", name=self.header.file_name, key=key
         )

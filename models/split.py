@@ -9,7 +9,9 @@ from pathlib import Path
 
 from common.failures import Failure
 from common.paths import display_name
-from models.header import MAX_HEADER, MAX_TENSORS, Header, read_header
+from models.header import MAX_HEADER, MAX_TENSORS, PARTS, Header, read_header
+from models.names import model_name
+from models.ollama import is_blob
 
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf", re.IGNORECASE)
 MOST_PARTS = 512
@@ -38,15 +40,27 @@ def other_parts(header: Header) -> list[Header]:
     Raises Failure if one cannot be read: a library opens these files by itself, and would wait for ever for a pipe of
     such a name.
     """
-    count = header.metadata.get("split.count", 1)
-    if not isinstance(count, int) or count < 2:
+    if _count(header) < 2:
         return []
+    check_split(header)
     first, *others = part_names(header.path.name)
-    if len(others) + 1 != count:
-        raise Failure("bad_model.split_names", name=display_name(header.path), count=count)
     if header.path.name != first:
-        raise Failure("bad_model.not_first", name=display_name(header.path), first=display_name(first))
+        raise Failure("bad_model.not_first", name=header.file_name, first=display_name(first))
     return read_parts(header.path.with_name(name) for name in others)
+
+
+def check_split(header: Header) -> None:
+    """Raise Failure if the header is of a split model whose parts cannot be found by this file's name."""
+    count = _count(header)
+    if count > 1 and len(part_names(header.path.name)) != count:
+        reason = "bad_model.split_blobs" if is_blob(header.path) else "bad_model.split_names"
+        raise Failure(reason, name=header.file_name, count=count)
+
+
+def _count(header: Header) -> int:
+    """Return the number of the model's files, as the header states it; 1 if it states none."""
+    count = header.metadata.get(PARTS, 1)
+    return count if isinstance(count, int) else 1
 
 
 def model_headers(file: Path | tuple[Header, ...]) -> tuple[Header, ...]:
@@ -83,7 +97,7 @@ def read_parts(files: Iterable[Path]) -> list[Header]:
         header = read_header(path)
         size, tensors = size + header.data_offset, tensors + len(header.tensors)
         if size > 2 * MAX_HEADER or tensors > MAX_TENSORS:
-            raise Failure("bad_model.large_header", f"{size} bytes, {tensors} tensors", name=display_name(path))
+            raise Failure("bad_model.large_header", f"{size} bytes, {tensors} tensors", name=model_name(path))
         headers.append(
             replace(header, metadata={}, array_lengths={}, arrays={}, value_offsets={}) if headers else header
         )

@@ -9,7 +9,8 @@ from pathlib import Path
 from common.failures import Failure
 from common.paths import display_name
 from models.catalogue import CatalogueEntry, catalogue
-from models.ollama import ollama_models
+from models.names import SAME_FOR_ALL
+from models.ollama import name_of_blob
 from models.servers import remote_model
 from models.split import PART
 
@@ -28,9 +29,9 @@ def title_of(path: Path) -> str:
     if (remote := remote_model(path)) is not None:
         return f"{name_on_server(remote.name)} · {remote.host}"
     name = path.name.casefold()
-    if name == "model.gguf":  # Jan calls every file that, and the folder after the model
+    if name == SAME_FOR_ALL:
         return title_from_name(display_name(path.parent)) or "model"
-    return BUILT_IN.get(name) or _suggested(name) or _in_ollama(path) or title_from_name(display_name(path))
+    return BUILT_IN.get(name) or _suggested(name) or name_of_blob(path) or title_from_name(display_name(path))
 
 
 def name_on_server(name: str) -> str:
@@ -61,11 +62,3 @@ def _suggested(name: str) -> str:
 @cache
 def _titles_by_file(entries: tuple[CatalogueEntry, ...]) -> dict[str, str]:
     return {entry.file.casefold(): entry.title for entry in entries}
-
-
-@cache
-def _in_ollama(path: Path) -> str:
-    """Return the name of one of Ollama's files, which are named by their digest; '' for any other file."""
-    if path.parent.name != "blobs" or not path.name.startswith("sha256-"):
-        return ""
-    return next((name for name, blob in ollama_models(path.parent.parent) if blob == path), "")

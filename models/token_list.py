@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from common.failures import Failure
 from common.files import open_file, read_up_to
-from common.paths import display_name
 from models.header import Header
 
 TEXTS, KINDS = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
@@ -43,7 +42,7 @@ class TokenList:
 
 def read_token_list(header: Header) -> TokenList:
     """Read the vocabulary. Raises Failure if the file holds no tokens, or has changed since its header was read."""
-    name = display_name(header.path)
+    name = header.file_name
     if TEXTS not in header.array_lengths:
         raise Failure("bad_model.no_vocabulary", name=name)
     try:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 
 from common.failures import Failure
 from common.files import open_file, read_up_to
-from common.paths import display_name
 from models.header import Header
 from models.tensors import tensor_bytes
 
@@ -28,7 +27,7 @@ def read_token_vectors(header: Header) -> Iterator[NDArray[np.float32]]:
     from gguf import GGMLQuantizationType  # takes 0.1 s to import
     from gguf.quants import dequantize
 
-    name = display_name(header.path)
+    name = header.file_name
     found = next((tensor for tensor in header.tensors if tensor.name == TENSOR and len(tensor.shape) == 2), None)
     if found is None:
         raise Failure("bad_model.no_vocabulary", name=name)

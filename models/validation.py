@@ -59,7 +59,7 @@ def check_chat_header(header: Header) -> None:
     """Raise Failure if the header is invalid, or its model has no vocabulary and cannot chat."""
     validate_header(header)
     if header.metadata.get(TOKENIZER) in NO_TOKENIZER:
-        raise Failure("not_a_chat_model.no_vocabulary", name=header.path.name)
+        raise Failure("not_a_chat_model.no_vocabulary", name=header.file_name)
 
 
 def validate_header(header: Header) -> None:
@@ -167,4 +167,4 @@ def _byte(text: bytes) -> bytes:
 
 def invalid_key_failure(header: Header, key: str) -> Failure:
     value = header.metadata.get(key, header.arrays.get(key, ())[:8])
-    return Failure("bad_model.senseless", f"{key} = {value!r:.200}", name=header.path.name, key=key)
+    return Failure("bad_model.senseless", f"{key} = {value!r:.200}", name=header.file_name, key=key)

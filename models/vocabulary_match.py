@@ -24,14 +24,14 @@ def check_same_vocabulary(target: Header, drafter: Header) -> int:
     Raises Failure with the first difference if other ids mean different tokens.
     """
     if target.path.samefile(drafter.path):
-        raise Failure("same_model.drafts", name=drafter.path.name)
+        raise Failure("same_model.drafts", name=drafter.file_name)
     own, other = read_token_list(target), read_token_list(drafter)
     difference = header_difference(target, drafter)
     shared = shared_tokens(own, other)
     if difference is None and shared < max(own.trained, other.trained):
         difference = token_difference(own, other, shared)
     if difference:
-        names = {"drafter": drafter.path.name, "target": target.path.name}
+        names = {"drafter": drafter.file_name, "target": target.file_name}
         raise Failure("other_vocabulary.of_pair", **names, difference=difference)
     return shared
 

@@ -3354,6 +3354,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>Its file has no chat template, and Ollama's own form of one is not read, so it may continue texts rather than answering. Download the model here.</source>
+    <extracomment>kind.base_ollama</extracomment>
+    <translation>其文件中没有对话模板，而 Ollama 自己的模板格式无法读取，因此它可能续写文本而不是回答。请在此处下载该模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Leave out the oldest turn,</source>
     <extracomment>turns.leave_out</extracomment>
     <translation>可以不再包含最早的一轮对话，</translation>
@@ -5130,6 +5136,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} is split into {count} files, which Ollama keeps under names of its own. Only Ollama can load it so. Download the model here.</source>
+    <extracomment>bad_model.split_blobs</extracomment>
+    <translation>{name} 由 {count} 个文件组成，Ollama 以自己的名称保存它们，只有 Ollama 能这样加载。请在此处下载该模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} is the image part of a model. Choose the model itself.</source>
     <extracomment>not_a_chat_model.image</extracomment>
     <translation>{name} 是模型的图像部分。请选择模型本身。</translation>
@@ -5139,6 +5151,12 @@
     <source>{name} is too large. Nothing was imported.</source>
     <extracomment>import.too_large</extracomment>
     <translation>{name} 过大。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is {count} files of a model, one behind the other, and cannot be loaded like this. Put the files into one folder under their original names, and open the first.</source>
+    <extracomment>bad_model.joined</extracomment>
+    <translation>{name} 是由某个模型的 {count} 个文件首尾相接而成的，无法这样加载。请把各个文件以原来的名称放入同一个文件夹，再打开第一个文件。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

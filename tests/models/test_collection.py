@@ -17,9 +17,11 @@ from models.collection import LocalModel, describe_model, scan_models
 from models.download_queue import unfinished_downloads
 from models.fact_cache import FILES
 from models.locations import model_locations, own_folder
+from models.ollama import MODEL, TEMPLATE
 from models.part_file import PartFile
 from models.removal import purge, remove
 from models.split import group_files, part_names
+from models.validation import checked_headers
 from tests.models.make_gguf import make_gguf
 
 
@@ -40,6 +42,20 @@ def home(tmp_path, monkeypatch) -> Path:
 def all_but_built_in(*added: Path) -> list[LocalModel]:
     """Return all models except the built-in one."""
     return [model for model in scan_models(added) if model.location.kind != "built-in"]
+
+
+def add_to_ollama(home: Path, blob: Path, *others: str) -> Path:
+    """Add the file to Ollama's models as wren:1.5b, with further layers of these types; return its new path."""
+    models, digest = home / ".ollama/models", "ab" * 32
+    target = models / "blobs" / f"sha256-{digest}"
+    target.parent.mkdir(parents=True)
+    blob.rename(target)
+    manifest = models / "manifests/registry.ollama.ai/library/wren/1.5b"
+    manifest.parent.mkdir(parents=True)
+    kinds = ((MODEL, digest), *((kind, "cd" * 32) for kind in others))
+    layers = [{"mediaType": kind, "digest": f"sha256:{digest}", "size": 1} for kind, digest in kinds]
+    manifest.write_text(json.dumps({"layers": layers}))
+    return target
 
 
 def test_the_built_in_model_is_first():
@@ -64,15 +80,7 @@ def test_facts_of_a_file_in_our_folder():
 
 def test_models_of_other_programs_are_found(home):
     make_gguf(home / ".lmstudio/models/infra-ai/ocelot/ocelot.gguf")
-    blob = make_gguf(home / "blob")
-    models = home / ".ollama/models"
-    digest = "ab" * 32
-    (models / "blobs").mkdir(parents=True)
-    os.rename(blob, models / "blobs" / f"sha256-{digest}")
-    manifest = models / "manifests/registry.ollama.ai/library/wren/1.5b"
-    manifest.parent.mkdir(parents=True)
-    layers = [{"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}", "size": 1}]
-    manifest.write_text(json.dumps({"layers": layers}))
+    add_to_ollama(home, make_gguf(home / "blob"))
     hub = home / ".cache/huggingface/hub/models--a--b"
     if os.name == "posix":
         make_gguf(hub / "blobs/123")
@@ -86,6 +94,51 @@ def test_models_of_other_programs_are_found(home):
     assert found == [
         ("lm-studio", "ocelot.gguf"), ("ollama", "wren:1.5b"), ("hub", "robin.gguf"), ("llama.cpp", "jay.gguf"),
     ]  # fmt: skip
+
+
+def test_a_damaged_file_of_ollama_is_called_as_ollama_calls_it(home):
+    blob = make_gguf(home / "blob")
+    os.truncate(blob, 400)
+    path = add_to_ollama(home, blob)
+    problems = [str(model.problem) for model in (*all_but_built_in(), describe_model(path))]
+    assert [problem.partition(" ")[0] for problem in problems] == ["wren:1.5b"] * 2
+
+
+def test_a_model_that_ollama_keeps_in_several_files_is_explained(home):
+    path = add_to_ollama(home, make_gguf(home / "blob", split__count=2), MODEL)
+    (model,) = all_but_built_in()
+    assert not model.usable
+    assert str(model.problem).startswith("wren:1.5b is split into 2 files, which Ollama keeps under names of its own.")
+    with pytest.raises(Failure, match=r"wren:1\.5b is split into 2 files"):
+        checked_headers(path)
+
+
+@pytest.mark.parametrize(
+    ("template", "said"), [(None, "Ollama's own form of one is not read"), ("{{ messages }}", "None")]
+)
+def test_a_template_that_only_ollama_can_read_is_mentioned_if_the_file_has_none(template, said, home):
+    add_to_ollama(home, make_gguf(home / "blob", template=template), TEMPLATE)
+    (model,) = all_but_built_in()
+    assert model.usable
+    assert said in str(model.problem)
+
+
+def test_a_file_of_jan_is_named_with_its_folder(home):
+    path = make_gguf(home / "Wren-1B" / "model.gguf")
+    os.truncate(path, 400)
+    assert str(describe_model(path).problem).startswith("Wren-1B/model.gguf is ")
+
+
+@pytest.mark.parametrize("most_trailing", [64 << 20, 0])
+def test_parts_that_were_joined_are_told_how_to_be_kept(most_trailing, home, monkeypatch):
+    monkeypatch.setattr("models.header.MAX_TRAILING", most_trailing)
+    joined = home / "joined.gguf"
+    for number in (1, 2, 3):
+        part = make_gguf(home / f"x-0000{number}-of-00003.gguf", split__count=3, split__no=number - 1)
+        with joined.open("ab") as file:
+            file.write(part.read_bytes())
+    assert describe_model(part).usable
+    assert str(describe_model(joined).problem).startswith("joined.gguf is 3 files of a model, one behind the other")
 
 
 def test_lm_studio_may_keep_its_models_elsewhere(home):
