@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PIECE = 256 << 10
 MOST_TRIES = 6  # tries in a row without a new byte
 FIRST_WAIT, MOST_WAIT = 1.0, 30.0  # seconds between tries
+SIZE = "[0-9]{1,19}"  # bytes in a header: int() takes other digits too, or refuses very long numbers
+RANGE = rf"bytes ({SIZE})-{SIZE}/({SIZE}|\*)"
 OK, PARTIAL, NO_SUCH_RANGE = 200, 206, 416
 
 
@@ -110,6 +112,8 @@ class Download:
             if part.done >= size:
                 return
             tries = 1 if part.done > before else tries + 1
+            if tries >= MOST_TRIES and not part.done:
+                raise dropped
             if tries >= MOST_TRIES:
                 raise Failure("no_connection.part_kept", dropped.detail, problem=dropped.sentence) from dropped
             yield from self._wait(part, tries)
@@ -178,7 +182,7 @@ class Download:
             self._etag = ""
             return False
         if response.status_code == PARTIAL:
-            found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+            found = re.fullmatch(RANGE, response.headers.get("Content-Range", "").strip())
             if not found or int(found[1]) != part.done or found[2] not in (str(self.source.size), "*"):
                 part.truncate()
                 self._etag = ""
@@ -192,7 +196,7 @@ class Download:
 
     def _check_length(self, response: requests.Response) -> None:
         stated = response.headers.get("Content-Length", "")
-        if stated.isdigit() and int(stated) != self.source.size:
+        if re.fullmatch(SIZE, stated) and int(stated) != self.source.size:
             sizes = {"offered": int(stated), "published": self.source.size}
             raise Failure("wrong_bytes.size", name=self.target.name, **sizes)
 

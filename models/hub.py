@@ -172,9 +172,9 @@ class Hub:
             following = response.links.get("next", {}).get("url")
         try:
             answer = json.loads(raw)
+            following = urljoin(url, following) if following else None
         except (ValueError, RecursionError) as error:
             raise Failure("refused.not_understood", str(error), host=host_of(url)) from error
-        following = urljoin(url, following) if following else None
         return answer, following if following and following.startswith(f"{self.address}/api/") else None
 
 
@@ -198,7 +198,7 @@ def _result(entry: object) -> RepoResult | None:
         _count(entry.get("downloads")),
         _licence(entry.get("tags")),
         _count(gguf.get("total")),
-        str(gguf.get("architecture") or "")[:40],
+        printable(str(gguf.get("architecture") or "")[:40]),
         _count(gguf.get("context_length")),
         entry.get("gated") not in (False, None),
     )
@@ -236,7 +236,7 @@ def _count(value: object) -> int:
 def _licence(tags: object) -> str:
     tags = tags if isinstance(tags, list) else []
     named = [tag for tag in tags if isinstance(tag, str) and tag.startswith("license:")]
-    return named[0].removeprefix("license:")[:60] if named else ""
+    return printable(named[0].removeprefix("license:")[:60]) if named else ""
 
 
 def _projector_for(model: RemoteFile, beside: Iterable[RemoteFile]) -> RemoteFile | None:

@@ -7,6 +7,7 @@ file.
 
 from __future__ import annotations
 
+import http.client
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -74,6 +75,7 @@ class Network:
 
         with requests.Session() as session:
             session.auth = _without_credentials
+            session.get_redirect_target = _no_target  # type: ignore[assignment, method-assign]
             with network_failures(url):
                 response = self._follow(session, url, dict(headers or {}), same_host)
             with response:
@@ -96,8 +98,8 @@ class Network:
             )
             if not response.is_redirect:
                 return response
-            target = urljoin(url, response.headers["Location"])
             response.close()
+            target = urljoin(url, response.headers["Location"])
             unsafe = urlsplit(url).scheme == "https" and urlsplit(target).scheme != "https"
             if unsafe or (same_host and urlsplit(target).netloc != urlsplit(url).netloc):
                 raise Failure("refused.redirect", host=host_of(url), address=target[:200])
@@ -124,6 +126,10 @@ def _without_credentials(request: requests.PreparedRequest) -> requests.Prepared
     return request
 
 
+def _no_target(_response: requests.Response) -> None:
+    """Return None: `requests` leaves a response open if it cannot read its redirect's address; `_follow` reads it."""
+
+
 @contextmanager
 def network_failures(url: str) -> Iterator[None]:
     """Turn exceptions of `requests` within the block into Failures."""
@@ -139,8 +145,21 @@ def network_failures(url: str) -> Iterator[None]:
         raise Failure("refused.certificate", str(error), host=host) from error
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
         raise Failure("no_connection.no_answer", str(error), host=host) from error
-    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-        raise Failure("no_connection.offline", str(error), host=host) from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        raise Failure(_reason(error), str(error), host=host) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the id of the sentence for an exchange that failed: no connection, a connection cut, or nonsense."""
+    import urllib3
+
+    inner = error.args[0] if error.args and isinstance(error.args[0], Exception) else error  # as requests wraps it
+    if isinstance(inner, urllib3.exceptions.ProtocolError):  # the server was reached
+        cause = inner.args[-1] if inner.args else None
+        cut = isinstance(inner, http.client.IncompleteRead) or isinstance(cause, OSError | http.client.IncompleteRead)
+        return "no_connection.closed" if cut else "refused.not_understood"
+    nonsense = (ValueError, urllib3.exceptions.DecodeError, urllib3.exceptions.InvalidHeader)
+    return "refused.not_understood" if isinstance(inner, nonsense) else "no_connection.offline"
 
 
 def _proxy_for(url: str) -> str:

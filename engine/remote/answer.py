@@ -76,7 +76,7 @@ class RemoteAnswer:
                         break
                     yield from self._read(data)
                     if self._reader.finish:  # what may follow are only numbers
-                        response.gap = min(response.gap, NUMBERS_SECONDS)
+                        response.until = min(response.until, time.monotonic() + NUMBERS_SECONDS)
             except Failure:
                 if not self._reader.finish:
                     raise
@@ -120,6 +120,8 @@ class RemoteAnswer:
     def _messages(self, response: Response) -> Iterator[bytes]:
         """Yield the messages of a stream, or the one JSON object of a server that does not stream."""
         kind = response.head.headers.get("content-type", "").partition(";")[0].strip().casefold()
+        if response.head.headers.get("content-encoding", "identity").casefold() != "identity":
+            raise nonsense(self._url, "packed")  # although no packing was accepted
         if kind == "text/event-stream":
             return messages_of(response.chunks(), self._url)
         if kind.endswith("json"):

@@ -6,6 +6,7 @@ A server's own words are shown, never logged, and only if they cannot hold the k
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import ssl
 from typing import Any
@@ -119,6 +120,6 @@ def parameter_of(body: bytes) -> str:
 
 
 def _busy(host: str, reason: str, retry_after: str) -> Failure:
-    if retry_after.isdigit() and 0 < int(retry_after) < 86_400:
+    if re.fullmatch("[0-9]{1,5}", retry_after) and 0 < int(retry_after) < 86_400:
         return Failure("no_connection.server_busy_until", reason, host=host, n=int(retry_after))
     return Failure("no_connection.server_busy", reason, host=host)

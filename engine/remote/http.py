@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import math
 import queue
 import socket
 import ssl
@@ -72,13 +73,13 @@ class Head:
 class Response:
     """A response: its `head`, and its body as chunks while it arrives. Close it in any case.
 
-    `gap`: seconds that the server may take between two chunks.
+    `until`: when nothing more is waited for, in the seconds of `time.monotonic`.
     """
 
     def __init__(self, request: Request, stopped: Callable[[], bool]) -> None:
         """Send the request and wait for the response's head. Raises Failure, and Stopped."""
         self._request, self._stopped = request, stopped
-        self.gap = request.patience.gap
+        self.until = math.inf
         self._exchange = Exchange(request)
         try:
             self.head = self._next_head()
@@ -89,7 +90,7 @@ class Response:
     def chunks(self) -> Iterator[bytes]:
         """Yield the body's bytes as they arrive. Raises Failure if the server breaks off, and Stopped."""
         size = 0
-        while chunk := self._next(self.gap):
+        while chunk := self._next(self._request.patience.gap):
             assert isinstance(chunk, bytes)
             size += len(chunk)
             if size > self._request.most:
@@ -110,7 +111,7 @@ class Response:
         return head
 
     def _next(self, seconds: float) -> Head | bytes:
-        until = time.monotonic() + seconds
+        until = min(time.monotonic() + seconds, self.until)
         while True:
             if self._stopped():
                 raise Stopped
@@ -131,11 +132,19 @@ def send(request: Request, stopped: Callable[[], bool]) -> Response:
         if response.head.status not in REDIRECTS or not target:
             return response
         response.close()
-        url = urljoin(request.url, target)
+        url = _joined(request.url, target)
         if not _is_same_server(request.url, url):
             raise Failure("refused.server_redirect", host=host_of(request.url), address=target[:200])
         request = Request(url, request.key, request.body, request.most, request.patience)
     raise Failure("refused.redirects", host=host_of(request.url))
+
+
+def _joined(url: str, target: str) -> str:
+    """Return the address that a redirect leads to; '' for one that is no address."""
+    try:
+        return urljoin(url, target)
+    except ValueError:
+        return ""
 
 
 def _is_same_server(url: str, target: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from common.failures import Failure
 from models.hub import is_safe_path
 from models.network import Network, offline_reason
-from tests.models.hub_server import COMMIT
+from tests.models.hub_server import COMMIT, Handler
 
 DIGEST = "0" * 64
 
@@ -165,6 +166,48 @@ def test_no_server_is_a_sentence(server, hub):
     with pytest.raises(Failure, match="Check that this computer is online") as caught:
         hub.search("x")
     assert caught.value.code == "no_connection"
+
+
+def send(*lines: bytes) -> Callable[[Handler], bool]:
+    """Return a fault that sends these lines in place of an answer, and closes the connection."""
+
+    def answer(handler: Handler) -> bool:
+        handler.wfile.write(b"\r\n".join((*lines, b"", b"")))
+        handler.close_connection = True
+        return True
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("lines", "id"),
+    [
+        ((b"\0\1\2",), "refused.not_understood"),
+        ((b"HTTP/1.1 200 OK", *[b"A: b"] * 200), "refused.not_understood"),
+        ((b"HTTP/1.1 200 OK", b"Content-Length: 3", b"Content-Length: 5"), "refused.not_understood"),
+        ((b"HTTP/1.1 302 Found", b"Location: http://[x"), "refused.not_understood"),
+        ((b"HTTP/1.1 302 Found", b"Location: https://a..\xff"), "refused.not_understood"),
+        ((b"HTTP/1.1 302 Found", b"Location: https://" + b"a" * 70), "refused.not_understood"),
+        ((b"HTTP/1.1 200 OK", b"Content-Encoding: gzip", b"", b"junk"), "refused.not_understood"),
+        ((b"HTTP/1.1 200 OK", b'Link: <http://[x>; rel="next"', b"", b"[]"), "refused.not_understood"),
+        ((b"HTTP/1.1 200 OK", b"Content-Length: 9", b"", b"[]"), "no_connection.closed"),
+        ((b"HTTP/1.1 200 OK", b"Transfer-Encoding: chunked", b"", b"zz"), "no_connection.closed"),
+        ((), "refused.not_understood"),
+    ],
+)
+def test_answers_that_break_the_protocol_are_told_from_a_missing_connection(lines, id, server, hub):
+    server.redirects["/api/models"] = "/cdn/x"
+    server.add("x", b"")
+    server.fault = send(*lines)
+    with pytest.raises(Failure) as caught:
+        hub.search("x")
+    assert caught.value.sentence.id == id
+
+
+def test_texts_of_the_hub_can_be_shown(server, hub):
+    server.answers["/api/models"] = rb'[{"id":"a/b","tags":["license:\ud800"],"gguf":{"architecture":"\ud800"}}]'
+    (found,) = hub.search("x")
+    assert (found.licence + found.architecture).encode()
 
 
 @pytest.mark.parametrize("url", ["https://hub.invalid/x", "http://localhost:9/x"])

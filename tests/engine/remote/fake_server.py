@@ -14,6 +14,9 @@
 - ponder, tags: thoughts in a field of their own, or between tags
 - filter, long, abort: the answer ends for this reason
 - held: two words late, the first tokens of an answer, which may be the beginning of a thought
+- drip: an answer, then comments for ten seconds, then more text
+- packed: an answer that is compressed, although nobody asked for this
+- retry WORD: too many requests, with this header of when to try again; location WORD: a redirect there
 - mute: an answer, then nothing until the client is gone
 - refuse NAME: the option is refused as unknown
 - otherwise: an echo, word by word
@@ -105,6 +108,11 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Location", REDIRECTS[first])
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif first in ("retry", "location"):
+            self.send_response(429 if first == "retry" else 307)
+            self.send_header("Retry-After" if first == "retry" else "Location", words[1])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
         elif first == "status":
             self._json({"error": {"message": f"This is error {words[1]}.", "code": None}}, int(words[1]))
         elif first == "refuse" and words[1] in body:
@@ -124,6 +132,8 @@ class Handler(BaseHTTPRequestHandler):
     def _stream(self, first: str, text: str) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
+        if first == "packed":
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         if first == "line":
@@ -166,6 +176,11 @@ class Handler(BaseHTTPRequestHandler):
         if first == "mute":
             self._wait_until_gone()
             return
+        if first == "drip":
+            for _ in range(100):
+                self._chunk(b": wait\n\n")
+                time.sleep(0.1)
+            self._say({"content": "too late"})
         self._event({"choices": [], "usage": USAGE})
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")

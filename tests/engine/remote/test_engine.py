@@ -160,6 +160,10 @@ def test_a_redirect_within_the_server_is_followed(server: FakeServer) -> None:
         ("page", "refused.server_nonsense", ""),
         ("line", "refused.server_too_much", ""),
         ("filter", "refused.server_filter", "filter "),
+        ("packed", "refused.server_nonsense", ""),
+        ("retry ²", "no_connection.server_busy", ""),
+        (f"retry {'9' * 5000}", "no_connection.server_busy", ""),
+        ("location http://[x", "refused.server_redirect", ""),
         ("abort", "no_connection.server_broke", "abort "),
         ("status 401", "refused.server_needs_key", ""),
         ("status 404", "not_found.server_model", ""),
@@ -190,6 +194,14 @@ def test_a_stop_ends_the_answer_and_the_servers_work(server: FakeServer, word: s
     assert isinstance(events[-1], Finished)
     assert events[-1].statistics.stop_reason == "cancelled"
     assert server.gone.wait(10), "the server would go on computing"
+
+
+def test_what_follows_an_answer_is_not_waited_for_without_end(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.remote.answer.NUMBERS_SECONDS", 0.3)
+    text, end = answer(loaded(server), "drip")
+    assert (text, end.statistics.stop_reason) == ("drip ", "end")
 
 
 def test_a_stop_behind_the_end_of_an_answer_leaves_it_whole(server: FakeServer) -> None:
