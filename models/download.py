@@ -86,7 +86,7 @@ class Download:
         if noted is None or (noted.size, noted.sha256) != (self.source.size, self.source.sha256):
             part.truncate()
             noted = None
-        if part.done > self.source.size or not part.begins_like_a_model():
+        if part.done > self.source.size or (part.done and not part.begins_like_a_model()):
             part.truncate()
         self._etag = noted.etag if noted and part.done else ""
         check_room(self.target, self.source.size - part.done)

@@ -198,7 +198,7 @@ def _result(entry: object) -> RepoResult | None:
         _count(entry.get("downloads")),
         _licence(entry.get("tags")),
         _count(gguf.get("total")),
-        printable(str(gguf.get("architecture") or "")[:40]),
+        str(gguf.get("architecture") or "")[:40],
         _count(gguf.get("context_length")),
         entry.get("gated") not in (False, None),
     )
@@ -236,7 +236,7 @@ def _count(value: object) -> int:
 def _licence(tags: object) -> str:
     tags = tags if isinstance(tags, list) else []
     named = [tag for tag in tags if isinstance(tag, str) and tag.startswith("license:")]
-    return printable(named[0].removeprefix("license:")[:60]) if named else ""
+    return named[0].removeprefix("license:")[:60] if named else ""
 
 
 def _projector_for(model: RemoteFile, beside: Iterable[RemoteFile]) -> RemoteFile | None:

@@ -204,12 +204,6 @@ def test_answers_that_break_the_protocol_are_told_from_a_missing_connection(line
     assert caught.value.sentence.id == id
 
 
-def test_texts_of_the_hub_can_be_shown(server, hub):
-    server.answers["/api/models"] = rb'[{"id":"a/b","tags":["license:\ud800"],"gguf":{"architecture":"\ud800"}}]'
-    (found,) = hub.search("x")
-    assert (found.licence + found.architecture).encode()
-
-
 @pytest.mark.parametrize("url", ["https://hub.invalid/x", "http://localhost:9/x"])
 def test_a_proxy_without_an_answer_is_named_without_its_password(url, monkeypatch):
     for variable in ("http_proxy", "https_proxy"):
