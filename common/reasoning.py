@@ -40,6 +40,9 @@ UNOPENED = ("</think>", "[/THINK]", "◁/think▷")
 HURRIED = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now.\n"
 )
+# Limits that keep reading linear in a text's length: after more blanks at the beginning, more sections or more closing
+# markers in the middle of lines, the rest of the answer is text. No model writes as many.
+MOST_BLANKS, MOST_SECTIONS, MOST_STRAY_MARKERS = 1000, 1000, 100
 _SIGNS = ("think", "THINK", "<thought", "<reasoning>", "<reflection>", "<|channel")
 
 
@@ -107,6 +110,7 @@ class ReasoningParser:
         self._held = ""  # text that may turn out to begin a marker
         self._closings: tuple[str, ...] = ()  # closing markers of the open thought
         self._in_text = False
+        self._stray = 0  # closing markers without an opening one that turned out to be text
         self._resumed = 0  # characters of the held text that `resume` read: they are not returned again
         self._pieces: list[Piece] = []
 
@@ -170,6 +174,9 @@ class ReasoningParser:
 
     def _decide_beginning(self, ended: bool) -> bool:
         text = self._held.lstrip()
+        if len(self._held) - len(text) > MOST_BLANKS or len(self.sections.all) >= MOST_SECTIONS:
+            self._in_text = True
+            return True
         for opening, closings in MARKERS:
             if text.startswith(opening):
                 self._emit("opened", self._held[: len(self._held) - len(text) + len(opening)])
@@ -192,7 +199,8 @@ class ReasoningParser:
         return False
 
     def _decide_answer(self, ended: bool) -> bool:
-        if self.sections.all and self.sections.all[0].thought:  # then no thought has begun unseen
+        seen = bool(self.sections.all) and self.sections.all[0].thought  # then no thought has begun unseen
+        if seen or self._stray >= MOST_STRAY_MARKERS:
             self._emit("text", self._held)
             self._held = ""
             return False
@@ -219,6 +227,7 @@ class ReasoningParser:
             self._emit("unopened", closing)
             self._in_text = False
         else:
+            self._stray += 1
             self._emit("text", self._held[: at + len(closing)])
         self._held = behind
         return True
@@ -226,11 +235,11 @@ class ReasoningParser:
     def _release(self, kind: PieceKind, markers: tuple[str, ...], ended: bool) -> None:
         """Emit the held text as `kind`, except for an end that may become one of the markers.
 
-        Blanks at the very beginning of an answer stay held until other text follows.
+        Blanks at the very beginning of an answer, up to MOST_BLANKS, stay held until other text follows.
         """
         keep = 0 if ended else max(_overlap(self._held, marker) for marker in markers)
         certain = self._held[: len(self._held) - keep]
-        if not ended and not self.sections.all and not certain.strip():
+        if not ended and not self.sections.all and len(certain) <= MOST_BLANKS and not certain.strip():
             return
         self._emit(kind, certain)
         self._held = self._held[len(self._held) - keep :]
