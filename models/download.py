@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import requests
 
 PIECE = 256 << 10
-MOST_TRIES = 6  # tries in a row without a new byte
+MOST_TRIES = 6  # tries in a row without a byte that is new
 FIRST_WAIT, MOST_WAIT = 1.0, 30.0  # seconds between tries
 SIZE = "[0-9]{1,19}"  # bytes in a header: int() takes other digits too, or refuses very long numbers
 RANGE = rf"bytes ({SIZE})-{SIZE}/({SIZE}|\*)"
@@ -97,9 +97,8 @@ class Download:
     # --- receiving ---
 
     def _receive(self, part: PartFile) -> Iterator[DownloadProgress]:
-        tries, size, speed = 0, self.source.size, DownloadSpeed()
+        tries, most, size, speed = 0, part.done, self.source.size, DownloadSpeed()
         while part.done < size:
-            before = part.done
             yield DownloadProgress("connecting", part.done, size)
             try:
                 for _ in self._pieces(part):
@@ -111,7 +110,8 @@ class Download:
                 dropped = failure
             if part.done >= size:
                 return
-            tries = 1 if part.done > before else tries + 1
+            tries = 1 if part.done > most else tries + 1
+            most = max(most, part.done)  # a server that makes us start again and again brings nothing new
             if tries >= MOST_TRIES and not part.done:
                 raise dropped
             if tries >= MOST_TRIES:

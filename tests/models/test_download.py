@@ -275,6 +275,34 @@ def test_a_connection_that_drops_within_the_first_bytes_is_tried_again(download,
     assert arrived(download)
 
 
+def forget_the_part(handler: Handler) -> None:
+    handler.answer(416, b"")
+
+
+def send_another_range(handler: Handler) -> None:
+    handler.answer(206, CONTENT[9:], None, **{"Content-Range": f"bytes 9-{len(CONTENT) - 1}/{len(CONTENT)}"})
+
+
+@pytest.mark.parametrize("answer", [forget_the_part, send_another_range])
+def test_a_server_that_sends_the_same_beginning_again_and_again_is_given_up(answer, download, server):
+    def repeat(handler: Handler) -> bool:
+        if len(ranges(server)) > 50:  # the download would never end
+            handler.answer(404, b"")
+        elif "Range" in handler.headers:
+            answer(handler)
+        else:
+            handler.answer(200, CONTENT[:1000], len(CONTENT))
+        return True
+
+    server.fault = repeat
+    with pytest.raises(Failure) as caught:
+        run(download)
+    assert caught.value.code == "no_connection"
+    server.fault = lambda handler: False
+    run(download)
+    assert arrived(download)
+
+
 def test_more_bytes_than_were_announced_are_refused(download, server):
     def endless(handler: Handler) -> bool:
         handler.send_response(200)
