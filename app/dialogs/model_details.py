@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.settings.recommended import recommended_by
 from app.settings.schema import SETTINGS
 from app.words import mark, tr, worded
 from common.paths import printable
 from common.planning import Verdict
+from engine.recommended import recommended_by
 from models.catalogue import CatalogueEntry
 from models.choices import Choice
 from models.collection import LocalModel
@@ -114,9 +114,8 @@ def _template(facts: Facts) -> str:
 
 def _sampling(entry: CatalogueEntry) -> str:
     """Return the settings that its makers recommend, which replace the defaults when it is loaded."""
-    texts = [f"{tr(SETTINGS[name].title)} {value:g}" for name, value in recommended_by(entry).values.items()
-             if isinstance(value, int | float)]  # fmt: skip
-    return " · ".join(texts)
+    values = recommended_by(entry).plain
+    return " · ".join(f"{tr(SETTINGS[f'answer.{name}'].title)} {value:g}" for name, value in values.items())
 
 
 def _drafting(entry: CatalogueEntry | None, facts: Facts | None) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from app.events import Event
-from app.settings.recommended import recommended_for
 from app.settings.resolve import NOTHING, Options, Values, resolve
 from app.settings.schema import SECTIONS, SETTINGS, for_all, for_model
 from app.settings.servers import SECTION, SavedServer, servers_from
@@ -17,7 +16,9 @@ from app.settings.settings_file import Contents, SettingsFile
 from app.settings.values import Wrong, WrongValue, check, stored, wrong
 from app.words import UiText, mark, tr
 from common.files import is_file
-from engine.protocol.settings import AUTO, Setting, Value
+from engine.protocol.requests import Sampling
+from engine.protocol.settings import Setting, Value
+from engine.recommended import with_recommended
 from models.servers import remote_model
 
 log = logging.getLogger(__name__)
@@ -46,24 +47,25 @@ class Settings:
         self._invalid: set[str] = set()
         self.refresh()
 
-    def options(self, model: Path | None = None, chat: Values = NOTHING, thinks: bool = False) -> Options:
+    def options(self, model: Path | None = None, chat: Values = NOTHING) -> Options:
         """Return the options for loading `model` and answering a chat that has the values `chat` of its own.
 
-        What the model's makers recommend replaces the defaults, but no value that the user has set. `thinks`: whether
-        the model thinks before it answers unless it is told otherwise.
+        What the model's makers recommend replaces the defaults, but no value that the user has set.
         """
-        inherited = {**self.inherited(model, chat, thinks), **self._fixed}
-        options = resolve(inherited, self.of_model(model) if model else NOTHING, chat)
-        return replace(options, generate=replace(options.generate, stop=recommended_for(model).stop))
+        own = self.of_model(model) if model else NOTHING
+        options = resolve({**self.values, **self._fixed}, own, chat)
+        given = {SETTINGS[name].fills.rpartition(".")[2] for name in (*self._written, *self._fixed, *own, *chat)}
+        return replace(options, generate=with_recommended(options.generate, model, given))
 
     def inherited(self, model: Path | None, chat: Values = NOTHING, thinks: bool = False) -> dict[str, Value]:
-        """Return the values of an answer by `model` unless its chat, which has the values `chat`, says otherwise."""
+        """Return the values of an answer by `model` unless its chat, which has the values `chat`, says otherwise.
+
+        `thinks`: whether the model thinks before it answers unless it is told otherwise.
+        """
+        options = self.options(model, {name: value for name, value in chat.items() if name == "answer.thinking"})
+        sampling = options.generate.sampling_for(thinks)
         own = self.of_model(model) if model else NOTHING
-        recommended = recommended_for(model)
-        set_by_user = {name: value for name, value in self.values.items() if name in self._written}
-        mode = {**set_by_user, **own, **chat}.get("answer.thinking", AUTO)
-        advised = recommended.thinking if mode == "on" or (thinks and mode == AUTO) else recommended.values
-        return {**self.values, **advised, **set_by_user, **own}
+        return {**self.values, **_values_of(sampling), **own}
 
     def differs(self, name: str) -> bool:
         """Return whether a reset of this setting would change anything."""
@@ -185,6 +187,13 @@ class Settings:
             if value != setting.default:
                 found[setting.name] = value
         return found
+
+
+def _values_of(sampling: Sampling) -> dict[str, Value]:
+    """Return the values of the settings that say how tokens are chosen, except for a seed that is chosen anew."""
+    fields = {setting.name: setting.fills.rpartition("generate.sampling.")[2] for setting in SETTINGS.values()}
+    found = {name: getattr(sampling, field, None) for name, field in fields.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _name(model: Path) -> str:

@@ -533,7 +533,7 @@ class EngineQueue:
 
     def _options_for(self, conversation: Conversation) -> Options:
         values = chat_options_from_json(conversation.chat.options).values
-        return self._settings.options(self.state.path, values, self.state.thinks)
+        return self._settings.options(self.state.path, values)
 
     def _continue_queue(self) -> None:
         self._send(requests.Status)

@@ -18,9 +18,9 @@ from engine.api.fields import (
     SamplingFields,
     TemplateValues,
     chat_id,
-    exact_by_default,
     length_limit,
     raw_text,
+    samplings,
     thinking_options,
     with_tools,
 )
@@ -83,11 +83,10 @@ def generate_of(body: ChatRequest, default: Generate, store: bool = False) -> Ge
     values = body.chat_template_kwargs or TemplateValues()
     on = values.enable_thinking if values.thinking is None else values.thinking
     budget = body.thinking_budget_tokens if body.reasoning_budget is None else body.reasoning_budget
-    sampling = body.sampling(default.sampling)
     made = replace(
         default,
         messages=messages,
-        sampling=exact_by_default(sampling, body.repeat_penalty, bool(constraint or body.tools)),
+        **samplings(default, body.sampling, bool(constraint or body.tools)),
         max_tokens=length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
         stop=(*default.stop, *body.stops()),
         chat=chat_id(messages, body.store, store),

@@ -7,6 +7,7 @@ the same (`grammar`, `top_k`, `min_p`, `repeat_penalty`, …).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -202,6 +203,13 @@ def with_tools(
     return replace(generate, **more, parallel_tool_calls=parallel is not False)
 
 
-def exact_by_default(sampling: Sampling, given: float | None, structured: bool) -> Sampling:
-    """Return the sampling without a repeat penalty for structured answers, which repeat quotes and names by nature."""
-    return replace(sampling, repeat_penalty=1.0) if structured and given is None else sampling
+def samplings(
+    default: Generate, changed: Callable[[Sampling], Sampling], structured: bool
+) -> dict[str, Sampling | None]:
+    """Return the fields of a Generate that say how tokens are chosen: the default ones, as the request changes them.
+
+    Structured answers repeat quotes and names by nature, so the defaults for them have no penalty.
+    """
+    exact = {"repeat_penalty": 1.0, "presence_penalty": 0.0} if structured else {}
+    both = {"sampling": default.sampling, "sampling_thinking": default.sampling_thinking}
+    return {name: usual and changed(replace(usual, **exact)) for name, usual in both.items()}

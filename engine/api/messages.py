@@ -15,9 +15,9 @@ from engine.api.errors import ApiError
 from engine.api.fields import (
     RawJson,
     chat_id,
-    exact_by_default,
     length_limit,
     raw_text,
+    samplings,
     thinking_options,
     with_tools,
 )
@@ -129,13 +129,12 @@ def generate_of(body: MessagesRequest, default: Generate, store: bool = False) -
     wanted = {"temperature": body.temperature, "top_p": body.top_p or None, "top_k": body.top_k}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     form = body.output_format or (body.output_config.format if body.output_config else None)
-    sampling = replace(default.sampling, **given)
     thinking, effort = body.thinking, body.output_config.effort if body.output_config else None
     on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
     made = replace(
         default,
         messages=messages,
-        sampling=exact_by_default(sampling, None, bool(form or body.tools)),
+        **samplings(default, lambda usual: replace(usual, **given), bool(form or body.tools)),
         max_tokens=length_limit(body.max_tokens),
         stop=(*default.stop, *filter(None, body.stop_sequences or ())),
         chat=chat_id(messages, body.store, store),

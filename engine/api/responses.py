@@ -18,9 +18,9 @@ from engine.api.fields import (
     ResponseFormat,
     SamplingFields,
     chat_id,
-    exact_by_default,
     length_limit,
     raw_text,
+    samplings,
     thinking_options,
     with_tools,
 )
@@ -98,11 +98,10 @@ def generate_of(body: ResponsesRequest, default: Generate, store: bool = False) 
         )
     messages = messages_of(body)
     constraint = constraint_of(body)
-    sampling = body.sampling(default.sampling)
     made = replace(
         default,
         messages=messages,
-        sampling=exact_by_default(sampling, body.repeat_penalty, bool(constraint or body.tools)),
+        **samplings(default, body.sampling, bool(constraint or body.tools)),
         max_tokens=length_limit(body.max_output_tokens, default.max_tokens),
         stop=(*default.stop, *body.stops()),
         chat=chat_id(messages, body.store, store),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common.paths import path_of, path_text
 from engine.commands.chat import backend_of, check_draft_options
-from engine.commands.options import add_options, request_fields
+from engine.commands.options import add_options, answer_options, request_fields
 from engine.protocol.requests import Generate, Load
 from engine.protocol.settings import filled
 from models.default import default_model
@@ -44,8 +44,9 @@ def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
     """Return the Load request, and the Generate request with the options that clients leave open. Raises ValueError."""
     check_draft_options(options)
     load = request_fields(options, "load") | {"backend": backend_of(options)}
-    model = path_text(options.model or default_model())
-    return filled(Load(0, model, api="on"), load), filled(Generate(0, ()), request_fields(options, "generate"))
+    model = options.model or default_model()
+    default = answer_options(request_fields(options, "generate"), model)
+    return filled(Load(0, path_text(model), api="on"), load), default
 
 
 def run(options: argparse.Namespace) -> int:

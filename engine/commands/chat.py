@@ -21,20 +21,21 @@ import msgspec
 from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
 from common.sentences import Sentence
-from engine.commands.options import add_options, destination, request_fields, settings_with_flag
+from engine.commands.options import add_options, answer_options, destination, request_fields, settings_with_flag
 from engine.commands.terminal import Answering, Conversation, Output, ctrl_c_stops, print_error, report
 from engine.protocol.events import ModelInfo, SpeedExpected
 from engine.protocol.requests import BackendWish, Generate, ListModels, Load, Message, Server
 from engine.protocol.settings import PUBLISHED, filled
 from engine.stop import Stopped
 from models.default import default_model
-from models.servers import host_of
+from models.servers import RemoteModel, host_of
 
 if TYPE_CHECKING:
     from engine.engine import Engine
     from engine.remote.engine import RemoteEngine
 
 KEY_VARIABLE = "CHICKADEE_SERVER_KEY"
+GREEDY = {"temperature": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0}
 NEED_COSTS = ("auto", "history", "phrases", "mtp", "model", "midlayer")  # drafters that verify only what pays
 
 
@@ -73,7 +74,7 @@ def chat(options: argparse.Namespace) -> int:
     request, template = requests_of(options)
     messages = given_messages(options)
     if options.server is not None:
-        return remote_chat(options, template, messages)
+        return remote_chat(options, messages)
     from engine.engine import Engine
 
     engine = Engine()
@@ -97,7 +98,7 @@ def print_expected(expected: SpeedExpected) -> None:
     print(f"chickadee: {expected.sentence}", file=sys.stderr, flush=True)
 
 
-def remote_chat(options: argparse.Namespace, template: Generate, messages: tuple[Message, ...] | None) -> int:
+def remote_chat(options: argparse.Namespace, messages: tuple[Message, ...] | None) -> int:
     """Chat with a model on a server. Raises Failure where the server fails."""
     from engine.remote.engine import RemoteEngine
     from engine.rights import connections_forbidden
@@ -107,6 +108,7 @@ def remote_chat(options: argparse.Namespace, template: Generate, messages: tuple
     with ctrl_c_stops(engine):
         model = options.server_model or only_model(engine, server)
         info = engine.load(Load(0, model, server=server)).model
+        template = generate_of(options, RemoteModel(server.url, model).path)
         return answer(engine, info, template, messages, Output(show=not options.json))
 
 
@@ -171,18 +173,21 @@ def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
     check_draft_options(options)
     check_server_options(options)
     load = request_fields(options, "load") | {"backend": backend_of(options)}
-    generate = request_fields(options, "generate") | sampling_of(options)
-    return (
-        filled(Load(0, path_text(options.model or default_model())), load),
-        filled(Generate(0, (), trace=bool(options.trace)), generate),
-    )
+    model = options.model or default_model()
+    return filled(Load(0, path_text(model)), load), generate_of(options, model)
+
+
+def generate_of(options: argparse.Namespace, model: Path) -> Generate:
+    """Return the Generate request with every option but without messages, for answers by `model`."""
+    given = request_fields(options, "generate") | sampling_of(options)
+    return replace(answer_options(given, model), trace=bool(options.trace))
 
 
 def sampling_of(options: argparse.Namespace) -> dict[str, object]:
     """Return the fields that --greedy stands for. Raises ValueError if --temp is given too."""
     if options.greedy and options.temp:
         raise ValueError("--greedy and --temp cannot be combined: use one of them")
-    return {"sampling.temperature": 0.0, "sampling.repeat_penalty": 1.0} if options.greedy else {}
+    return {f"sampling.{name}": value for name, value in GREEDY.items()} if options.greedy else {}
 
 
 def check_draft_options(options: argparse.Namespace) -> None:

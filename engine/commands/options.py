@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from common.byte_sizes import parse_bytes
 from common.paths import path_of, path_text
 from engine.protocol.requests import Generate, Load
-from engine.protocol.settings import OF_REQUESTS, Flag, Kind, Setting
+from engine.protocol.settings import OF_REQUESTS, Flag, Kind, Setting, filled
+from engine.recommended import with_recommended
 
 REQUESTS = {"load": Load, "generate": Generate}
 TYPES: dict[Kind, Callable[[str], Any]] = {"whole": int, "number": float, "file": path_of}
@@ -40,6 +42,11 @@ def request_fields(options: argparse.Namespace, request: str) -> dict[str, Any]:
         if value is not None:
             found[setting.fills.removeprefix(f"{request}.")] = _request_value(setting, value)
     return found
+
+
+def answer_options(given: Mapping[str, Any], model: Path) -> Generate:
+    """Return a Generate with the `given` fields, and with what the makers of `model` recommend beside them."""
+    return with_recommended(filled(Generate(0, ()), given), model, {name.rpartition(".")[2] for name in given})
 
 
 def settings_with_flag(*requests: str) -> Iterator[tuple[Setting, Flag]]:

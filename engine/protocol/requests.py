@@ -328,6 +328,7 @@ class Generate:
     to be written in their place. `score_prompt`: report the tokens of `prompt` too, before the answer. `background`:
     once it writes, it is paused for answers that are not in the background. `power`: whether to save power, with fewer
     threads where that costs little speed and without work in idle time; auto: while the computer runs on its battery.
+    `sampling_thinking`: options in place of `sampling` for an answer that begins with a thought; None: the same.
     """
 
     id: int
@@ -355,6 +356,12 @@ class Generate:
     score_prompt: bool = False
     background: bool = False
     power: PowerMode = "auto"
+    sampling_thinking: Sampling | None = None
+
+    def sampling_for(self, thinks: bool) -> Sampling:
+        """Return the sampling of this answer; `thinks`: whether the model thinks unless it is told otherwise."""
+        thinking = self.thinking.mode == "on" or (self.thinking.mode == "auto" and thinks)
+        return (self.sampling_thinking if thinking and self.messages else None) or self.sampling
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]

@@ -92,7 +92,7 @@ ANSWER = (
         "answer", "temperature", "number", SAMPLING.temperature, mark("Temperature"),
         mark("How varied the wording is. 0 always takes the most likely token; higher values are more creative."),
         high=10, scope="chat", fills="generate.sampling.temperature",
-        flag=Flag("--temp", "temperature, 0 = greedy (default: 0.8)", "T"),
+        flag=Flag("--temp", "temperature, 0 = greedy (default: as the model's makers recommend, else 0.8)", "T"),
     ),
     Setting(
         "answer", "top_k", "whole", SAMPLING.top_k, mark("Top-k"),

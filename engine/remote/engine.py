@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from common.confinement import limits
 from common.failures import Failure
@@ -105,6 +106,7 @@ class RemoteEngine:
             raise Failure("empty_prompt.message")
         self._check_allowed()
         probed, info = self._loaded()
+        request = replace(request, sampling=request.sampling_for(info.thinking.thinks))
         answer = RemoteAnswer(request, probed, self._model, info.n_ctx, self.stop, self._patience)
         yield from answer.events()
 

@@ -24,9 +24,10 @@ def test_the_catalogues_sampling_and_stops_are_the_models_defaults(tmp_path: Pat
 
 def test_thoughts_have_settings_of_their_own(tmp_path: Path) -> None:
     settings = Settings(tmp_path / "settings.toml")
-    assert settings.options(QWEN, thinks=True).generate.sampling.temperature == 1.0
-    assert settings.options(QWEN, {"answer.thinking": "on"}).generate.sampling.temperature == 1.0
-    assert settings.options(QWEN, {"answer.thinking": "off"}, thinks=True).generate.sampling.temperature == 0.7
+    generate = settings.options(QWEN).generate
+    assert [generate.sampling_for(thinks).temperature for thinks in (False, True)] == [0.7, 1.0]
+    assert settings.options(QWEN, {"answer.thinking": "on"}).generate.sampling_for(thinks=False).temperature == 1.0
+    assert settings.options(QWEN, {"answer.thinking": "off"}).generate.sampling_for(thinks=True).temperature == 0.7
 
 
 def test_what_the_user_has_set_counts_even_if_it_is_the_default(tmp_path: Path) -> None:
@@ -42,5 +43,6 @@ def test_a_chat_shows_what_it_inherits(tmp_path: Path) -> None:
     settings = Settings(tmp_path / "settings.toml")
     assert settings.inherited(QWEN)["answer.temperature"] == 0.7
     assert settings.inherited(QWEN, thinks=True)["answer.temperature"] == 1.0
+    assert settings.inherited(QWEN, {"answer.thinking": "on"})["answer.temperature"] == 1.0
     settings.change({"answer.temperature": 0.3})
-    assert settings.inherited(QWEN)["answer.temperature"] == 0.3
+    assert settings.inherited(QWEN, {"answer.temperature": 0.1})["answer.temperature"] == 0.3
