@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import re
@@ -113,8 +114,26 @@ def logical_cores() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of logical cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical_cores()
+    """Return the number of logical cores that this process may keep busy, by its affinity and its cgroups."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical_cores()
+    return max(1, int(min(allowed, cpu_quota())))
+
+
+def cpu_quota() -> float:
+    """Return how many cores' time the cgroups around this process allow it (versions 1 and 2); infinite if no limit.
+
+    More threads than that would spend the time early, and all of them then stand still for the rest of each period.
+    """
+    found = [math.inf]
+    for unified, folder in _cgroups("cpu"):
+        names = ("cpu.max",) if unified else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        try:
+            quota, period = map(int, " ".join((folder / name).read_text() for name in names).split())
+        except (OSError, ValueError):  # no such file, or "max": no limit
+            continue
+        if quota > 0 and period > 0:  # version 1 writes -1 for “no limit”
+            found.append(quota / period)
+    return min(found)
 
 
 def performance_cores() -> int:
@@ -222,7 +241,9 @@ def cgroup_limits() -> Iterator[tuple[int, int]]:
     that were used twice (`active_file`), as the weights of a mapped model are. The system's own number for available
     memory counts both.
     """
-    for folder, limit_name, used_name in _cgroups():
+    for unified, folder in _cgroups("memory"):
+        v2_names, v1_names = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        limit_name, used_name = v2_names if unified else v1_names
         try:
             limit = (folder / limit_name).read_text().strip()
             used = int((folder / used_name).read_text())
@@ -234,21 +255,22 @@ def cgroup_limits() -> Iterator[tuple[int, int]]:
             yield int(limit), max(0, used - sum(int(found[1]) for found in cached if found))
 
 
-def _cgroups() -> Iterator[tuple[Path, str, str]]:
+def _cgroups(controller: str) -> Iterator[tuple[bool, Path]]:
+    """Yield each cgroup around this process that may limit `controller`: whether its version is 2, and its folder."""
     if not OWN_CGROUPS.exists():
         return
     for line in OWN_CGROUPS.read_text().splitlines():
         _number, controllers, own = line.split(":", 2)
         if controllers == "":
-            root, names = CGROUPS, ("memory.max", "memory.current")
-        elif "memory" in controllers.split(","):
-            root, names = CGROUPS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+            unified, root = True, CGROUPS
+        elif controller in controllers.split(","):
+            unified, root = False, CGROUPS / controller
         else:
             continue
         inner = root / own.lstrip("/")
         for folder in (inner, *inner.parents):
             if folder.is_relative_to(root):
-                yield (folder, *names)
+                yield unified, folder
 
 
 def resident_bytes() -> int:

@@ -41,7 +41,7 @@ def test_threads_never_exceed_the_processors_this_process_may_use(monkeypatch):
     ],
 )
 def test_a_thread_for_each_performance_core(
-    monkeypatch, tmp_path, name, performance, hyper_threads, logical, physical, threads
+    monkeypatch, cgroups, tmp_path, name, performance, hyper_threads, logical, physical, threads
 ):
     """Linux's files as these processors have them: hyper-threads of a core are neighbours, slow cores have none."""
     for cpu in machine.parse_cpu_list(performance):
@@ -144,3 +144,36 @@ def test_last_level_cache(monkeypatch, tmp_path):
     assert machine.last_level_cache() == 16 << 20
     monkeypatch.setattr(machine, "CACHES", tmp_path / "none")
     assert machine.last_level_cache() == machine.DEFAULT_CACHE_BYTES
+
+
+@pytest.fixture
+def four_cores(monkeypatch):
+    monkeypatch.setattr(machine, "PERFORMANCE_CORES", machine.PROCESSORS / "none")
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 4)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3}, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "threads"),
+    [
+        ("max 100000\n", "max 100000\n", 4),
+        ("max 100000\n", "200000 100000\n", 2),
+        ("150000 100000\n", "max 100000\n", 1),
+        ("50000 100000\n", "300000 100000\n", 1),
+        ("900000 100000\n", "nonsense", 4),
+    ],
+)
+def test_threads_follow_the_processor_time_that_a_cgroup_allows(cgroups, four_cores, outer, inner, threads):
+    (cgroups / "self").write_text("0::/user/app\n")
+    make_cgroup(cgroups / "cgroup", "user", {"cpu.max": outer})
+    make_cgroup(cgroups / "cgroup", "user/app", {"cpu.max": inner})
+    assert machine.default_threads() == machine.usable_cores() == threads
+    assert max(machine.thread_candidates()) == threads
+
+
+@pytest.mark.parametrize(("quota", "threads"), [("-1\n", 4), ("200000\n", 2), ("1000\n", 1)])
+def test_threads_follow_a_containers_limit_of_version_1(cgroups, four_cores, quota, threads):
+    (cgroups / "self").write_text("5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n")
+    make_cgroup(cgroups / "cgroup", "cpu", {"cpu.cfs_quota_us": quota, "cpu.cfs_period_us": "100000\n"})
+    assert machine.default_threads() == machine.usable_cores() == threads
