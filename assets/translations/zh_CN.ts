@@ -6237,8 +6237,8 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>The same seed gives the same answer to the same chat. Automatic: a new seed each time.</source>
-    <translation>相同的种子对相同的对话给出相同的回答。自动：每次使用新种子。</translation>
+    <source>With ik_llama.cpp, the same seed gives the same answer to the same chat; with llama.cpp, rounding can change it. Automatic: a new seed each time.</source>
+    <translation>使用 ik_llama.cpp 时，相同的种子对相同的对话给出相同的回答；使用 llama.cpp 时，舍入误差可能使回答不同。自动：每次使用新种子。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
