@@ -124,8 +124,8 @@ ANSWER = (
         mark("With ik_llama.cpp, the same seed gives the same answer to the same chat; with llama.cpp, rounding can "
              "change it. Automatic: a new seed each time."),
         low=0, high=MOST_SEED, auto=True, scope="chat", fills="generate.sampling.seed",
-        flag=Flag("--seed", "random seed; with ik_llama.cpp the same seed gives the same answer, with llama.cpp rounding can "
-                            "change it", "S"),
+        flag=Flag("--seed", "random seed; with ik_llama.cpp the same seed gives the same answer, with llama.cpp "
+                            "rounding can change it", "S"),
     ),
     Setting(
         "answer", "max_tokens", "whole", AUTO, mark("Maximum answer length"),
