@@ -210,6 +210,6 @@ def samplings(
 
     Structured answers repeat quotes and names by nature, so the defaults for them have no penalty.
     """
-    exact = {"repeat_penalty": 1.0, "presence_penalty": 0.0} if structured else {}
+    exact: dict[str, Any] = {"repeat_penalty": 1.0, "presence_penalty": 0.0} if structured else {}
     both = {"sampling": default.sampling, "sampling_thinking": default.sampling_thinking}
     return {name: usual and changed(replace(usual, **exact)) for name, usual in both.items()}
