@@ -203,9 +203,7 @@ def with_tools(
     return replace(generate, **more, parallel_tool_calls=parallel is not False)
 
 
-def samplings(
-    default: Generate, changed: Callable[[Sampling], Sampling], structured: bool
-) -> dict[str, Sampling | None]:
+def samplings(default: Generate, changed: Callable[[Sampling], Sampling], structured: bool) -> dict[str, Any]:
     """Return the fields of a Generate that say how tokens are chosen: the default ones, as the request changes them.
 
     Structured answers repeat quotes and names by nature, so the defaults for them have no penalty.

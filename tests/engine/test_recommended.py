@@ -56,11 +56,12 @@ def test_what_an_option_says_counts() -> None:
 
 def generate_of(form: str, **fields: Any) -> Generate:
     """Return the Generate that the API makes of a request for the thinking model's answer."""
-    kind, build, body = {
+    forms: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         "chat": (chats.ChatRequest, chats.generate_of, {"messages": [QUESTION]}),
         "messages": (messages.MessagesRequest, messages.generate_of, {"messages": [QUESTION], "max_tokens": 1}),
         "responses": (responses.ResponsesRequest, responses.generate_of, {"input": "Hello"}),
-    }[form]
+    }
+    kind, build, body = forms[form]
     made: Generate = build(msgspec.json.decode(json.dumps(body | fields), type=kind), by_command(api, QWEN))
     return made
 
