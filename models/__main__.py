@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except Failure as failure:
-        print(f"chickadee: {failure}", file=sys.stderr)
+        print(f"chickadee: {failure.terminal_text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(file=sys.stderr)

@@ -29,7 +29,7 @@ ACTIONS: dict[Action, str] = {
 }
 EMPTY = mark(
     "Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and "
-    "name their files. PDF, Word, web pages, text and code are read. Nothing leaves this computer."
+    "name their files. PDF, Word, web pages, text and code are read, on this computer."
 )
 
 

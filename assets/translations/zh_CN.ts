@@ -1972,8 +1972,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
-    <source>Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and name their files. PDF, Word, web pages, text and code are read. Nothing leaves this computer.</source>
-    <translation>添加一个存放文档的文件夹，并在消息旁边启用它：回答会使用有帮助的段落，并注明所在文件。可读取 PDF、Word、网页、文本和代码。任何内容都不会离开这台电脑。</translation>
+    <source>Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and name their files. PDF, Word, web pages, text and code are read, on this computer.</source>
+    <translation>添加一个存放文档的文件夹，并在消息旁边启用它：回答会使用有帮助的段落，并注明所在文件。可在这台电脑上读取 PDF、Word、网页、文本和代码。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
