@@ -46,8 +46,7 @@ def recommended_for(model: Path | None) -> Recommended:
     if model is None:
         return Recommended()
     if built_in := BUILT_IN.get(model.name.casefold()):
-        values = _values(built_in.sampling)
-        return Recommended(values, values)
+        return Recommended(_values(built_in.sampling), _values(built_in.sampling))
     try:
         entry = entry_of_file(model, catalogue(), title_of(model))
     except Failure:  # the installation lacks the catalogue; the models' dialog says so

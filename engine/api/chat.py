@@ -20,8 +20,8 @@ from engine.api.fields import (
     chat_id,
     length_limit,
     raw_text,
-    samplings,
     thinking_options,
+    with_sampling,
     with_tools,
 )
 from engine.api.numbers import FINISH, timings, usage
@@ -84,9 +84,8 @@ def generate_of(body: ChatRequest, default: Generate, store: bool = False) -> Ge
     on = values.enable_thinking if values.thinking is None else values.thinking
     budget = body.thinking_budget_tokens if body.reasoning_budget is None else body.reasoning_budget
     made = replace(
-        default,
+        with_sampling(default, body.sampling, bool(constraint or body.tools)),
         messages=messages,
-        **samplings(default, body.sampling, bool(constraint or body.tools)),
         max_tokens=length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
         stop=(*default.stop, *body.stops()),
         chat=chat_id(messages, body.store, store),

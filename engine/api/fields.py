@@ -203,11 +203,14 @@ def with_tools(
     return replace(generate, **more, parallel_tool_calls=parallel is not False)
 
 
-def samplings(default: Generate, changed: Callable[[Sampling], Sampling], structured: bool) -> dict[str, Any]:
-    """Return the fields of a Generate that say how tokens are chosen: the default ones, as the request changes them.
+def with_sampling(default: Generate, changed: Callable[[Sampling], Sampling], structured: bool) -> Generate:
+    """Return the default with both of its samplings as the request changes them.
 
     Structured answers repeat quotes and names by nature, so the defaults for them have no penalty.
     """
-    exact: dict[str, Any] = {"repeat_penalty": 1.0, "presence_penalty": 0.0} if structured else {}
-    both = {"sampling": default.sampling, "sampling_thinking": default.sampling_thinking}
-    return {name: usual and changed(replace(usual, **exact)) for name, usual in both.items()}
+
+    def of(usual: Sampling) -> Sampling:
+        return changed(replace(usual, repeat_penalty=1.0, presence_penalty=0.0) if structured else usual)
+
+    thinking = default.sampling_thinking
+    return replace(default, sampling=of(default.sampling), sampling_thinking=thinking and of(thinking))

@@ -17,8 +17,8 @@ from engine.api.fields import (
     chat_id,
     length_limit,
     raw_text,
-    samplings,
     thinking_options,
+    with_sampling,
     with_tools,
 )
 from engine.api.pictures import check_count, picture_of_base64, picture_of_url
@@ -132,9 +132,8 @@ def generate_of(body: MessagesRequest, default: Generate, store: bool = False) -
     thinking, effort = body.thinking, body.output_config.effort if body.output_config else None
     on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
     made = replace(
-        default,
+        with_sampling(default, lambda usual: replace(usual, **given), bool(form or body.tools)),
         messages=messages,
-        **samplings(default, lambda usual: replace(usual, **given), bool(form or body.tools)),
         max_tokens=length_limit(body.max_tokens),
         stop=(*default.stop, *filter(None, body.stop_sequences or ())),
         chat=chat_id(messages, body.store, store),

@@ -20,8 +20,8 @@ from engine.api.fields import (
     chat_id,
     length_limit,
     raw_text,
-    samplings,
     thinking_options,
+    with_sampling,
     with_tools,
 )
 from engine.api.numbers import timings
@@ -99,9 +99,8 @@ def generate_of(body: ResponsesRequest, default: Generate, store: bool = False) 
     messages = messages_of(body)
     constraint = constraint_of(body)
     made = replace(
-        default,
+        with_sampling(default, body.sampling, bool(constraint or body.tools)),
         messages=messages,
-        **samplings(default, body.sampling, bool(constraint or body.tools)),
         max_tokens=length_limit(body.max_output_tokens, default.max_tokens),
         stop=(*default.stop, *body.stops()),
         chat=chat_id(messages, body.store, store),

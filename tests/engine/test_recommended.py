@@ -41,9 +41,9 @@ def test_window_terminal_and_api_answer_alike(model: Path, tmp_path: Path) -> No
     assert of_window.sampling != Sampling() or of_window.stop
 
 
-def test_the_built_in_model_has_its_makers_sampling() -> None:
+def test_the_built_in_model_has_the_sampling_that_answers_best() -> None:
     sampling = by_command(chat, default_model()).sampling
-    assert (sampling.temperature, sampling.top_p) == (0.2, 0.9)
+    assert (sampling.temperature, sampling.top_p) == (0.4, 0.9)
 
 
 def test_what_an_option_says_counts() -> None:
@@ -54,14 +54,16 @@ def test_what_an_option_says_counts() -> None:
     assert (greedy.temperature, greedy.repeat_penalty, greedy.presence_penalty) == (0.0, 1.0, 0.0)
 
 
+FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "chat": (chats.ChatRequest, chats.generate_of, {"messages": [QUESTION]}),
+    "messages": (messages.MessagesRequest, messages.generate_of, {"messages": [QUESTION], "max_tokens": 1}),
+    "responses": (responses.ResponsesRequest, responses.generate_of, {"input": "Hello"}),
+}
+
+
 def generate_of(form: str, **fields: Any) -> Generate:
     """Return the Generate that the API makes of a request for the thinking model's answer."""
-    forms: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-        "chat": (chats.ChatRequest, chats.generate_of, {"messages": [QUESTION]}),
-        "messages": (messages.MessagesRequest, messages.generate_of, {"messages": [QUESTION], "max_tokens": 1}),
-        "responses": (responses.ResponsesRequest, responses.generate_of, {"input": "Hello"}),
-    }
-    kind, build, body = forms[form]
+    kind, build, body = FORMS[form]
     made: Generate = build(msgspec.json.decode(json.dumps(body | fields), type=kind), by_command(api, QWEN))
     return made
 
