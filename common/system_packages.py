@@ -135,7 +135,7 @@ def install_command(parts: Iterable[Part]) -> str:
 
 
 def is_root() -> bool:
-    return sys.platform != "win32" and os.geteuid() == 0
+    return hasattr(os, "geteuid") and os.geteuid() == 0  # Windows has no such function
 
 
 def _loads(name: str) -> bool:

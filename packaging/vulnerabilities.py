@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from prepare import make_venv
+import computer
+from set_up import make_venv
 from steps import PYTHON, ROOT, VENV, SetupError, install_locked, say
 
 AUDIT_LOCK = ROOT / "packaging" / "audit.lock"
@@ -48,6 +49,7 @@ def main(arguments: list[str]) -> int:
         say("start it by `make audit`: it wants an environment of its own")
         return 1
     try:
+        computer.require(compiles=False, libraries=[])
         make_venv()
         install_locked("pip-audit", AUDIT_LOCK)
     except SetupError as error:

@@ -118,8 +118,11 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
         ("engine/loading/first_look.py", "refusal.sentence"),
         ("engine/loading/from_disk.py", "words"),
         ("engine/remote/engine.py", "self._forbidden"),
+        ("engine/runtime/capi/model.py", "id"),
         ("engine/remote/process.py", "failure.sentence"),
+        ("models/network.py", "_reason(error)"),
         ("models/network.py", "reason"),
+        ("models/split.py", "reason"),
         ("models/vocabulary_match.py", "meaning"),
         ("models/vocabulary_match.py", "what"),
     }

@@ -184,7 +184,7 @@ def read_until(screen: int, words: bytes) -> None:
         (["--temp", "-3", "--prompt", "x"], "temperature"),
         (["--ctx", "3", "--prompt", "x"], "64 tokens"),
         (["--threads", "0", "--prompt", "x"], "threads"),
-        (["--max-tokens", "0", "--prompt", "x"], "longest answer"),
+        (["--max-tokens", "-1", "--prompt", "x"], "longest answer"),
         (["--seed", "-1", "--prompt", "x"], "seed"),
         (["--draft", "history", "--n", "5", "--prompt", "x"], "--n belongs to --draft history-published"),
         (["--draft", "history-published", "--n", "1", "--prompt", "x"], "2 to 64 tokens"),
@@ -230,7 +230,7 @@ def test_prompt_too_long(tmp_path, capsys):
 
 
 def test_ctrl_c_before_an_answer_begins_leads_back_to_the_prompt(engine, monkeypatch, capsys):
-    def stops(_text, _special, _add_bos):
+    def stops(_text, special):
         engine.stop.set()
         return [1]
 

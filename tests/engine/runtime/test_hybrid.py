@@ -294,9 +294,7 @@ def test_memory_is_short_in_the_middle_of_an_answer(engine, fresh_answer, monkey
     expected = fresh_answer(QUESTION)
     chat.target.resize(512)
     engine.forget()
-    limit = chat.session.limit
     monkeypatch.setattr(chat.target, "open_context", MemoryShort(2, chat.target.open_context))
-    monkeypatch.setattr(chat.session, "limit", limit)
     _, finished = ask(engine, QUESTION, max_tokens=2000)
     assert finished.statistics.stop_reason == "context"
     assert finished.statistics.context_tokens == 0 == len(chat.session.tokens)
