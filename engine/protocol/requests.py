@@ -361,9 +361,8 @@ class Generate:
     def sampling_for(self, thinks: bool) -> Sampling:
         """Return the sampling of this answer; `thinks`: whether the model thinks unless it is told otherwise."""
         thinking = self.thinking.mode == "on" or (self.thinking.mode == "auto" and thinks)
-        return (
-            self.sampling_thinking if thinking and self.prompt is None and not self.infill else None
-        ) or self.sampling
+        in_a_chat = self.prompt is None and self.infill is None
+        return (self.sampling_thinking if thinking and in_a_chat else None) or self.sampling
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]

@@ -159,7 +159,7 @@ def test_a_picture_that_kills_the_encoder_is_one_sentence(
     ask(chickadee, "What colour is this?")
     qtbot.waitUntil(lambda: answered(chickadee, 4))
     hello, greeting, question, failed = chickadee.open_chats.current.messages
-    assert (hello.content, bool(greeting.content), question.attachments[0].name) == ("Hello", True, "red.jpg")
+    assert (hello.content, greeting.problem, question.attachments[0].name) == ("Hello", "", "red.jpg")
     sentence = worded(decode_sentence(failed.problem))
     assert "while it read a picture" in sentence
     assert sentence.count("\n") == 0
