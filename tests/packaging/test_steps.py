@@ -41,8 +41,8 @@ def test_no_network_is_told(setup, monkeypatch, capfd) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     lock = f"{probe.NAME}==9.9.9 --hash=sha256:{'0' * 64}"
-    nobody = ["--index-url", "http://127.0.0.1:9/", "--retries", "1"]
-    assert "the package index cannot be reached" in failure(setup, install(setup, lock, *nobody), capfd)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")  # nobody listens there
+    assert "the package index cannot be reached" in failure(setup, install(setup, lock, "--retries", "1"), capfd)
 
 
 def test_a_full_disk_is_told(setup, capfd) -> None:
