@@ -502,7 +502,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "llama.cpp, which runs more models, could not be prepared: {reason}. Run `make setup` to try again."
     ),
     "engine_end.not_started": "The engine could not be started: {reason}.",
-    "engine_end.hung": "The engine did not respond to Stop, so it was closed; your next message restarts it.",
+    "engine_end.hung": "The engine did not respond, so it was closed; your next message restarts it.",
     "engine_end.killed": "The engine was stopped by the system, most likely because memory ran out.",
     "engine_end.closed": "The engine was closed by another program.",
     "engine_end.processor": "The engine stopped: it was built for a newer processor than this one.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from dataclasses import dataclass
+from typing import Self
 
 from common.sentences import Sentence
 
@@ -69,6 +70,13 @@ class ProcessEnd:
 
 class EngineEnd(ProcessEnd):
     """The engine's end; `str()` is what the user reads, in English."""
+
+    @classmethod
+    def of_code(cls, code: int, output: str = "") -> Self:
+        """Return the end of a process whose exit code Python gives; a negative one is a signal's number."""
+        if code < 0:
+            return cls(signal_number=-code, output=output)
+        return cls(exit_code=code, output=output)
 
     @property
     def sentence(self) -> Sentence:

@@ -37,7 +37,7 @@ TESTS = {  # in tests/
     "common/files.py": "common/test_files.py::test_paths_may_be_long_and_of_any_script",
     "common/paths.py": "common/test_paths.py::test_paths_on_drives_and_shares_come_back",
     "common/process_end.py": "common/test_process_end.py::test_real_ends_on_windows_are_named",
-    "engine/api/process_link.py": "engine/api/test_app.py::test_a_streamed_chat_says_the_same_as_a_whole_one",
+    "engine/client_process.py": "engine/api/test_app.py::test_a_streamed_chat_says_the_same_as_a_whole_one",
     "engine/api/server.py": "engine/api/test_app.py::test_an_address_that_is_taken_is_told_in_the_systems_words",
     "engine/commands/look.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",
     "engine/run_subprocess.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",

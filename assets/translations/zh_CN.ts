@@ -3666,9 +3666,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
+    <source>The engine did not respond, so it was closed; your next message restarts it.</source>
     <extracomment>engine_end.hung</extracomment>
-    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
+    <translation>引擎没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -14,10 +14,11 @@ from common.paths import path_of
 from engine.api.activity import Activity
 from engine.api.app import Api, application
 from engine.api.jobs import Jobs
-from engine.api.process_link import ProcessLink
 from engine.api.relay_link import RelayLink, first_options
 from engine.api.security import Access, check_key, is_loopback
 from engine.api.server import Server, address_of, listen, listen_unix
+from engine.client import Target
+from engine.client_process import ClientProcess
 from engine.protocol.front import Refused, Served, Serving
 from engine.protocol.lines import claim_stdout
 from engine.protocol.requests import Generate, Load
@@ -43,7 +44,7 @@ def serve_alone(place: Place, load: Load, default: Generate, *, store: bool = Fa
     start_logging()
     check_key(place.key)
     listening = listen_unix(place.unix) if place.unix else listen(place.host, place.port, place.key)
-    jobs = Jobs(ProcessLink(load, [embedding_model] if embedding_model else []))
+    jobs = Jobs(ClientProcess(Target(load, (embedding_model,) if embedding_model else ())))
     access = Access(place.key, any_host=not is_loopback(place.host))
     api = Api(jobs, Activity(log_request), lambda: default, lambda: store, embedding_model)
     where = place.unix or address_of(place.host, listening.getsockname()[1])

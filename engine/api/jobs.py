@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Hashable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
-from common.failures import Failure
 from common.sentences import Sentence
 from engine.api.errors import ApiError, error_of
 from engine.api.fair_queue import FairQueue
 from engine.api.link import Link
 from engine.protocol.events import ENDS, Event, Failed, Faster, Notice, Pulse
-from engine.protocol.requests import Cancel, Embed, Generate, Request
+from engine.protocol.requests import Embed, Generate, Request
 
 log = logging.getLogger("engine.api")
 Long = Generate | Embed  # what the engine does one at a time
@@ -31,7 +29,7 @@ class Job:
     def __init__(self, request: Long, client: Hashable) -> None:
         self.request, self.client = request, client
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.sent = False
+        self.id = 0  # at the engine, once it is its turn
         self.ended = asyncio.Event()
         self._events: asyncio.Queue[Event] = asyncio.Queue()
 
@@ -73,11 +71,9 @@ class Jobs:
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        link.received, link.ended = self._receive, self._engine_ended
+        link.heard = log_event
         self.waiting: FairQueue[Job] = FairQueue()
         self.running: Job | None = None
-        self._questions: dict[int, asyncio.Future[Event]] = {}
-        self._last_id = 0
         self._worker: asyncio.Task[None] | None = None
 
     @property
@@ -87,7 +83,7 @@ class Jobs:
 
     async def start(self) -> None:
         """Make the engine ready, then begin to work through the queue. Raises Failure."""
-        await self.link.prepare()
+        await self.link.ready()
         self._worker = asyncio.create_task(self._work())
 
     async def close(self) -> None:
@@ -98,81 +94,52 @@ class Jobs:
 
     def submit(self, request: Long, client: Hashable) -> Job:
         """Queue a request of a client."""
-        job = Job(replace(request, id=self._next_id()), client)
+        job = Job(request, client)
         self.waiting.put(client, job)
         return job
 
     def cancel(self, job: Job) -> None:
         """Stop a job that runs, or remove it from the queue; one that has ended stays as it is."""
-        if job is self.running and job.sent:
-            if not job.ended.is_set():
-                self.link.send(Cancel(self._next_id(), job.request.id))
-        elif job is self.running or self.waiting.remove(job):
-            job.add(Failed(job.request.id, Sentence.of("cancelled.request")))
+        if job is self.running and not job.ended.is_set():
+            self.link.cancel(job.id)
+        elif self.waiting.remove(job):
+            job.add(Failed(0, Sentence.of("cancelled.request")))
 
     async def ask(self, request: Request, kind: type[E]) -> E:
-        """Send a question that the engine answers at once, and return the answer. Raises ApiError."""
-        await self.prepare()
-        id = self._next_id()
-        future = self._questions[id] = asyncio.get_running_loop().create_future()
-        self.link.send(replace(request, id=id))
+        """Send a question that the engine answers beside its work, and return the answer. Raises ApiError."""
+        future: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        id = self.link.submit(request, lambda event: None if future.done() else future.set_result(event))
         try:
             event = await asyncio.wait_for(future, ASK_SECONDS)
         except TimeoutError:
             raise ApiError(503, "The engine does not answer. Try again later.", "engine_busy") from None
         finally:
-            self._questions.pop(id, None)
+            self.link.cancel(id)
         if isinstance(event, Failed):
             raise error_of(event)
         assert isinstance(event, kind), event
         return event
 
-    async def prepare(self) -> None:
-        """Have the model loaded. Raises ApiError."""
-        try:
-            await self.link.prepare()
-        except Failure as failure:
-            raise error_of(Failed(0, failure.sentence, failure.detail)) from failure
-
     async def _work(self) -> None:
+        """Give one job after the other to the engine, which answers each in the end."""
         while True:
-            job = await self.waiting.get()
-            self.running = job
+            job = self.running = await self.waiting.get()
             try:
-                await self.link.prepare()
-                if not job.ended.is_set():  # cancelled while the model was loaded
-                    job.sent = True
-                    self.link.send(job.request)
+                job.id = self.link.submit(job.request, job.add)
                 await job.ended.wait()
-            except Failure as failure:
-                job.add(Failed(job.request.id, failure.sentence, failure.detail))
             except Exception:
                 log.exception("bug while a request was given to the engine")
-                job.add(Failed(job.request.id, Sentence.of("internal.engine")))
+                job.add(Failed(0, Sentence.of("internal.engine")))
             finally:
                 self.running = None
 
-    def _receive(self, event: Event) -> None:
-        if self.running and event.id == self.running.request.id:
-            self.running.add(event)
-        elif (question := self._questions.get(event.id)) and isinstance(event, ENDS):
-            if not question.done():
-                question.set_result(event)
-        elif isinstance(event, Notice):
-            log.warning("%s", event.message)
-        elif not isinstance(event, Faster | Pulse):
-            log.debug("event without a use: %s", type(event).__name__)
 
-    def _engine_ended(self, reason: Sentence) -> None:
-        if self.running:
-            self.running.add(Failed(self.running.request.id, reason))
-        for id, question in self._questions.items():
-            if not question.done():
-                question.set_result(Failed(id, reason))
-
-    def _next_id(self) -> int:
-        self._last_id += 1
-        return self._last_id
+def log_event(event: Event) -> None:
+    """Log an event that answers no request."""
+    if isinstance(event, Notice):
+        log.warning("%s", event.message)
+    elif not isinstance(event, Faster | Pulse):
+        log.debug("event without a use: %s", type(event).__name__)
 
 
 class Run:

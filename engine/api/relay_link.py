@@ -6,42 +6,53 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 from common.failures import Failure
-from common.sentences import Sentence
-from engine.api.link import event_of
-from engine.protocol.events import Event, ModelInfo
+from engine.client import Heard
+from engine.protocol.events import ENDS, ModelInfo
 from engine.protocol.front import Configure, FrontMessage, decode_front, encode_front
-from engine.protocol.lines import encode
-from engine.protocol.requests import Request
+from engine.protocol.lines import encode, event_of
+from engine.protocol.requests import Cancel, Request
 
 
 class RelayLink:
     """A link to the window, which has the engine; `closed` is called when the window is gone."""
 
     def __init__(self, options: Configure, output: BinaryIO) -> None:
-        self.received: Callable[[Event], None] = lambda _event: None
-        self.ended: Callable[[Sentence], None] = lambda _reason: None
+        self.heard: Heard = lambda _event: None
         self.closed: Callable[[], None] = lambda: None
         self.options = options
         self._output = output
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: dict[int, Heard] = {}
+        self._last_id = 0
 
     @property
     def model(self) -> ModelInfo | None:
         """The model that the window has loaded."""
         return self.options.model
 
-    async def prepare(self) -> None:
+    async def ready(self) -> None:
         """Begin to listen to the window, which itself has the engine ready when it is needed."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             # A thread, because not every system lets an event loop read a pipe.
             threading.Thread(target=self._read, args=(self._loop,), name="window", daemon=True).start()
 
-    def send(self, request: Request) -> None:
-        self._write(encode(request))
+    def submit(self, request: Request, heard: Heard) -> int:
+        """Send a request to the window, which answers it in its turn; returns the request's id."""
+        self._last_id += 1
+        self._waiting[self._last_id] = heard
+        self._write(encode(replace(request, id=self._last_id)))
+        return self._last_id
+
+    def cancel(self, id: int) -> None:
+        """End a request early; the window answers it."""
+        if id in self._waiting:
+            self._last_id += 1
+            self._write(encode(Cancel(self._last_id, id)))
 
     def tell(self, message: FrontMessage) -> None:
         """Send news to the window."""
@@ -67,7 +78,9 @@ class RelayLink:
         if isinstance(message, Configure):
             self.options = message
         elif message is None and (event := event_of(line)):
-            self.received(event)
+            ends = isinstance(event, ENDS)
+            heard = self._waiting.pop(event.id, self.heard) if ends else self._waiting.get(event.id, self.heard)
+            heard(event)
 
 
 def first_options() -> Configure:

@@ -5,6 +5,7 @@ New fields get defaults, and new messages get new types. VERSION changes only wh
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -12,21 +13,25 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from engine.protocol.events import Event
+from common.sentences import Sentence
+from engine.protocol.events import ENDS, Event, Failed
 from engine.protocol.requests import Request
 
+log = logging.getLogger("engine.protocol")
 VERSION = 1
+MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
 class ProtocolError(Exception):
     """Error for a line that is no message.
 
     `id`: the id of its request, 0 if unknown. `kind`: what is wrong, for the log; the sentence may quote the line.
+    `type`: the line's own word for what it is, "" if it has none.
     """
 
-    def __init__(self, sentence: str, id: int = 0, kind: str = "no JSON object") -> None:
+    def __init__(self, sentence: str, id: int = 0, kind: str = "no JSON object", type: str = "") -> None:
         super().__init__(sentence)
-        self.id, self.kind = id, kind
+        self.id, self.kind, self.type = id, kind, type
 
 
 def claim_stdout() -> BinaryIO:
@@ -44,6 +49,7 @@ def type_name(cls: type) -> str:
 
 REQUESTS: dict[str, type[Request]] = {type_name(cls): cls for cls in Request.__args__}
 EVENTS: dict[str, type[Event]] = {type_name(cls): cls for cls in Event.__args__}
+END_NAMES = {type_name(end) for end in ENDS}
 T = TypeVar("T")
 
 
@@ -63,6 +69,20 @@ def decode_event(line: bytes) -> Event:
     return _decode(line, EVENTS)
 
 
+def event_of(line: bytes) -> Event | None:
+    """Return the event of a line from another process; None, with an entry in the log, if it is none.
+
+    A line that says that it ends a request ends that request even if the rest of the line is not understood.
+    """
+    try:
+        return decode_event(line)
+    except ProtocolError as error:
+        log.warning("a line of %d bytes from the engine was ignored: %s", len(line), error.kind)
+        if error.id and error.type in END_NAMES:
+            return Failed(error.id, Sentence.of("protocol.unknown"), str(error))
+        return None
+
+
 def _decode(line: bytes, types: dict[str, type[T]]) -> T:
     try:
         fields: Any = msgspec.json.decode(line)
@@ -77,11 +97,13 @@ def _decode(line: bytes, types: dict[str, type[T]]) -> T:
             f"this engine speaks protocol version {VERSION}, the message says {fields.get('v')!r:.80}",
             id,
             "another version",
+            str(fields.get("type")),
         )
-    cls = types.get(fields["type"]) if isinstance(fields.get("type"), str) else None
+    name = fields.get("type")
+    cls = types.get(name) if isinstance(name, str) else None
     if cls is None:
-        raise ProtocolError(f"there is no message of type {fields.get('type')!r:.80}", id, "an unknown type")
+        raise ProtocolError(f"there is no message of type {name!r:.80}", id, "an unknown type")
     try:
         return msgspec.convert(fields, cls)
     except msgspec.ValidationError as error:
-        raise ProtocolError(f"{fields['type']}: {error}", id, f"wrong values in a {fields['type']}") from error
+        raise ProtocolError(f"{name}: {error}", id, f"wrong values in a {name}", str(name)) from error

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from common.process_end import EngineEnd
-from engine.api.process_link import engine_end
 
 
 @pytest.mark.parametrize(
@@ -19,7 +18,7 @@ from engine.api.process_link import engine_end
         (EngineEnd(exit_code=0), "The engine ended unexpectedly."),
         (
             EngineEnd(signal_number=9, killed=True),
-            "The engine did not respond to Stop, so it was closed; your next message restarts it.",
+            "The engine did not respond, so it was closed; your next message restarts it.",
         ),
         (EngineEnd(not_started="no such file"), "The engine could not be started: no such file."),
     ],
@@ -58,8 +57,8 @@ def test_an_end_on_windows_is_named_by_its_exit_code(
     ],
 )
 def test_an_end_by_a_signal_is_a_sentence(number: int, sentence: str) -> None:
-    assert engine_end(-number) == EngineEnd(signal_number=number)
-    assert str(engine_end(-number)) == sentence
+    assert EngineEnd.of_code(-number) == EngineEnd(signal_number=number)
+    assert str(EngineEnd.of_code(-number)) == sentence
 
 
 @pytest.mark.skipif(sys.platform != "win32", reason="Windows' exit codes")
@@ -76,4 +75,4 @@ def test_an_end_by_a_signal_is_a_sentence(number: int, sentence: str) -> None:
 )
 def test_real_ends_on_windows_are_named(code: str, sentence: str) -> None:
     ended = subprocess.run([sys.executable, "-c", code])
-    assert str(engine_end(ended.returncode)) == sentence
+    assert str(EngineEnd.of_code(ended.returncode)) == sentence

@@ -142,7 +142,7 @@ def test_an_engine_that_ignores_stop_is_ended(chickadee: Chickadee, ask: Ask, qt
     qtbot.keyClick(chickadee.window, Qt.Key.Key_Escape)
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: done(chickadee) and notice.isVisible(), timeout=SECONDS)
-    assert notice.text.text() == "The engine did not respond to Stop, so it was closed; your next message restarts it."
+    assert notice.text.text() == "The engine did not respond, so it was closed; your next message restarts it."
     assert chickadee.open_chats.current.messages[-1].content == "The partial answer"
     ask_and_wait(chickadee, ask, qtbot, "again")
     assert last_text(chickadee) == "echo: again"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from starlette.types import Message, Scope
 
-from common.sentences import Sentence
 from engine.api.activity import Activity
 from engine.api.app import Api, application
-from engine.api.jobs import Jobs, Run
+from engine.api.jobs import Jobs
 from engine.api.security import Access
-from engine.protocol.events import Event, Finished, ModelInfo, Statistics, Text
+from engine.client import Heard
+from engine.protocol.events import Finished, ModelInfo, Statistics, Text
 from engine.protocol.requests import Generate, StopReason
 from engine.protocol.requests import Request as EngineRequest
 
@@ -25,26 +24,23 @@ NUMBERS = Statistics(
 
 
 class ScriptedLink:
-    """An engine that begins each answer, and ends it for a given reason; `loading` holds up what is sent to it."""
+    """An engine that begins each answer, and ends it for a given reason."""
 
     model: ModelInfo | None = None
 
     def __init__(self, reason: StopReason = "end") -> None:
-        self.received: Callable[[Event], None] = lambda _event: None
-        self.ended: Callable[[Sentence], None] = lambda _reason: None
-        self.sent: list[EngineRequest] = []
-        self.loading: asyncio.Event | None = None
+        self.heard: Heard = lambda _event: None
         self._end = replace(NUMBERS, stop_reason=reason)
 
-    async def prepare(self) -> None:
-        if self.loading:
-            await self.loading.wait()
+    async def ready(self) -> None: ...
 
-    def send(self, request: EngineRequest) -> None:
-        self.sent.append(request)
+    def submit(self, request: EngineRequest, heard: Heard) -> int:
         if isinstance(request, Generate):
-            self.received(Text(request.id, "A bi"))
-            self.received(Finished(request.id, self._end, (1,)))
+            heard(Text(1, "A bi"))
+            heard(Finished(1, self._end, (1,)))
+        return 1
+
+    def cancel(self, id: int) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -98,24 +94,3 @@ def test_an_answer_that_somebody_else_stopped_is_no_complete_one(path: str) -> N
     assert status == 200
     assert "A bi" in text
     assert "stopped before its end" in text.splitlines()[-2]
-
-
-def test_a_request_that_is_cancelled_while_its_model_is_loaded_is_not_computed() -> None:
-    async def ask() -> list[EngineRequest]:
-        link = ScriptedLink()
-        jobs = Jobs(link)
-        await jobs.start()
-        link.loading = asyncio.Event()
-        first = Run(jobs, [Generate(0, ())], "a")
-        await asyncio.sleep(0)
-        first.close()
-        assert await first.first_error()
-        link.loading.set()
-        second = Run(jobs, [Generate(0, (), max_tokens=1)], "a")
-        assert await second.first_error() is None
-        await jobs.close()
-        return link.sent
-
-    [sent] = asyncio.run(ask())
-    assert isinstance(sent, Generate)
-    assert sent.max_tokens == 1
