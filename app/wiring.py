@@ -54,11 +54,11 @@ from app.look.theme import application_icon
 from app.markdown.grammar import import_in_background
 from app.notice import NO_MODEL
 from app.services.background import Background
-from app.services.engine_client import EngineClient
+from app.services.engine_process import EngineProcess
 from app.services.frames import Collector
 from app.settings.settings import Settings
 from app.state.collections import Collections
-from app.state.engine_queue import PATIENCE_MS, EngineQueue
+from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.state.snippets import FILE as SNIPPETS
@@ -76,7 +76,7 @@ class Intervals:
     """Waiting times of the window in milliseconds; tests use shorter ones."""
 
     tick: int = 250  # between looks at whether the engine still reacts
-    patience: int = PATIENCE_MS  # until an engine that does not stop is killed
+    patience: int = 3_000  # until an engine is killed that does not stop; an answer normally ends within 100 ms
     read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
     title: int = 2_000  # after an answer, so that a user who goes on at once is asked nothing of the engine before
     links: int = 400  # after the last letter, until links in the message are looked for
@@ -147,18 +147,16 @@ class Chats:
 
 
 def compose_models(
-    window: Window, client: EngineClient, store: ChatStore, settings: Settings, intervals: Intervals
+    window: Window, process: EngineProcess, store: ChatStore, settings: Settings, intervals: Intervals
 ) -> Models:
     keys = ServerKeys(settings, window)
-    engine = EngineQueue(client, settings, patience_ms=intervals.patience, servers=keys)
+    engine = EngineQueue(process.client, settings, servers=keys)
     settings.changed.connect(engine.apply_settings)
     controller = ModelController(window, settings, engine, store, keys)
     status = StatusController(window, engine, controller, intervals.tick)
     SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
     idle = IdleController(window, engine, settings, intervals.minute)
     power = PowerController(window, engine, settings, intervals.minute)
-    client.received.connect(engine.handle)
-    client.ended.connect(engine.engine_ended)
     engine.state.phase_changed.connect(controller.engine_changed)
     window.commands.bind("models", controller.open)
     window.commands.bind("open_model", controller.choose_model)
@@ -264,15 +262,15 @@ class Chickadee(QObject):
         self.appearance = Appearance(application, self.settings)
         self.store, self._recovery = open_store(folders.store)
         self.store.writer.use_thread(Background(self).call_in_window)
-        self.client = EngineClient(command, self)
+        self.process = EngineProcess(command, self, intervals.patience)
         self.window = Window(folders.geometry)
-        self.models = compose_models(self.window, self.client, self.store, self.settings, intervals)
+        self.models = compose_models(self.window, self.process, self.store, self.settings, intervals)
         self.preparation = PreparationController(self.window, self.models.engine, self.models.controller, preparation)
         self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
         self.api = ApiController(self.settings_controller, self.models.engine)
         self.window.commands.bind("local_api", self.api.open)
         self.chats = compose_chats(self.window, self.models, self.store, self.settings_controller, folders, intervals)
-        self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.client.memory_bytes)
+        self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.process.memory_bytes)
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self.window.closing.connect(self.stop)
@@ -306,7 +304,7 @@ class Chickadee(QObject):
         self.models.controller.close()
         if self.engine.active is not None:
             self.engine.active.fail_answer(None, reason="cancelled")
-        self.client.close()
+        self.process.close()
         self.store.writer.close()  # later writes are done at once, in this thread
         self.lost = self.chats.unsaved.close()
         try:

@@ -136,6 +136,7 @@ class EngineClient:
     ) -> None:
         self.phase: Phase = "absent"
         self.model: ModelInfo | None = None  # the one that was loaded last
+        self.end: EngineEnd | None = None  # of the last process
         self.switching = False  # to a library that was measured to be faster: the model stays the same
         self.news: Callable[[Event | Changed], object] = lambda _news: None
         self._perform, self._clock, self._patience = perform, clock, patience
@@ -242,7 +243,7 @@ class EngineClient:
         """Take the end of the process, or that it could not be started."""
         if self.phase == "absent":
             return
-        end = replace(end, killed=end.killed or self._hung)
+        end = self.end = replace(end, killed=end.killed or self._hung)
         loads = (self._killed_in if self._hung else self.phase) in ("starting", "loading")
         again, wanted = self._again, self._wanted and not self._hung
         if loads and self._goes_on_after(end):
@@ -350,10 +351,10 @@ class EngineClient:
                 self._load()
             case Loaded():
                 self.model, self._holds_model = event.model, True
-                self._become_ready(event)
+                self._become_ready()
             case StatusReport() if event.model:
                 self.model = event.model
-                self._become_ready(event)
+                self._become_ready()
             case Restart() if self._restarts < MOST_RESTARTS:
                 self._restarts += 1
                 self._end_process(again=True)
@@ -366,11 +367,10 @@ class EngineClient:
                 self._maps |= isinstance(event, SpeedExpected)
                 self._out.append(partial(self.news, event))
 
-    def _become_ready(self, event: Event) -> None:
+    def _become_ready(self) -> None:
         refusal, self._refusal = self._refusal, None
         self.switching = self._maps = self._crashed = False
         self._own = self._restarts = 0
-        self._out.append(partial(self.news, event))
         self._change("ready", refusal)
 
     def _refuse(self, event: Event) -> None:
@@ -420,14 +420,17 @@ class EngineClient:
     # --- inside: actions --------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        """End a call: send what waits, or use the idle moment for a faster library; then perform what came of it."""
+        """End a call: send what waits, perform what came of it, then use an idle moment for a faster library."""
+        if self.phase == "ready":
+            self._send_held()
+        self._tick_if_needed()
+        if self._draining:
+            return
+        self._drain()
         if self.phase == "ready" and self._faster and not self._waiting:
             self._faster, self.switching = False, True
             self._load()
-        elif self.phase == "ready":
-            self._send_held()
-        self._tick_if_needed()
-        self._drain()
+            self._finish()
 
     def _tick_if_needed(self) -> None:
         waits = self.phase in ("starting", "loading", "ending") or any(w.sent for w in self._waiting.values())
@@ -467,8 +470,6 @@ class EngineClient:
 
         A bug in one callback keeps no other from being called: the first exception is raised at the end.
         """
-        if self._draining:
-            return
         self._draining, bug = True, None
         while self._out:
             try:

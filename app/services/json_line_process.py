@@ -96,6 +96,16 @@ class JsonLineProcess(QObject):
             self._killed = True
             self._process.kill()
 
+    def close_input(self) -> None:
+        """Close the child's stdin, which asks it to end; `ended` follows."""
+        if self._process is not None:
+            self._process.closeWriteChannel()
+
+    def terminate(self) -> None:
+        """Send the child a signal to end, which it may handle."""
+        if self._process is not None:
+            self._process.terminate()
+
     def close(self, grace_ms: int = 0, terminate: bool = False) -> bool:
         """Close the child's stdin as a request to end; kill the child if it still runs after `grace_ms`.
 

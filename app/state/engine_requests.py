@@ -1,8 +1,8 @@
-"""Requests to the engine: the link that accepts them, and what was requested last: a model, counts, reading ahead."""
+"""Requests to the engine: what was requested last, a model or reading ahead, and what asking a server needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -12,27 +12,9 @@ from common.failures import Failure
 from common.paths import path_text
 from common.sentences import Sentence
 from engine.protocol.events import Counted
-from engine.protocol.requests import KVType, Load, Message, Request
+from engine.protocol.requests import KVType, Load, Message
 
 CountCallback = Callable[[Counted], None]
-
-
-class Link(Protocol):
-    """The engine's process; it accepts requests while it is `running`."""
-
-    @property
-    def running(self) -> bool: ...
-
-    def start(self, files: Iterable[str | Path | None] = (), remote: bool = False) -> None:
-        """Start the process; `files` are those that it will be asked to load.
-
-        With `remote` it is the one that asks servers.
-        """
-
-    def send(self, request: Request) -> None: ...
-
-    def kill(self) -> None:
-        """End an engine that no longer answers; `EngineQueue.engine_ended` follows."""
 
 
 class Servers(Protocol):
@@ -104,24 +86,6 @@ class Loading:
 
     def _current_options(self) -> Load:
         return replace(self.options, **self._chosen)  # type: ignore[arg-type]
-
-
-class PendingCounts:
-    """Callbacks that wait for counts, by request id; if the engine ends or refuses, they are never called."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[int, CountCallback] = {}
-
-    def add(self, id: int, done: CountCallback) -> None:
-        self._waiting[id] = done
-
-    def deliver(self, event: Counted) -> None:
-        done = self._waiting.pop(event.id, None)
-        if done:
-            done(event)
-
-    def clear(self) -> None:
-        self._waiting.clear()
 
 
 class ReadAhead:

@@ -5,35 +5,34 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from app.events import Event
 from common.sentences import Sentence
+from engine.client import EngineClient, Heard
 from engine.protocol.events import ENDS, Failed, PrefillProgress
 from engine.protocol.events import Event as EngineEvent
 from engine.protocol.requests import Cancel, Embed, Generate, Request
-
-Heard = Callable[[EngineEvent], object]
-Post = Callable[[Request], int]  # sends a request to the engine and returns the id that it got
 
 
 class Guests:
     """Requests of one other program, the API's front, by the ids that it gave them.
 
     Those that take long wait here, one runs at a time, and chats go first: a request that is being read is stopped for
-    a chat and begins again afterwards, an answer that is being written is paused by the engine. `post` sends a request
-    to the engine, and `heard` gets the events, with the program's ids. `changed` is emitted when the first one begins
-    or the last ends.
+    a chat and begins again afterwards, an answer that is being written is paused by the engine. `heard` gets the
+    events, with the program's ids, and `done` is called whenever one has ended. `changed` is emitted when the first one
+    begins or the last ends.
     """
 
-    def __init__(self, post: Post) -> None:
+    def __init__(self, client: EngineClient, done: Callable[[], object]) -> None:
         self.heard: Heard = lambda _event: None
         self.changed: Event[()] = Event()
-        self._post = post
+        self._client, self._done = client, done
         self._waiting: deque[Generate | Embed] = deque()
-        self._running: tuple[int, Generate | Embed] | None = None  # with the engine's id
+        self._running: Generate | Embed | None = None
+        self._id = 0  # the running one's at the engine
         self._reading = False  # nothing of the running one's answer is written yet
         self._gives_way = False  # the running one was stopped for a chat, and begins again afterwards
-        self._questions: dict[int, int] = {}  # the program's ids by the engine's
 
     @property
     def busy(self) -> bool:
@@ -45,96 +44,69 @@ class Guests:
         """Whether one runs that the engine does not pause for a chat."""
         if self._running is None:
             return False
-        return self._reading or self._gives_way or isinstance(self._running[1], Embed)
+        return self._reading or self._gives_way or isinstance(self._running, Embed)
 
     @property
     def waiting(self) -> bool:
         return bool(self._waiting)
 
-    def take(self, request: Request, ready: bool) -> None:
-        """Take a request of the program; `ready`: whether the engine can answer questions now."""
+    def take(self, request: Request) -> None:
+        """Take a request of the program."""
         if isinstance(request, Generate | Embed):
             self._waiting.append(request)
         elif isinstance(request, Cancel):
             self._cancel(request.request)
-        elif ready:
-            self._questions[self._post(request)] = request.id
         else:
-            self.heard(Failed(request.id, Sentence.of("no_model.loaded")))
+            id = request.id
+            self._client.submit(request, lambda event: self.heard(replace(event, id=id)))
 
-    def start_next(self) -> bool:
-        """Send the request that waits longest; return False if none waits."""
-        if not self._waiting:
-            return False
-        request = self._waiting.popleft()
-        if isinstance(request, Generate):
-            request = replace(request, background=True)
-        self._running, self._reading, self._gives_way = (self._post(request), request), True, False
+    def start_next(self) -> None:
+        """Send the request that waits longest."""
+        request = self._running = self._waiting.popleft()
+        self._reading, self._gives_way = True, False
+        sent = replace(request, background=True) if isinstance(request, Generate) else request
+        self._id = self._client.submit(sent, partial(self._hear_answer, request))
         self.changed.emit()
-        return True
 
     def give_way(self) -> None:
         """Stop the running request for a chat, if nothing of its answer is written yet; it begins again afterwards."""
         if self._running and self._reading and not self._gives_way:
             self._gives_way = True
-            self._post(Cancel(0, self._running[0]))
+            self._client.cancel(self._id)
 
-    def stop(self) -> None:
-        """Stop the running request, because its model is unloaded."""
-        if self._running:
-            self._post(Cancel(0, self._running[0]))
-
-    def takes(self, event: EngineEvent) -> bool:
-        """Hand on an event of these requests; return False for one of others."""
-        if self._running and event.id == self._running[0]:
-            self._hear_answer(event, self._running[1])
-            return True
-        if event.id not in self._questions:
-            return False
-        self._say(event, self._questions.pop(event.id) if isinstance(event, ENDS) else self._questions[event.id])
-        return True
-
-    def fail(self, sentence: Sentence, waiting: bool) -> None:
-        """End the running request and the questions with a sentence; with `waiting`, those that wait too."""
-        failed = [self._running[1].id] if self._running else []
-        failed += self._questions.values()
-        if waiting:
-            failed += [request.id for request in self._waiting]
-            self._waiting.clear()
-        was_busy, self._running, self._questions = self.busy, None, {}
-        for id in failed:
-            self.heard(Failed(id, sentence))
-        if was_busy:
-            self.changed.emit()
+    def fail_waiting(self, sentence: Sentence) -> None:
+        """End the requests that wait with a sentence."""
+        waiting, self._waiting = self._waiting, deque()
+        for request in waiting:
+            self.heard(Failed(request.id, sentence))
 
     def drop_all(self) -> None:
         """Forget everything, because the program has ended."""
-        self.stop()
         self.heard = lambda _event: None
         self._waiting.clear()
+        self._gives_way = False
+        self._client.cancel(self._id)
 
     def _cancel(self, id: int) -> None:
-        if self._running and self._running[1].id == id:
+        if self._running and self._running.id == id:
             self._gives_way = False
-            self._post(Cancel(0, self._running[0]))
-        elif found := next((request for request in self._waiting if request.id == id), None):
-            self._waiting.remove(found)
+            self._client.cancel(self._id)
+        elif waiting := next((request for request in self._waiting if request.id == id), None):
+            self._waiting.remove(waiting)
             self.heard(Failed(id, Sentence.of("cancelled.request")))
 
-    def _hear_answer(self, event: EngineEvent, request: Generate | Embed) -> None:
+    def _hear_answer(self, request: Generate | Embed, event: EngineEvent) -> None:
         ends = isinstance(event, ENDS)
         if self._gives_way and not _is_failure(event):  # what came since it was stopped is written again
             if ends:
                 self._waiting.appendleft(request)
         else:
             self._reading &= isinstance(event, PrefillProgress)
-            self._say(event, request.id)
+            self.heard(replace(event, id=request.id))
         if ends:
-            self._running = None
+            self._running, self._id = None, 0
             self.changed.emit()
-
-    def _say(self, event: EngineEvent, id: int) -> None:
-        self.heard(replace(event, id=id))
+            self._done()
 
 
 def _is_failure(event: EngineEvent) -> bool:

@@ -37,14 +37,14 @@ def test_the_faster_library_takes_over(
     qtbot.waitUntil(lambda: state.phase == "ready", timeout=SECONDS)
     assert state.model
     assert state.model.backend == "ik"  # chosen by timings of other computers, until measured here
-    first = chickadee.client.pid
+    first = chickadee.process.pid
     ask(chickadee, "Name a bird.")
     qtbot.waitUntil(lambda: len(conversation.messages) == 2 and done(chickadee), timeout=SECONDS)
     phases: list[str] = []
     state.phase_changed.connect(lambda state: phases.append(state.phase))
     qtbot.waitUntil(lambda: state.model is not None and state.model.backend == "llama", timeout=300_000)
     assert set(phases) <= {"ready"}
-    assert chickadee.client.pid != first
+    assert chickadee.process.pid != first
     ask(chickadee, "And another one.")
     qtbot.waitUntil(lambda: len(conversation.messages) == 4 and done(chickadee), timeout=SECONDS)
     assert conversation.messages[-1].content.strip()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import psutil
 import pytest
 from PySide6.QtWidgets import QApplication, QDialog
 from pytestqt.qtbot import QtBot
@@ -17,7 +18,8 @@ from app.folders import Folders
 from app.settings.schema import choice_words
 from app.wiring import Chickadee
 from common.sentences import Sentence
-from engine.protocol.events import DrafterStatistics, Failed, HeadGroup, Loaded, ModelInfo, Pulse, Remedy, Statistics
+from engine.client import Changed
+from engine.protocol.events import DrafterStatistics, Failed, HeadGroup, ModelInfo, Pulse, Remedy, Statistics
 from engine.protocol.requests import BackendName, KVModeName, KVPolicy
 from models.default import default_model
 from tests.app.conftest import Opener
@@ -122,11 +124,13 @@ def test_every_dialog_opens_whatever_the_engine_says(
     """The short run includes each library, kind of kernels, policy and mode at least once."""
     window, engine, panel = chickadee.window, chickadee.engine, chickadee.chats.engine_monitor.panel
     window.commands.run("engine")
+    client = chickadee.process.client
     policies, modes = itertools.cycle((*POLICIES, UNKNOWN)), itertools.cycle((*MODES, UNKNOWN))
     for backend, kernels in combinations:
         info, numbers, pulse = engine_messages(backend, kernels, next(policies), next(modes))
-        engine.handle(Loaded(engine._load, info, 0.1))
-        engine.handle(pulse)
+        client.model = info
+        client.news(Changed("ready"))
+        client.received(pulse)
         engine.state.change(statistics=numbers)
         window.commands.run("about")
         about = chickadee.chats.palette.about
@@ -144,7 +148,7 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.answer_text))
     engine = chickadee.engine
     remedies = (Remedy(UNKNOWN), Remedy("forget_turns", turns=1))
-    engine.handle(Failed(engine._generate, Sentence("of.a_newer_engine"), "", remedies))
+    chickadee.process.client.received(Failed(engine._generate, Sentence("of.a_newer_engine"), "", remedies))
     view = chickadee.window.transcript.views[-1]
     assert [button.text() for button in view.remedy_buttons.buttons] == ["Leave out the oldest turn"]
 
@@ -174,13 +178,13 @@ def test_the_window_closes_with_everything_open(chickadee: Chickadee, qtbot: QtB
         chickadee.window.commands.run(name)
     chickadee.window.close()
     QApplication.processEvents()
-    assert not chickadee.client.running
+    assert not chickadee.process.running
 
 
 def test_the_engine_dies_with_everything_open(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     for name in OPENERS:
         chickadee.window.commands.run(name)
-    chickadee.client.kill()
+    psutil.Process(chickadee.process.pid).kill()
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "off")
     QApplication.processEvents()
     walk(chickadee, qtbot)

@@ -8,7 +8,7 @@ import pytest
 
 from app.composer.composer import duration
 from app.look.theme import DARK, LIGHT, Theme, contrast
-from app.state.engine_queue import LiveSpeed
+from app.state.live_speed import LiveSpeed
 from app.state.prompt import drop_oldest_turns, turns_to_free
 from app.transcript.message_actions import forgotten_line, remedy_label
 from engine.protocol.events import Remedy

@@ -151,7 +151,7 @@ def test_the_journey(
 
     ask(chickadee, "Tell me a very long story about a bird.")
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 20, timeout=SECONDS)
-    psutil.Process(chickadee.client.pid).kill()
+    psutil.Process(chickadee.process.pid).kill()
     qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
     partial = conversation.messages[-1]
     assert partial.stop_reason == "engine"

@@ -215,7 +215,7 @@ def test_closing_stops_and_stores_the_answer(chickadee: Chickadee, ask: Ask, qtb
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
     text = last_text(chickadee)
-    client = chickadee.client
+    client = chickadee.process
     chickadee.window.close()
     assert not client.running
     assert stored(folders)[-1] == ("assistant", text, "cancelled")

@@ -30,7 +30,7 @@ def test_the_model_is_unloaded_and_the_next_message_loads_it_again(
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     (tmp_path / "go").unlink()
     chickadee.settings.change({"models.unload_after": 2})
-    qtbot.waitUntil(lambda: not chickadee.client.running, timeout=SECONDS)
+    qtbot.waitUntil(lambda: not chickadee.process.running, timeout=SECONDS)
     assert chickadee.engine.state.phase == "off"
     assert chickadee.engine.state.problem is None
     assert not chickadee.window.notice.isVisible()
@@ -45,7 +45,7 @@ def test_the_model_is_unloaded_and_the_next_message_loads_it_again(
 def test_a_message_sent_while_the_engine_ends_is_answered(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     chickadee.engine.unload()
     ask(chickadee, "hello")
-    assert chickadee.client.running
+    assert chickadee.process.running
     qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: hello", timeout=SECONDS)
 
 

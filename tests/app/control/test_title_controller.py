@@ -14,6 +14,7 @@ from app.sidebar.chat_rows import Row
 from app.state.titles import MOST_TOKENS, OTHER
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee, Intervals
+from engine.protocol.events import Titled
 from engine.protocol.requests import Generate, Title
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import done
@@ -129,9 +130,8 @@ class TestPatient:
 def test_a_title_that_comes_late_changes_nothing(titling: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     """The user has renamed the chat while the model wrote."""
     answered(titling, ask, qtbot, "dawdle birds")
-    done_with = titling.engine._asked_title[1]
     titling.chats.list.rename(titling.open_chats.current.chat.id, "mine")
-    done_with("About birds")
+    titling.process.client.received(Titled(titling.engine._title, "About birds"))
     assert title(titling) == "mine"
 
 

@@ -108,7 +108,7 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
     assert conversation.messages[-1].content.strip()
     watch(chickadee, qtbot)
     press(qtbot, dialog, key, "unload")
-    qtbot.waitUntil(lambda: not chickadee.client.running, timeout=SECONDS)
+    qtbot.waitUntil(lambda: not chickadee.process.running, timeout=SECONDS)
     assert chickadee.engine.state.problem is None
     ask(chickadee, "And another one.")  # starts the engine again
     qtbot.waitUntil(lambda: len(conversation.messages) == 4 and not conversation.busy, timeout=SECONDS)

@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 
 from app.composer.status_line import detail_lines
 from app.folders import Folders
-from app.services.engine_client import EngineClient
+from app.services.engine_process import EngineProcess
 from app.wiring import Chickadee
-from common.process_end import EngineEnd
+from engine.client import Changed, Target
 from engine.protocol.events import Text
 from engine.protocol.lines import encode
 from engine.protocol.requests import Load, Prepare
@@ -130,7 +130,7 @@ def test_a_model_for_another_library_is_loaded_by_a_new_engine(
     chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path
 ) -> None:
     """The process with the wrong library ends; the window shows nothing but loading."""
-    first, phases = chickadee.client.pid, set()
+    first, phases = chickadee.process.pid, set()
     state = chickadee.engine.state
     for event in (state.phase_changed, state.problem_changed):
         event.connect(lambda state: phases.add((state.phase, state.problem)))
@@ -138,7 +138,7 @@ def test_a_model_for_another_library_is_loaded_by_a_new_engine(
     chickadee.chats.drafts.send("hello")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert last_text(chickadee) == "echo: hello"
-    assert chickadee.client.pid != first
+    assert chickadee.process.pid != first
     assert phases <= {("loading", None), ("starting", None), ("ready", None)}
     assert "Runs on ik_llama.cpp with 2 threads" in detail_lines(chickadee.engine.state)
 
@@ -147,13 +147,12 @@ def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBo
     burst = tmp_path / "burst"
     burst.write_bytes(b"".join(encode(Text(1, str(number))) for number in range(3000)))
     code = f"import sys; sys.stdout.buffer.write(open({str(burst)!r}, 'rb').read())"
-    client = EngineClient([sys.executable, "-c", code])
+    process = EngineProcess([sys.executable, "-c", code])
     told: list[object] = []
-    client.received.connect(told.append)
-    client.ended.connect(told.append)
-    client.start()
-    qtbot.waitUntil(lambda: bool(told) and isinstance(told[-1], EngineEnd), timeout=SECONDS)
-    assert told[:-1] == [Text(1, str(number)) for number in range(3000)]
+    process.client.news = told.append
+    process.client.use(Target(Load(0, str(tmp_path / "m.gguf"))))
+    qtbot.waitUntil(lambda: bool(told) and told[-1] == Changed("absent", None, process.client.end), timeout=SECONDS)
+    assert told[1:-1] == [Text(1, str(number)) for number in range(3000)]
 
 
 @needs_landlock
@@ -166,13 +165,13 @@ def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
     write_altered(elsewhere)
     chickadee = open_window(command=None)
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
-    first = chickadee.client.pid
+    first = chickadee.process.pid
     assert chickadee.engine.state.limits == ("files", "network")
     chickadee.engine.use_model(elsewhere)
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     assert chickadee.engine.state.model
     assert Path(chickadee.engine.state.model.path) == elsewhere
-    assert chickadee.client.pid != first
+    assert chickadee.process.pid != first
 
 
 def test_a_faster_library_takes_over_while_nobody_waits(
@@ -198,7 +197,7 @@ def test_a_faster_library_takes_over_while_nobody_waits(
 
 def test_what_is_sent_during_the_change_waits_for_it(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "outdo")
-    qtbot.waitUntil(lambda: chickadee.engine._switching_library, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.process.client.switching, timeout=SECONDS)
     ask(chickadee, "meanwhile")
     qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: meanwhile", timeout=SECONDS)
     assert chickadee.engine.state.model is not None
