@@ -72,9 +72,9 @@ def measure(chickadee: Chickadee, seconds: int) -> tuple[float, list[Wakeups]]:
     wait_until(lambda: chickadee.engine.state.phase == "ready")
     chickadee.chats.drafts.send(QUESTION)
     wait_until(lambda: not chickadee.open_chats.current.busy)
-    processes = {"window": os.getpid(), "engine": chickadee.client.pid}
+    processes = {"window": os.getpid(), "engine": chickadee.process.pid}
     answered = time.monotonic()
-    while count_wakeups({"engine": chickadee.client.pid}, LOOK_SECONDS)[0].threads:
+    while count_wakeups({"engine": chickadee.process.pid}, LOOK_SECONDS)[0].threads:
         if time.monotonic() - answered > PATIENCE_SECONDS:
             break
     return time.monotonic() - answered, count_wakeups(processes, seconds)

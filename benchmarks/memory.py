@@ -78,7 +78,7 @@ def measure(model: Path, n_ctx: int, known: set[int], backend: BackendName) -> P
             return None
         fill(engine, limit)
         planned = sum(engine.model.plan.values())
-        return Peak(model.name, limit, planned, peak_bytes(engine.process.pid), dict(engine.model.plan))
+        return Peak(model.name, limit, planned, peak_bytes(engine.pid), dict(engine.model.plan))
 
 
 def fill(engine: OurEngine, limit: int) -> None:

@@ -11,16 +11,18 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import psutil
 
-from engine.protocol.events import ENDS, WRITTEN, Event, Failed, Finished, Loaded
-from engine.protocol.lines import decode_event, encode
-from engine.protocol.requests import BackendWish, DraftMode, Generate, Hello, Load, Lookup, Message, Request, Sampling
+from common.failures import Failure
+from engine.client import Target
+from engine.client_process import WaitingClient
+from engine.protocol.events import WRITTEN, Event, Finished
+from engine.protocol.requests import BackendWish, DraftMode, Generate, Load, Lookup, Message, Request, Sampling
 from models.readable_files import readable_files
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
@@ -39,22 +41,9 @@ class Run:
     accepted: int = 0
 
 
-class Process:
-    """A child process that is ended when its `with` block ends."""
-
-    process: subprocess.Popen[bytes]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.process.terminate()
-        self.process.wait(20)
-
-    def rss_bytes(self) -> int:
-        return int(psutil.Process(self.process.pid).memory_info().rss)
+def rss_bytes(pid: int) -> int:
+    """Return the resident memory of a process."""
+    return int(psutil.Process(pid).memory_info().rss)
 
 
 def environment(cache: Path | None) -> dict[str, str]:
@@ -62,11 +51,11 @@ def environment(cache: Path | None) -> dict[str, str]:
     return {**os.environ, **({"CHICKADEE_CACHE_DIR": str(cache)} if cache else {})}
 
 
-class OurEngine(Process):
+class OurEngine:
     """`python -m engine serve`, or a packaged `program`'s, with the model loaded when the constructor returns.
 
     `python` is another environment's, with another build of a library; `cache` must then be a folder of its own,
-    because timings of one build would replace the other's.
+    because timings of one build would replace the other's. A failure ends the program with its sentence.
     """
 
     def __init__(  # noqa: PLR0913
@@ -82,29 +71,40 @@ class OurEngine(Process):
     ) -> None:
         started = time.perf_counter()
         command = [str(program), "serve"] if program else [str(python or sys.executable), "-m", "engine", "serve"]
-        self.process = subprocess.Popen(
-            [*command, *readable_files((model, draft_model)).arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment(cache),
-        )
-        self.ask(Hello(1))
         draft = str(draft_model) if draft_model else None
-        loaded = self.ask(Load(2, str(model), n_ctx, threads, draft_model=draft, backend=backend))
-        assert isinstance(loaded, Loaded)  # not Restart: a new process holds no library yet
-        if backend not in ("auto", loaded.model.backend):
-            raise SystemExit(" ".join(map(str, loaded.model.notes)))
-        self.model = loaded.model
+        self._engine = WaitingClient(
+            Target(Load(0, str(model), n_ctx, threads, draft_model=draft, backend=backend)),
+            lambda start: [*command, *readable_files(start.files).arguments],
+            environment(cache),
+        )
+        self._events: Iterator[Event] = iter(())
+        with failure_ends():
+            self.model = self._engine.load()
+        if backend not in ("auto", self.model.backend):
+            raise SystemExit(" ".join(map(str, self.model.notes)))
         self.start_seconds = time.perf_counter() - started
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._engine.close()
+
+    @property
+    def pid(self) -> int:
+        return self._engine.process.pid
+
+    def rss_bytes(self) -> int:
+        return rss_bytes(self.pid)
 
     def ask(self, request: Request) -> Event:
         """Send a request and return the event that ends it."""
-        return self._events(request)[-1]
+        *_, last = self.stream(request)
+        return last
 
     def settle(self) -> None:
         """Wait until the engine has done its one-time work in idle time (profile, calibration), 60 s at most."""
-        process, quiet = psutil.Process(self.process.pid), 0
+        process, quiet = psutil.Process(self.pid), 0
         process.cpu_percent()
         for _ in range(60):
             time.sleep(1)
@@ -117,9 +117,8 @@ class OurEngine(Process):
         self, messages: Sequence[Message], max_tokens: int, draft: DraftMode = "off", lookup: Lookup | None = None
     ) -> Run:
         """Answer greedily; the default is plain decoding."""
-        request = Generate(3, tuple(messages), GREEDY, max_tokens, draft=draft, lookup=lookup or Lookup())
-        events = self._events(request)
-        finished = events[-1]
+        request = Generate(0, tuple(messages), GREEDY, max_tokens, draft=draft, lookup=lookup or Lookup())
+        *events, finished = self.stream(request)
         assert isinstance(finished, Finished)
         s = finished.statistics
         text = "".join(event.text for event in events if isinstance(event, WRITTEN))
@@ -127,31 +126,31 @@ class OurEngine(Process):
         return Run(text, read, s.prompt_seconds, s.decode_tokens, s.decode_seconds, s.drafted, s.accepted)
 
     def stream(self, request: Request) -> Iterator[Event]:
-        """Send a request and return its events as they arrive; if not all are read, `finish` must be called."""
-        assert self.process.stdin
-        self.process.stdin.write(encode(request))
-        self.process.stdin.flush()
-        return self._until_end()
+        """Return the events of a request as they arrive; if not all are read, `finish` must be called."""
+        self._events = self._engine.events(request)
+        return self._rest()
 
     def finish(self) -> None:
-        for _ in self._until_end():
+        """Read the events that are left of the last request."""
+        for _ in self._rest():
             pass
 
-    def _until_end(self) -> Iterator[Event]:
-        assert self.process.stdout
-        while True:
-            event = decode_event(self.process.stdout.readline())
-            yield event
-            if isinstance(event, Failed):
-                raise SystemExit(event.message)
-            if isinstance(event, ENDS):
-                return
-
-    def _events(self, request: Request) -> list[Event]:
-        return list(self.stream(request))
+    def _rest(self) -> Iterator[Event]:
+        with failure_ends():
+            for event in self._events:  # noqa: UP028 - `yield from` would close them for a reader who stops early
+                yield event
 
 
-class LlamaServer(Process):
+@contextmanager
+def failure_ends() -> Iterator[None]:
+    """End the program with the sentence of a Failure."""
+    try:
+        yield
+    except Failure as failure:
+        raise SystemExit(str(failure)) from failure
+
+
+class LlamaServer:
     """llama-server on the same file, context and threads; `extra` are further command line options."""
 
     def __init__(self, server: Path, model: Path, n_ctx: int, threads: int, extra: tuple[str, ...] = ()) -> None:
@@ -164,6 +163,16 @@ class LlamaServer(Process):
         environment = dict(os.environ, LD_LIBRARY_PATH=str(server.resolve().parent))
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
         self._wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+
+    def rss_bytes(self) -> int:
+        return rss_bytes(self.process.pid)
 
     def _wait(self) -> None:
         for _ in range(600):
