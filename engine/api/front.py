@@ -16,7 +16,7 @@ from engine.api.app import Api, application
 from engine.api.jobs import Jobs
 from engine.api.relay_link import RelayLink, first_options
 from engine.api.security import Access, check_key, is_loopback
-from engine.api.server import Server, address_of, listen, listen_unix
+from engine.api.server import ApiServer, address_of, listen, listen_unix
 from engine.client import Target
 from engine.client_process import ClientProcess
 from engine.protocol.front import Refused, Served, Serving
@@ -55,7 +55,7 @@ def serve_alone(place: Place, load: Load, default: Generate, *, store: bool = Fa
         sys.stdout.flush()
 
     try:
-        Server(application(api, lambda: access), jobs, tell).run_until_asked(listening)
+        ApiServer(application(api, lambda: access), jobs, tell).run_until_asked(listening)
     finally:
         listening.close()
         if place.unix:
@@ -81,7 +81,7 @@ def serve_window() -> int:
     api = Api(jobs, Activity(link.tell), lambda: link.options.default, lambda: link.options.store)
     access = not is_loopback(options.host)
     app = application(api, lambda: Access(link.options.key, any_host=access))
-    server = Server(app, jobs, lambda: link.tell(Serving(address)))
+    server = ApiServer(app, jobs, lambda: link.tell(Serving(address)))
     link.closed = server.ask_to_end
     server.run_until_asked(listening)
     return 0

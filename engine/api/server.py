@@ -68,7 +68,7 @@ def listen_unix(path: Path) -> socket.socket:
     return made
 
 
-class Server(uvicorn.Server):
+class ApiServer(uvicorn.Server):
     """Uvicorn's server together with the queue of requests; it calls `ready` once it answers."""
 
     def __init__(self, app: ASGIApp, jobs: Jobs, ready: Callable[[], None]) -> None:
