@@ -317,7 +317,7 @@ class EngineClient:
         self._again = again and not self._closed
         if self.phase in ("absent", "ending"):
             return
-        self._wanted = True
+        self._wanted, self._own = True, 0
         self._send(Shutdown(0))
         self._do(End("close"))
         self._ending_at, self._harder = self._clock(), [(GRACE, "terminate"), (GRACE + TERMINATED, "kill")]
@@ -326,6 +326,7 @@ class EngineClient:
     def _kill(self, again: bool = False, hung: bool = False) -> None:
         """Kill the process: because it hangs, or because nothing else stops what it does."""
         self._again, self._hung, self._wanted, self._killed_in = again, hung, not hung, self.phase
+        self._own = 0
         self._do(End("kill"))
         self._harder.clear()
         self._change("ending")

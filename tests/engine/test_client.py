@@ -201,6 +201,14 @@ def test_a_computer_that_slept_kills_no_engine(bench: Bench) -> None:
     assert not heard
 
 
+def test_a_welcome_that_comes_too_late_loads_nothing(bench: Bench) -> None:
+    bench.client.use(MODEL)
+    bench.client.unload()
+    bench.welcome()
+    assert isinstance(bench.requests()[-1], Shutdown)
+    assert bench.phase() == "ending"
+
+
 def test_a_process_that_never_says_welcome_is_killed(bench: Bench) -> None:
     bench.client.use(MODEL)
     heard = bench.submit()
@@ -398,12 +406,14 @@ class AnyOrder(RuleBasedStateMachine):
                 case Start():
                     assert self.processes == 0, "two processes at once"
                     assert not self.closed, "started after close"
-                    self.processes, self.unanswered, self.killed = 1, [], False
+                    self.processes, self.unanswered, self.killed, self.ending = 1, [], False, False
                 case Send(request):
                     assert self.processes == 1, f"{request} to no process"
+                    assert not self.ending, f"{request} to a process that is being ended"
                     self.unanswered.append(request)
                 case End(how):
                     assert self.processes == 1
+                    self.ending = True
                     self.killed |= how == "kill"
 
     def hear(self, number: int, event: Event) -> None:

@@ -23,12 +23,12 @@ from models.default import default_model
 SERVE = """
 import sys
 from engine import client
-client.QUIET, client.SILENT, client.PATIENCE, client.GRACE = 2.0, 5.0, 3.0, 5.0
+client.QUIET, client.SILENT, client.PATIENCE, client.GRACE, client.STARTING = 2.0, 5.0, 3.0, 5.0, 15.0
 from engine.__main__ import main
 sys.exit(main())
 """
 CLIENTS = 4
-LONGEST = 60  # seconds that any request may take: an engine is stopped, noticed, replaced, and answers
+LONGEST = 120  # seconds that any request may take: an engine is stopped, noticed, replaced, and answers
 CHAT = {"messages": [{"role": "user", "content": "Name a bird."}]}
 QUESTIONS = (
     ("/v1/chat/completions", CHAT | {"max_tokens": 8}),
@@ -104,7 +104,7 @@ def test_nobody_waits_for_ever_and_no_engine_is_left(tmp_path: Path) -> None:
             for engine in running:
                 engine.send_signal(dice.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV, signal.SIGTERM)))
         for client in clients:
-            client.join(4 * LONGEST)
+            client.join(2 * LONGEST)
         left = engines(process)
         ended = Client(int(port[1]), 0, 0).ask("/tokenize", {"content": "a"})
         server.send_signal(signal.SIGINT)
