@@ -177,10 +177,9 @@ def layers_that_fit(memory: MemoryPlan, shapes: Shapes, layers: int) -> int:
 
 def report(timings: Timings, profile: Profile, shapes: Shapes) -> dict[str, Any]:
     """Return the object that `--json` prints; its fields are an interface."""
-    shallow = timings.pass_seconds[min(timings.pass_seconds)]
     return {
         "pass_seconds": timings.pass_seconds,
-        "c": {k: seconds / shallow[1] for k, seconds in shallow.items()},
+        "c": {k: seconds / timings.shallow[1] for k, seconds in timings.shallow.items()},
         "nt_published": nt(profile, shapes),
         "nt_measured": CostModel(timings).nt_measured,
         "weight_bytes": shapes.weight_bytes,
@@ -194,14 +193,13 @@ def table(result: dict[str, Any], timings: Timings, shapes: Shapes) -> str:
     for k in timings.ks:
         times = "".join(f"{timings.pass_seconds[depth][k] * 1e3:11.1f} ms" for depth in depths)
         lines.append(f"{k:6}{times}{result['c'][k]:8.2f}")
-    rate = timings.large_tokens / timings.large_seconds
-    one = timings.pass_seconds[depths[0]][1]
     roofline = result["roofline_seconds"]
+    times_roofline = timings.shallow[1] / roofline
     lines += [
         "",
         f"nt published {result['nt_published']:.1f}, measured {result['nt_measured']}: tokens in the time of one",
         f"weights {result['weight_bytes'] / 1e9:.2f} GB, read in {roofline * 1e3:.1f} ms at this memory's speed",
-        f"a pass reads {shapes.pass_bytes / 1e9:.2f} GB of them; one token takes {one / roofline:.2f} × that time",
-        f"prompts {rate:,.0f} tokens/s in passes of {timings.large_tokens}",
+        f"a pass reads {shapes.pass_bytes / 1e9:.2f} GB of them; one token takes {times_roofline:.2f} × that time",
+        f"prompts {timings.prompt_speed:,.0f} tokens/s in passes of {timings.large_tokens}",
     ]
     return "\n".join(lines)

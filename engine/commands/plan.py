@@ -41,7 +41,7 @@ from engine.costs.profile import stored_profile
 from engine.loading.first_look import TO_LIST
 from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, OtherLibrary
-from engine.loading.library_choice import seconds_of_one_and_eight
+from engine.loading.library_choice import identity_of
 from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, planned_estimate, resolve
@@ -53,7 +53,6 @@ from engine.run_subprocess import NO_CONSOLE
 from engine.runtime.contexts import KVMode, flash_attention_suffix, make_kv_mode
 from models.default import default_model
 from models.header import read_header
-from models.identity import file_identity
 from models.split import whole_header
 
 log = logging.getLogger("engine.plan")
@@ -311,7 +310,7 @@ def _built_in() -> tuple[ModelTraits | None, str]:
         header = read_header(default_model())
     except Failure:
         return None, ""
-    return ModelTraits.of(header), file_identity(header.path, header.data_offset)
+    return ModelTraits.of(header), identity_of(header)
 
 
 def _speed(plan: LoadPlan) -> float:
@@ -320,9 +319,10 @@ def _speed(plan: LoadPlan) -> float:
     if library not in PACKAGES:
         return 0.0
     way = flash_attention_suffix(plan.options.flash_attention)
-    identity = file_identity(plan.header.path, plan.header.data_offset)
-    timings = timings_of_package(PACKAGES[library], identity, plan.options.key_threads, memory.kv_type, way)
-    return 1 / seconds_of_one_and_eight(timings)[0] if timings else 0.0
+    timings = timings_of_package(
+        PACKAGES[library], identity_of(plan.header), plan.options.key_threads, memory.kv_type, way
+    )
+    return 1 / timings.shallow[1] if timings else 0.0
 
 
 def _verdict(ask: Ask, plan: MemoryPlan, library: str, model: ModelTraits | None) -> Verdict:

@@ -92,7 +92,17 @@ class Timings:
     @property
     def ks(self) -> list[int]:
         """Batch sizes with a measured time, excluding the prefill batch."""
-        return sorted(next(iter(self.pass_seconds.values())))
+        return sorted(self.shallow)
+
+    @property
+    def shallow(self) -> dict[int, float]:
+        """Seconds of passes by their tokens, at the lower depth."""
+        return self.pass_seconds[min(self.pass_seconds)]
+
+    @property
+    def prompt_speed(self) -> float:
+        """Prefill speed in tokens/s, from the large pass."""
+        return self.large_tokens / self.large_seconds
 
 
 def timings_with_threads(timings: Timings, counts: ThreadCounts) -> Timings | None:

@@ -219,7 +219,7 @@ def predict_speed(model: ModelTraits, kv_type: KVType, computer: Computer) -> Sp
 
 def speed_of(timings: Timings) -> Speed:
     """Return the speed that timings amount to."""
-    return Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.large_tokens / timings.large_seconds)
+    return Speed(1 / CostModel(timings).pass_seconds(1, CONTEXT), timings.prompt_speed)
 
 
 def corrected(computer: Computer, predicted: Speed, measured: Speed) -> Computer:

@@ -22,7 +22,10 @@ from engine.costs.cost_model import Timings
 from engine.costs.cost_prior import ModelTraits, prior_timings
 from engine.costs.measurements import timings_of_package
 from engine.loading.crash_mark import CrashMark
+from engine.loading.first_look import LibraryCrashed
 from engine.loading.libraries import PACKAGES, installed, llama_missing
+from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT
+from engine.loading.options import LoadOptions
 from engine.machine import library_version
 from engine.protocol.requests import BackendName, BackendWish, FlashAttention
 from engine.run_subprocess import run_engine_command
@@ -61,138 +64,101 @@ class LibraryChoice:
     trial: BackendName | None = None
     mark: CrashMark | None = None
 
+    @property
+    def has_crashed(self) -> bool:
+        """Whether the library is known to have crashed with this model."""
+        return self.mark is not None and self.mark.is_set
 
-def choose(
-    requested: BackendWish | None,
-    header: Header,
-    threads: int,
-    kv_type: KVType,
-    flash_attention: FlashAttention = "auto",
-) -> LibraryChoice:
-    """Choose the library for a model.
 
-    ik_llama.cpp: if it is requested and can compute the model, or, with "auto" and None, if it is faster as far as is
-    known. Our own graph: only if it is requested and can compute the model. Else llama.cpp; while llama.cpp is not
-    installed, ik_llama.cpp takes the place of both.
+def choose(options: LoadOptions, headers: Sequence[Header], usable: int, sees: bool = False) -> LibraryChoice:
+    """Choose the library for the model with these headers, which may take `usable` bytes of memory.
 
-    A mark that a library crashed with this model counts with "auto" and None only: a user who requests it by name has
-    it tried again. Raises Failure if the model needs a library that is not installed yet.
+    A library that the user requests by name computes the model if it can; that it crashed with the model before counts
+    only where none is requested. Then llama.cpp computes what ik_llama.cpp cannot, what would take ik_llama.cpp far
+    more memory, and models that see (`sees`: there is a projector); otherwise the library that is faster as far as is
+    known. While llama.cpp is not installed, ik_llama.cpp takes its place.
+
+    Raises Failure if the model needs a library that is not installed yet.
     """
+    requested, header, kv_type = options.requested_backend, headers[0], options.kv_type or "f16"
+    llama, ik = (LibraryChoice(name, mark=crash_mark(header, name)) for name in PACKAGES)
+    refusal = needs.refusal(header, kv_type)
     if not installed("llama") and needs.library_file():
-        return _without_llama(requested, header, kv_type)
-    llama = LibraryChoice("llama", mark=crash_mark(header, "llama"))
+        return _without_llama(requested, ik, refusal)
     if requested == "llama":
         return llama
     if requested == "graph":
-        refusal = graph_refusal(header)
-        return replace(llama, note=refusal) if refusal else LibraryChoice("graph")
-    refusal = needs.refusal(header, kv_type)
+        no_graph = graph_refusal(header)
+        return replace(llama, note=no_graph) if no_graph else LibraryChoice("graph")
     if refusal:
         return replace(llama, note=refusal if requested == "ik" or needs.supports(header) else None)
-    ik = LibraryChoice("ik", mark=crash_mark(header, "ik"))
     if requested == "ik":
         return ik
-    if has_crashed(ik):
+    if ik.has_crashed:
         return replace(llama, note=CRASHED)
-    if has_crashed(llama):
+    if llama.has_crashed:
         return replace(ik, note=LLAMA_CRASHED)
-    known = faster_as_timed(identity_of(header), threads, kv_type, flash_attention)
+    known = faster_as_timed(identity_of(header), options)
     # A timing of this machine must not be compared with a prior: both come from timings, or both from priors.
-    name = known or _faster_by_prior(header, kv_type)
-    if name == "ik":
-        return replace(ik, trial="llama")
-    return replace(llama, note=SLOWER if known else NOT_TIMED, trial="ik")
+    if (known or _faster_by_prior(header, kv_type)) != "ik":
+        return replace(llama, note=SLOWER if known else NOT_TIMED, trial=None if sees else "ik")
+    if takes_far_less_with_llama(options, headers, usable):
+        return llama
+    return replace(llama, note=SEES) if sees else replace(ik, trial="llama")
 
 
-def choose_small_caches(
-    choice: LibraryChoice, header: Header, kv_type: KVType, n_ctx: int, usable: int
-) -> LibraryChoice:
-    """Return llama.cpp instead of ik_llama.cpp where its caches of sliding windows are much smaller.
+def _without_llama(requested: BackendWish | None, ik: LibraryChoice, refusal: Sentence | None) -> LibraryChoice:
+    """Return ik_llama.cpp, the only library that is installed. Raises Failure if it cannot compute the model."""
+    if refusal is None and ik.has_crashed and requested != "ik":
+        refusal = Sentence.of("ik.crashed")
+    if refusal:
+        raise llama_missing(refusal)
+    return ik if requested == "ik" else replace(ik, note=NOT_READY)
 
-    llama.cpp keeps the tokens of a window alone, ik_llama.cpp keeps all `n_ctx` tokens in every layer: being faster may
-    cost MORE_SHARE of the `usable` bytes. A choice that the user requested by name is not to be given to this function.
+
+def takes_far_less_with_llama(options: LoadOptions, headers: Sequence[Header], usable: int) -> bool:
+    """Return whether ik_llama.cpp would take far more of the `usable` bytes of memory than llama.cpp.
+
+    llama.cpp can leave weights that are larger than the memory in the mapped files; ik_llama.cpp as it is used here
+    reads all of them. llama.cpp keeps the tokens of a sliding window alone; ik_llama.cpp keeps all tokens of the
+    context in every layer, and being faster may cost MORE_SHARE of the memory.
     """
+    if sum(header.file_bytes for header in headers) > usable:
+        return True
     try:
-        shapes = shapes_of(header)
+        shapes = shapes_of(headers[0])
     except Failure:  # the header leaves shapes open
-        return choice
-    more = shapes.kv_bytes_per_token(kv_type) * n_ctx - shapes.kv_bytes_read(n_ctx, kv_type)
-    llama = LibraryChoice("llama", mark=crash_mark(header, "llama"))
-    if choice.name != "ik" or more <= usable * MORE_SHARE or has_crashed(llama) or not installed("llama"):
-        return choice
-    return llama
+        return False
+    n_ctx, kv_type = min(options.n_ctx or MOST_BY_DEFAULT, headers[0].n_ctx_train or COMFORTABLE), options.kv_type
+    more = shapes.kv_bytes_per_token(kv_type or "f16") * n_ctx - shapes.kv_bytes_read(n_ctx, kv_type or "f16")
+    return more > usable * MORE_SHARE
 
 
-def choose_mapping(choice: LibraryChoice, headers: Sequence[Header], usable: int) -> LibraryChoice:
-    """Return llama.cpp instead of ik_llama.cpp for a model whose files are larger than the `usable` bytes of memory.
+def choose_after(failure: Failure, failed: LibraryChoice, options: LoadOptions, header: Header) -> LibraryChoice | None:
+    """Choose the other library after the chosen one crashed with the model in this load or refused its file.
 
-    llama.cpp can leave the weights in the mapped files, ik_llama.cpp as it is used here reads all of them. A choice
-    that the user requested by name is not to be given to this function.
+    llama.cpp follows ik_llama.cpp, which knows fewer layouts of some architectures. Returns None if a library was
+    requested by name, if llama.cpp refused the file, or if the other one cannot compute the model or crashed too.
+    Raises Failure if the other one is not installed yet.
     """
-    llama = LibraryChoice("llama", mark=crash_mark(headers[0], "llama"))
-    larger = sum(header.file_bytes for header in headers) > usable
-    return llama if choice.name == "ik" and larger and not has_crashed(llama) and installed("llama") else choice
-
-
-def choose_seeing(choice: LibraryChoice, header: Header) -> LibraryChoice:
-    """Return llama.cpp, which alone can show pictures to a model, in place of another library.
-
-    Not to be called for a choice that the user requested by name, nor for a model without a projector.
-    """
-    llama = LibraryChoice("llama", SEES, mark=crash_mark(header, "llama"))
-    if choice.name == "llama":
-        return replace(choice, trial=None)
-    return choice if has_crashed(llama) or not installed("llama") else llama
-
-
-def choose_after_crash(
-    crashed: LibraryChoice, requested: BackendWish | None, header: Header, kv_type: KVType
-) -> LibraryChoice | None:
-    """Choose the other library after the chosen one has crashed with the model in this load.
-
-    Returns None if a library was requested by name, or the other one cannot compute the model or crashed too. Raises
-    Failure if the other one is not installed yet.
-    """
-    if requested not in (None, "auto"):
+    crashed = isinstance(failure, LibraryCrashed)
+    if options.requested_backend not in (None, "auto") or (failed.name != "ik" and not crashed):
         return None
-    if crashed.name == "ik":
-        if not installed("llama"):
+    if failed.name != "ik":
+        other = LibraryChoice("ik", LLAMA_CRASHED, mark=crash_mark(header, "ik"))
+        return None if needs.refusal(header, options.kv_type or "f16") or other.has_crashed else other
+    if not installed("llama"):
+        if crashed:
             raise llama_missing(Sentence.of("ik.crashed"))
-        llama = LibraryChoice("llama", CRASHED, mark=crash_mark(header, "llama"))
-        return None if has_crashed(llama) else llama
-    ik = LibraryChoice("ik", LLAMA_CRASHED, mark=crash_mark(header, "ik"))
-    return None if needs.refusal(header, kv_type) or has_crashed(ik) else ik
-
-
-def choose_after_refusal(refused: LibraryChoice, requested: BackendWish | None, header: Header) -> LibraryChoice | None:
-    """Choose llama.cpp after ik_llama.cpp, which knows fewer layouts of some architectures, refused the file.
-
-    Returns None if llama.cpp was the one that refused it, if ik_llama.cpp was requested by name, or if llama.cpp is not
-    installed yet or crashed with the model.
-    """
-    llama = LibraryChoice("llama", mark=crash_mark(header, "llama"))
-    asked = requested not in (None, "auto")
-    return None if refused.name != "ik" or asked or not installed("llama") or has_crashed(llama) else llama
-
-
-def has_crashed(choice: LibraryChoice) -> bool:
-    """Return whether the library is known to have crashed with this model."""
-    return choice.mark is not None and choice.mark.is_set
-
-
-def faster_as_timed(
-    model: str, threads: int, kv_type: KVType, flash_attention: FlashAttention = "auto"
-) -> BackendName | None:
-    """Return the faster library for the model of this identity; None until both were timed with it on this machine."""
-    way = flash_attention_suffix(flash_attention)
-    return faster(*(timings_of_package(PACKAGES[name], model, threads, kv_type, way) for name in ("llama", "ik")))
-
-
-def faster(llama: Timings | None, ik: Timings | None) -> BackendName | None:
-    """Return the faster library by these timings; None if one of them is unknown."""
-    if llama is None or ik is None:
         return None
-    return "ik" if is_faster(ik, llama) else "llama"
+    other = LibraryChoice("llama", CRASHED if crashed else None, mark=crash_mark(header, "llama"))
+    return None if other.has_crashed else other
+
+
+def faster_as_timed(model: str, options: LoadOptions) -> BackendName | None:
+    """Return the faster library for the model of this identity; None until both were timed with it on this machine."""
+    kv_type, way = options.kv_type or "f16", flash_attention_suffix(options.flash_attention)
+    return faster(*(timings_of_package(name, model, options.key_threads, kv_type, way) for name in PACKAGES.values()))
 
 
 def _faster_by_prior(header: Header, kv_type: KVType) -> BackendName | None:
@@ -200,41 +166,22 @@ def _faster_by_prior(header: Header, kv_type: KVType) -> BackendName | None:
     model = ModelTraits.of(header)
     if model is None or not model.is_dense:
         return None
-    return faster(*(prior_timings(header, name, kv_type) for name in ("llama", "ik")))
+    return faster(*(prior_timings(header, name, kv_type) for name in PACKAGES))
 
 
-def _without_llama(requested: BackendWish | None, header: Header, kv_type: KVType) -> LibraryChoice:
-    refusal, mark = needs.refusal(header, kv_type), crash_mark(header, "ik")
-    if refusal is None and mark.is_set and requested != "ik":
-        refusal = Sentence.of("ik.crashed")
-    if refusal:
-        raise llama_missing(refusal)
-    return LibraryChoice("ik", None if requested == "ik" else NOT_READY, mark=mark)
+def faster(llama: Timings | None, ik: Timings | None) -> BackendName | None:
+    """Return the faster library by these timings; None if one of them is unknown.
 
-
-def is_faster(ik: Timings, llama: Timings) -> bool:
-    """Return whether ik_llama.cpp is faster in passes of one token (plain decoding), of eight (drafts) and in prefill.
-
-    The geometric mean of the three speed-ups must reach FASTER. Neither plain decoding nor prefill may be slower by
-    more than two calibrations differ (NO_SLOWER), because every answer needs both, while drafting depends on the text.
+    ik_llama.cpp must be faster in passes of one token (plain decoding), of eight (drafts) and in prefill: the geometric
+    mean of the three speed-ups must reach FASTER. Neither plain decoding nor prefill may be slower by more than two
+    calibrations differ (NO_SLOWER), because every answer needs both, while drafting depends on the text.
     """
-    one, eight = (
-        llama_s / ik_s
-        for llama_s, ik_s in zip(seconds_of_one_and_eight(llama), seconds_of_one_and_eight(ik), strict=True)
-    )
-    prompt = prompt_speed(ik) / prompt_speed(llama)
-    return min(one, prompt) >= NO_SLOWER and (one * eight * prompt) ** (1 / 3) >= FASTER
-
-
-def seconds_of_one_and_eight(timings: Timings) -> tuple[float, float]:
-    """Return the seconds of a pass of one token and of eight, at the lower depth."""
-    seconds = timings.pass_seconds[min(timings.pass_seconds)]
-    return seconds[1], seconds[8]
-
-
-def prompt_speed(timings: Timings) -> float:
-    """Return the prefill speed in tokens per second, from the large pass."""
-    return timings.large_tokens / timings.large_seconds
+    if llama is None or ik is None:
+        return None
+    one, eight = (llama.shallow[tokens] / ik.shallow[tokens] for tokens in (1, 8))
+    prompt = ik.prompt_speed / llama.prompt_speed
+    is_faster = min(one, prompt) >= NO_SLOWER and (one * eight * prompt) ** (1 / 3) >= FASTER
+    return "ik" if is_faster else "llama"
 
 
 def crash_mark(header: Header, library: BackendName) -> CrashMark:

@@ -134,16 +134,10 @@ class LoadedModel:
 
     def faster_library(self) -> BackendName | None:
         """Return the library that should compute this model from the next load on, if it is known to be faster."""
-        options = self.plan.options
         if self.trial is None:  # nobody compares
             return None
-        found = faster_as_timed(
-            self.cost_measurements.key.model,
-            options.key_threads,
-            options.kv_type or "f16",
-            options.flash_attention,
-        )
-        return found if found != self.plan.choice.name else None
+        faster = faster_as_timed(self.cost_measurements.key.model, self.plan.options)
+        return faster if faster != self.plan.choice.name else None
 
     def larger_context(self, tokens: int) -> Remedy | None:
         """Return how to load the model again with room for `tokens` and an answer; None if that is not possible."""

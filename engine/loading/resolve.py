@@ -12,7 +12,7 @@ from common.paths import display_name
 from common.planning import Computer, Estimate
 from common.sentences import Sentence
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.first_look import TO_LOAD, Headers, LibraryCrashed, Patience, take_first_looks
+from engine.loading.first_look import TO_LOAD, Headers, Patience, take_first_looks
 from engine.loading.libraries import (
     BACKEND_TITLES,
     Backend,
@@ -26,13 +26,9 @@ from engine.loading.library_choice import (
     NOT_READY,
     LibraryChoice,
     choose,
-    choose_after_crash,
-    choose_after_refusal,
-    choose_mapping,
-    choose_seeing,
-    choose_small_caches,
+    choose_after,
 )
-from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, MemoryPlan, make_plan, with_projector
+from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan, with_projector
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory
@@ -110,7 +106,7 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     headers = checked_headers(options.path)
     draft = model_headers(options.draft) if options.draft else None
     projector = find_projector(headers[0]) if can_see() else None
-    choice = _choose_library(options, headers, draft, environment, sees=projector is not None)
+    choice = _choose_library(options, headers, draft, environment, projector is not None)
     library = _import_library(choice, environment.crashes)
     memory = _memory_plan(options, headers, draft, library, environment.freed_bytes)
     reason = own_drafter_refusal(headers, library.name, draft is not None)
@@ -133,22 +129,14 @@ def own_drafter_refusal(headers: Headers, library: BackendName, has_draft_model:
 
 
 def _choose_library(
-    options: LoadOptions, headers: Headers, draft: Headers | None, environment: LoadEnvironment, sees: bool = False
+    options: LoadOptions, headers: Headers, draft: Headers | None, environment: LoadEnvironment, sees: bool
 ) -> LibraryChoice:
     """Choose the library and take the first looks with it; continue with the other one if it crashes or refuses.
 
-    A library that the user requested by name has no other one. Nothing is imported: after a crash this process must
-    still be able to import the other library.
+    Nothing is imported: after a crash this process must still be able to import the other library.
     """
-    requested, kv_type = options.requested_backend, options.kv_type or "f16"
-    choice = choose(requested, headers[0], options.key_threads, kv_type, options.flash_attention)
-    if requested in (None, "auto"):
-        n_ctx = min(options.n_ctx or MOST_BY_DEFAULT, headers[0].n_ctx_train or COMFORTABLE)
-        usable = _budget_for(options, environment.freed_bytes).usable
-        choice = choose_small_caches(choice, headers[0], kv_type, n_ctx, usable)
-        choice = choose_mapping(choice, headers, usable)
-        choice = choose_seeing(choice, headers[0]) if sees else choice
-    if choice.name != requested and (options.no_other or options.kv_mode != EXACT):
+    choice = choose(options, headers, _budget_for(options, environment.freed_bytes).usable, sees)
+    if choice.name != options.requested_backend and (options.no_other or options.kv_mode != EXACT):
         if choice.note == NOT_READY:
             raise llama_missing()
         raise Failure("not_supported.model", reason=choice.note)
@@ -156,18 +144,14 @@ def _choose_library(
         choice.mark.clear()
     try:
         take_first_looks((headers, draft), choice.name, environment.stopped, environment.patience)
-    except LibraryCrashed as crash:
-        other = choose_after_crash(choice, requested, headers[0], kv_type)
+    except Failure as failure:
+        other = choose_after(failure, choice, options, headers[0])
         if other is None:
             raise
-        log.warning("%s %s", crash, other.note)
-        take_first_looks((headers, draft), other.name, environment.stopped, environment.patience)
-        return other
-    except Failure as refusal:
-        other = choose_after_refusal(choice, requested, headers[0])
-        if other is None:
-            raise
-        log.info("ik_llama.cpp: %s", refusal.log_text)
+        if other.note:
+            log.warning("%s %s", failure, other.note)
+        else:
+            log.info("%s: %s", choice.name, failure.log_text)
         take_first_looks((headers, draft), other.name, environment.stopped, environment.patience)
         return other
     return choice

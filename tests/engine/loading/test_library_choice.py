@@ -30,18 +30,18 @@ from engine.loading.library_choice import (
     LLAMA_CRASHED,
     NOT_READY,
     NOT_TIMED,
+    SEES,
     SLOWER,
     LibraryChoice,
-    choose,
-    choose_after_crash,
-    choose_small_caches,
+    choose_after,
     crash_mark,
-    is_faster,
+    faster,
+    takes_far_less_with_llama,
 )
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.machine import fingerprint, library_version
-from engine.protocol.requests import BackendName, BackendWish, Load
+from engine.protocol.requests import BackendName, BackendWish, KVType, Load
 from engine.run_subprocess import start_engine_command
 from engine.runtime.ik import needs
 from models.default import default_model
@@ -64,6 +64,11 @@ def header(monkeypatch, tmp_path) -> Header:
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(needs, "missing_features", list)  # what is chosen, not what this processor can do
     return read_header(default_model())
+
+
+def choose(requested: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> LibraryChoice:
+    options = LoadOptions(header.path, backend=requested, kv_type=kv_type, threads=threads)
+    return library_choice.choose(options, (header,), usable=1 << 40)
 
 
 def timed(one: float, eight: float, prompt: float = 5.0) -> Timings:
@@ -142,16 +147,16 @@ def test_the_faster_one_of_this_model_threads_and_version(header, monkeypatch):
 
 def test_decoding_must_not_suffer_for_drafts():
     llama = timed(0.03, 0.2)
-    assert is_faster(timed(0.025, 0.1), llama)
-    assert is_faster(timed(0.0305, 0.1), llama)
-    assert not is_faster(timed(0.034, 0.05), llama)
-    assert not is_faster(timed(0.0295, 0.196), llama)
+    assert faster(llama, timed(0.025, 0.1)) == "ik"
+    assert faster(llama, timed(0.0305, 0.1)) == "ik"
+    assert faster(llama, timed(0.034, 0.05)) == "llama"
+    assert faster(llama, timed(0.0295, 0.196)) == "llama"
 
 
 def test_reading_prompts_must_not_suffer_either():
     llama = timed(0.03, 0.2, prompt=5.0)
-    assert is_faster(timed(0.025, 0.1, prompt=5.1), llama)
-    assert not is_faster(timed(0.025, 0.1, prompt=6.0), llama)
+    assert faster(llama, timed(0.025, 0.1, prompt=5.1)) == "ik"
+    assert faster(llama, timed(0.025, 0.1, prompt=6.0)) == "llama"
 
 
 @pytest.mark.parametrize("requested", REQUESTS)
@@ -200,11 +205,25 @@ def test_recurrent_states_need_checkpoints(header, architecture):
 def test_where_whole_windows_do_not_fit_llama_cpp_computes(header):
     renamed = {key.replace("llama.", "gemma3."): value for key, value in header.metadata.items()}
     windows = {"general.architecture": "gemma3", "gemma3.attention.sliding_window": 512}
-    gemma, ik = dataclasses.replace(header, metadata=renamed | windows), LibraryChoice("ik", trial="llama")
-    assert choose_small_caches(ik, gemma, "f16", 8192, 1 << 40) == ik
-    small = choose_small_caches(ik, gemma, "f16", 8192, 1 << 30)
-    assert (small.name, small.trial) == ("llama", None)
-    assert choose_small_caches(ik, header, "f16", 8192, 0) == ik, "without windows llama.cpp's caches are no smaller"
+    gemma, options = dataclasses.replace(header, metadata=renamed | windows), LoadOptions(header.path, n_ctx=8192)
+    know(header, "llama", timed(0.03, 0.2), threads=0)
+    know(header, "ik", timed(0.025, 0.1), threads=0)
+    choices = [library_choice.choose(options, (gemma,), usable) for usable in (1 << 40, 1 << 30)]
+    assert [(choice.name, choice.note, choice.trial) for choice in choices] == [
+        ("ik", None, "llama"), ("llama", None, None)
+    ]  # fmt: skip
+    assert not takes_far_less_with_llama(options, (header,), 1 << 30), "no windows: llama.cpp's caches are no smaller"
+    assert takes_far_less_with_llama(options, (header,), header.file_bytes - 1), "llama.cpp maps what does not fit"
+
+
+@installed
+def test_pictures_are_llama_cpps_unless_another_library_is_requested(header):
+    know(header, "llama", timed(0.03, 0.2), threads=0)
+    for seconds, note in ((0.025, SEES), (0.04, SLOWER)):
+        know(header, "ik", timed(seconds, 0.1 + seconds), threads=0)
+        choice = library_choice.choose(LoadOptions(header.path), (header,), 1 << 40, sees=True)
+        assert (choice.name, choice.note, choice.trial) == ("llama", note, None)
+    assert library_choice.choose(LoadOptions(header.path, backend="ik"), (header,), 1 << 40, sees=True).name == "ik"
 
 
 def test_features_of_the_processor(monkeypatch, tmp_path):
@@ -348,14 +367,14 @@ def test_after_a_crash_llama_cpp_computes_unless_it_is_asked_for_by_name(header,
 def test_a_loaded_model_whose_other_library_is_faster_tells_it(header):
     """New timings, as idle time finds them, change the answer, unless the user chose the library by name."""
     cases: tuple[tuple[BackendWish, BackendName | None], ...] = (("auto", "ik"), ("llama", None))
-    for requested, faster in cases:
+    for requested, expected in cases:
         with closing(Engine()) as engine:
             know(header, "llama", timed(0.02, 0.1))
             know(header, "ik", timed(0.03, 0.2))
             engine.load(Load(0, str(default_model()), n_ctx=512, threads=2, backend=requested))
             assert engine.faster_library() is None
             know(header, "ik", timed(0.01, 0.05))
-            assert engine.faster_library() == faster
+            assert engine.faster_library() == expected
 
 
 # --- the same load continues ---
@@ -432,15 +451,22 @@ def test_a_library_that_crashed_is_avoided_and_if_both_did_the_load_ends(header,
     choice = choose("auto", header, 2, "f16")
     assert (choice.name, choice.note, choice.trial) == ("ik", LLAMA_CRASHED, None)
     assert choose("llama", header, 2, "f16").name == "llama"
-    assert choose_after_crash(choice, "auto", header, "f16") is None
+
+    def after(failure: Failure, failed: LibraryChoice, requested: BackendWish | None = "auto") -> LibraryChoice | None:
+        return choose_after(failure, failed, LoadOptions(header.path, backend=requested), header)
+
+    crash, refusal = LibraryCrashed("ik.crashed"), Failure("ik.crashed")
+    assert after(crash, choice) is after(refusal, choice) is None
     llama.unlink()
-    other = choose_after_crash(choice, "auto", header, "f16")
+    other, without_crash = after(crash, choice), after(refusal, choice)
     assert other
-    assert (other.name, other.note) == ("llama", CRASHED)
-    assert choose_after_crash(choice, None, header, "f16") == other
-    assert choose_after_crash(choice, "ik", header, "f16") is None
+    assert without_crash
+    assert (other.name, other.note, without_crash.name, without_crash.note) == ("llama", CRASHED, "llama", None)
+    assert after(crash, choice, None) == other
+    assert after(crash, choice, "ik") is None
+    assert after(refusal, other) is None, "ik_llama.cpp knows fewer layouts"
     ik.write_text("how it died")
-    assert choose_after_crash(other, "auto", header, "f16") is None
+    assert after(crash, other) is None
 
 
 @needs_ik
