@@ -32,7 +32,7 @@ from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.libraries import BACKENDS, default_library
 from engine.loading.library_choice import identity_of, trial_folder
-from engine.loading.memory_plan import MemoryPlan
+from engine.loading.memory_search import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import fingerprint

@@ -42,7 +42,7 @@ from engine.loading.first_look import TO_LIST
 from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, OtherLibrary
 from engine.loading.library_choice import identity_of
-from engine.loading.memory_plan import MemoryPlan
+from engine.loading.memory_search import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, planned_estimate, resolve
 from engine.loading.sizes import DRAFT_PREFIX
@@ -57,6 +57,10 @@ from models.split import whole_header
 
 log = logging.getLogger("engine.plan")
 
+REPORTED = (
+    "verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack", "checkpoints",
+    "threads",
+)  # fmt: skip
 MAX_LINE = 1 << 20  # bytes of a question
 PART_TITLES = {
     "weights_mapped": "weights, mapped file",
@@ -121,8 +125,13 @@ def run(options: argparse.Namespace) -> int:
     if memory.verdict == "disk":
         expected = expect_from_disk(plan.headers, memory, _this_computer()).sentence(display_name(path))
         memory = replace(memory, reasons=(*memory.reasons, expected))
-    print(json.dumps(memory.as_json(), ensure_ascii=False) if options.json else table(path, memory, name))
+    print(json.dumps(report(memory), ensure_ascii=False) if options.json else table(path, memory, name))
     return 0
+
+
+def report(plan: MemoryPlan) -> dict[str, object]:
+    """Return the object that `--json` prints; its fields are an interface."""
+    return {name: getattr(plan, name) for name in REPORTED} | {"reasons": list(map(str, plan.reasons))}
 
 
 def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:

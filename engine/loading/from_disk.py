@@ -15,7 +15,7 @@ from common.sentences import Sentence
 from engine.costs.cost_prior import ModelTraits, Speed, predict_speed, this_computer
 from engine.costs.disk_reads import DiskReads, file_read_speed
 from engine.costs.measurements import SLOW_DISK
-from engine.loading.memory_plan import MemoryPlan
+from engine.loading.memory_search import MemoryPlan
 from models.header import Header
 from models.recommend import READING_SPEED, pace
 from models.shapes import WeightReads

@@ -24,7 +24,7 @@ from engine.costs.measurements import timings_of_package
 from engine.loading.crash_mark import CrashMark
 from engine.loading.first_look import LibraryCrashed
 from engine.loading.libraries import PACKAGES, installed, llama_missing
-from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT
+from engine.loading.memory_search import COMFORTABLE, MOST_BY_DEFAULT
 from engine.loading.options import LoadOptions
 from engine.machine import library_version
 from engine.protocol.requests import BackendName, BackendWish, FlashAttention

@@ -28,7 +28,7 @@ from engine.loading.library_choice import (
     choose,
     choose_after,
 )
-from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan, with_projector
+from engine.loading.memory_search import DraftFile, MemoryPlan, make_plan, with_projector
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory

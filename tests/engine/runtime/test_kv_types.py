@@ -15,7 +15,7 @@ import pytest
 
 from common.failures import Failure
 from engine.loading.libraries import backend
-from engine.loading.memory_plan import make_plan
+from engine.loading.memory_search import make_plan
 from engine.loading.options import PlanOptions
 from engine.loading.sizes import MemoryBudget
 from engine.protocol.requests import KVType

@@ -17,7 +17,7 @@ from benchmarks.trials import pretend_fast_disk
 from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
 from engine.engine import Engine
-from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
+from engine.loading.memory_search import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
 from engine.loading.options import LoadOptions, PlanOptions
 from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
