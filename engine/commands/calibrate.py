@@ -37,7 +37,7 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import fingerprint
 from engine.protocol.requests import KVType
-from engine.runtime.contexts import ContextOptions, flash_attention_suffix
+from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.fewer_layers import selectable_layers, write_with_fewer_layers
@@ -105,10 +105,8 @@ def measure(plan: LoadPlan, spare: bool = False) -> Timings:
     `spare`: return a stored result if there is one, and time only some of the model's layers if not all fit into
     memory.
     """
-    memory, way = plan.memory, flash_attention_suffix(plan.options.flash_attention)
-    key = CalibrationKey(
-        identity_of(plan.header), plan.options.key_threads, memory.kv_type, plan.library.build, fingerprint(), way
-    )
+    identity, kv_type, options = identity_of(plan.header), plan.memory.kv_type, plan.options
+    key = CalibrationKey(identity, options.key_threads, kv_type, plan.library.build, fingerprint(), options.way)
     known = stored_calibration(key, by_part=True) if spare else None
     if known:
         return known.timings

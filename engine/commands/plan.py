@@ -50,7 +50,7 @@ from engine.protocol.lines import claim_stdout
 from engine.protocol.requests import BackendName, BackendWish, KVModeName
 from engine.rights import add_read_option
 from engine.run_subprocess import NO_CONSOLE
-from engine.runtime.contexts import KVMode, flash_attention_suffix, make_kv_mode
+from engine.runtime.contexts import KVMode, make_kv_mode
 from models.default import default_model
 from models.header import read_header
 from models.split import whole_header
@@ -327,9 +327,8 @@ def _speed(plan: LoadPlan) -> float:
     library, memory = plan.choice.name, plan.memory
     if library not in PACKAGES:
         return 0.0
-    way = flash_attention_suffix(plan.options.flash_attention)
     timings = timings_of_package(
-        PACKAGES[library], identity_of(plan.header), plan.options.key_threads, memory.kv_type, way
+        PACKAGES[library], identity_of(plan.header), plan.options.key_threads, memory.kv_type, plan.options.way
     )
     return 1 / timings.shallow[1] if timings else 0.0
 

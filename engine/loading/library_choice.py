@@ -29,7 +29,6 @@ from engine.loading.options import LoadOptions
 from engine.machine import library_version
 from engine.protocol.requests import BackendName, BackendWish, FlashAttention
 from engine.run_subprocess import run_engine_command
-from engine.runtime.contexts import flash_attention_suffix
 from engine.runtime.graph.dimensions import refusal as graph_refusal
 from engine.runtime.ik import needs
 from models.header import Header
@@ -157,8 +156,8 @@ def choose_after(failure: Failure, failed: LibraryChoice, options: LoadOptions, 
 
 def faster_as_timed(model: str, options: LoadOptions) -> BackendName | None:
     """Return the faster library for the model of this identity; None until both were timed with it on this machine."""
-    kv_type, way = options.kv_type or "f16", flash_attention_suffix(options.flash_attention)
-    return faster(*(timings_of_package(name, model, options.key_threads, kv_type, way) for name in PACKAGES.values()))
+    key = model, options.key_threads, options.kv_type or "f16", options.way
+    return faster(*(timings_of_package(package, *key) for package in PACKAGES.values()))
 
 
 def _faster_by_prior(header: Header, kv_type: KVType) -> BackendName | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from common.failures import Failure
 from common.folders import cache_folder
@@ -27,15 +27,7 @@ from engine.machine import fingerprint, return_freed_memory
 from engine.protocol.events import ModelInfo, Remedy, Vision
 from engine.protocol.requests import BackendName, KVType
 from engine.runtime.capi.model import CModel
-from engine.runtime.contexts import (
-    ANSWER_ROOM,
-    EXACT,
-    ContextOptions,
-    KVMode,
-    ThreadCounts,
-    flash_attention_suffix,
-    size_class,
-)
+from engine.runtime.contexts import ANSWER_ROOM, ContextOptions, ThreadCounts, size_class
 from engine.runtime.interface import PictureRuntime, PredictingRuntime, Runtime, ThreadedRuntime
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources
@@ -61,7 +53,8 @@ FROM_DISK = " from disk"  # ends the `way` of timings of a model that is larger 
 class LoadedModel:
     """A loaded model with all its parts.
 
-    `trial` times the library that does not compute the model; None if that is not worth while.
+    `trial` times the library that does not compute the model; None if that is not worth while. `resources` closes what
+    was opened.
     """
 
     plan: LoadPlan
@@ -73,9 +66,9 @@ class LoadedModel:
     cost_measurements: CostMeasurements
     info: ModelInfo
     draft: DraftModel | None
-    draft_weights: CModel | None
     sources: DraftSources
     trial: BackendTrial | None
+    resources: ExitStack
 
     @property
     def anonymous_bytes(self) -> int:
@@ -153,13 +146,7 @@ class LoadedModel:
 
     def close(self) -> None:
         """Free the model, its draft model and the process that renders its templates."""
-        if self.draft:
-            self.draft.target.close()
-        if self.draft_weights:
-            self.draft_weights.close()
-        self.template.close()
-        self.target.close()
-        self.model.close()
+        self.resources.close()
 
 
 def load(
@@ -175,34 +162,63 @@ def load(
     fraction; `disk_reads`: what passes read from the disk; None if the model fits into memory. Raises Failure, and
     Stopped if `stop` is set meanwhile.
     """
-    return _Loader(plan, saved, stop, disk_reads).load(progress)
+    with ExitStack() as opened:  # closes what was loaded where something fails
+        return _Loader(plan, saved, stop, disk_reads, opened).load(progress)
 
 
 @dataclass(frozen=True, slots=True)
 class _Loader:
+    """One load; `opened` closes what was loaded so far, in reverse order."""
+
     plan: LoadPlan
     saved: SavedChats
     stop: StopFlag
     disk_reads: DiskReads | None
+    opened: ExitStack
 
     def load(self, progress: Callable[[float], None]) -> LoadedModel:
         def on_progress(fraction: float) -> bool:
             progress(fraction)
             return not self.stop.is_set()
 
-        plan = self.plan
-        with ExitStack() as opened:  # closes what was loaded where something fails
-            model, own_layers = self._main_weights(on_progress)
-            opened.callback(model.close)
-            draft = weights = None
-            if plan.draft and plan.memory.draft_kv_type:
-                weights = self._weights(plan.draft, lambda _fraction: not self.stop.is_set())
-                opened.callback(weights.close)
-                draft = self._draft(weights, model, opened)
-            loaded = self._assemble(model, draft, weights, own_layers, opened)
-            return_freed_memory()  # of headers and stored files: 11 MiB with 152 k tokens in the vocabulary
-            opened.pop_all()
-            return loaded
+        plan, memory = self.plan, self.plan.memory
+        model, own_layers = self._main_weights(on_progress)
+        draft = self._draft_model(model, plan.draft) if plan.draft and memory.draft_kv_type else None
+        template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set)
+        self.opened.callback(template.close)
+        identity = identity_of(model.header)
+        guard = Guard(identity, settings=memory.kv_type + plan.options.way, build=plan.library.build)
+        n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, memory.n_ctx)
+        target = self._target(model, n_ctx, memory.kv_type, kv_mode=plan.options.kv_mode, own_layers=own_layers)
+        if plan.projector:
+            plan.library.open_eyes(target, plan.projector, memory.threads, self.stop)
+        costs = self._cost_measurements(model, identity)
+        if isinstance(target, ThreadedRuntime):
+            target.use_threads(costs.thread_counts)
+        sources = DraftSources(
+            costs,
+            NgramCounter(model.path, identity, SHARED_LIBRARY.get(plan.library.name, plan.library.name)),
+            self._exits(target, costs, model.header),
+            draft,
+            identity_of(plan.draft[0]) if plan.draft and draft else "",
+            own_layers_drafter(target, costs),
+        )
+        session = Session(target, memory.n_ctx, memory.checkpoints)
+        return_freed_memory()  # of headers and stored files: 11 MiB with 152 k tokens in the vocabulary
+        return LoadedModel(
+            plan=plan,
+            model=model,
+            target=target,
+            template=template,
+            session=session,
+            chat_cache=ChatCache(session, self.saved, guard),
+            cost_measurements=costs,
+            sources=sources,
+            info=self._info(model, template, sources.own_layers is not None),
+            draft=draft,
+            trial=self._trial(model.path, plan.choice.trial) if plan.choice.trial else None,
+            resources=self.opened.pop_all(),
+        )
 
     def _main_weights(self, progress: Callable[[float], bool]) -> tuple[CModel, bool]:
         """Load the model; return it and whether its own layers are loaded too. Raises Failure, Stopped."""
@@ -215,77 +231,43 @@ class _Loader:
 
     def _weights(self, headers: Headers, progress: Callable[[float], bool], **options: bool) -> CModel:
         memory = self.plan.memory
-        return self.plan.library.load(headers, progress, repack=memory.repack, mmap=memory.mmap, **options)
+        model = self.plan.library.load(headers, progress, repack=memory.repack, mmap=memory.mmap, **options)
+        self.opened.callback(model.close)
+        return model
 
-    def _draft(self, weights: CModel, model: CModel, opened: ExitStack) -> DraftModel:
+    def _draft_model(self, model: CModel, headers: Headers) -> DraftModel:
         memory = self.plan.memory
+        weights = self._weights(headers, lambda _fraction: not self.stop.is_set())
         n_ctx = min(memory.n_ctx, weights.n_ctx_train or memory.n_ctx)
-        context = self._context(size_class(0, n_ctx), memory.draft_kv_type or "f16")
-        options = replace(context, max_logits=DRAFT_LOGITS, rollback=0)
-        target = self.plan.library.target(weights, options, self.stop, cache_folder())
-        opened.callback(target.close)
+        kv_type = memory.draft_kv_type or "f16"
+        target = self._target(weights, size_class(0, n_ctx), kv_type, max_logits=DRAFT_LOGITS, rollback=0)
         follower = Follower(target, check_same_vocabulary(model.header, weights.header), n_ctx)
         follower.warm_up()
         return DraftModel(follower, share=weights.size_bytes / model.size_bytes)
 
-    def _context(self, n_ctx: int, kv_type: KVType, kv_mode: KVMode = EXACT) -> ContextOptions:
+    def _target(self, model: CModel, n_ctx: int, kv_type: KVType, **changes: Any) -> Runtime:
         options, memory = self.plan.options, self.plan.memory
-        return ContextOptions(
+        context = ContextOptions(
             n_ctx,
             memory.threads,
             n_batch=memory.n_batch,
             kv_type=kv_type,
-            kv_mode=kv_mode,
             gives_way=options.threads is None,
             flash_attention=options.flash_attention,
             rollback=memory.rollback,
         )
+        target = self.plan.library.target(model, replace(context, **changes), self.stop, cache_folder())
+        self.opened.callback(target.close)
+        return target
 
-    def _assemble(
-        self, model: CModel, draft: DraftModel | None, weights: CModel | None, own_layers: bool, opened: ExitStack
-    ) -> LoadedModel:
+    def _cost_measurements(self, model: CModel, identity: str) -> CostMeasurements:
         library, memory, options = self.plan.library, self.plan.memory, self.plan.options
-        template = opened.enter_context(closing(ChatTemplate(model.template, model.vocabulary, self.stop.is_set)))
-        identity = identity_of(model.header)
-        suffix = options.kv_mode.suffix + flash_attention_suffix(options.flash_attention)
-        guard = Guard(identity, settings=memory.kv_type + suffix, build=library.build)
-        n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, memory.n_ctx)
-        context = replace(self._context(n_ctx, memory.kv_type, options.kv_mode), own_layers=own_layers)
-        target = opened.enter_context(closing(library.target(model, context, self.stop, cache_folder())))
-        if self.plan.projector:
-            library.open_eyes(target, self.plan.projector, memory.threads, self.stop)
-        session = Session(target, memory.n_ctx, memory.checkpoints)
-        way = suffix + FROM_DISK * (self.disk_reads is not None)
+        way, header = options.way + FROM_DISK * (self.disk_reads is not None), whole_header(model.parts)
         key = CalibrationKey(identity, options.key_threads, memory.kv_type, library.build, fingerprint(), way)
-        guessed = prior_timings(whole_header(model.parts), library.name, memory.kv_type)
-        if guessed and self.disk_reads:
-            guessed = self.disk_reads.slowed(guessed)
-        cost_measurements = CostMeasurements(key, memory.threads, known_shapes(whole_header(model.parts)), guessed)
-        if isinstance(target, ThreadedRuntime):
-            target.use_threads(cost_measurements.thread_counts)
-        sources = DraftSources(
-            cost_measurements,
-            NgramCounter(model.path, identity, SHARED_LIBRARY.get(library.name, library.name)),
-            self._exits(target, cost_measurements, model.header),
-            draft,
-            identity_of(weights.header) if weights else "",
-            own_layers_drafter(target, cost_measurements),
-        )
-        other = self.plan.choice.trial
-        return LoadedModel(
-            plan=self.plan,
-            model=model,
-            target=target,
-            template=template,
-            session=session,
-            chat_cache=ChatCache(session, self.saved, guard),
-            cost_measurements=cost_measurements,
-            sources=sources,
-            info=self._info(model, template, sources.own_layers is not None),
-            draft=draft,
-            draft_weights=weights,
-            trial=self._trial(model.path, other) if other else None,
-        )
+        prior = prior_timings(header, library.name, memory.kv_type)
+        if prior and self.disk_reads:
+            prior = self.disk_reads.slowed(prior)
+        return CostMeasurements(key, memory.threads, known_shapes(header), prior)
 
     def _trial(self, path: Path, library: BackendName) -> BackendTrial:
         options = self.plan.options
@@ -293,9 +275,9 @@ class _Loader:
 
     def _exits(self, target: Runtime, cost_measurements: CostMeasurements, header: Header) -> EarlyExits:
         why_not = self.plan.choice.note if self.plan.options.backend == "graph" else None
-        found = load_exits(cost_measurements.key) if self.plan.library.name == "graph" else None
-        best = found.best.layers if found else next(iter(trained_exits(header)), None)
-        pays = bool(found and found.pays)
+        measured = load_exits(cost_measurements.key) if self.plan.library.name == "graph" else None
+        best = measured.best.layers if measured else next(iter(trained_exits(header)), None)
+        pays = bool(measured and measured.pays)
         return EarlyExits(target, cost_measurements.shapes, lambda: cost_measurements.cost_model, best, pays, why_not)
 
     def _own_drafter_refusal(self) -> Sentence | None:

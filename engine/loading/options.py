@@ -10,7 +10,7 @@ from common.failures import Failure
 from common.paths import path_of
 from engine.machine import default_threads
 from engine.protocol.requests import BackendName, BackendWish, FlashAttention, KVType, Load
-from engine.runtime.contexts import EXACT, KVMode, check_kv_type, make_kv_mode
+from engine.runtime.contexts import EXACT, KVMode, check_kv_type, flash_attention_suffix, make_kv_mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,11 @@ class LoadOptions:
     def key_threads(self) -> int:
         """Number of threads in the keys of timings: 0 where the engine may choose it."""
         return self.threads or 0
+
+    @property
+    def way(self) -> str:
+        """Text in the keys of timings and saved chats: a way to compute attention or to keep keys and values."""
+        return self.kv_mode.suffix + flash_attention_suffix(self.flash_attention)
 
     @property
     def plan_options(self) -> PlanOptions:

@@ -56,7 +56,7 @@ def test_real_answers_equal_plain_ones(pair, plain, mode):
 
 def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair):
     chat = pair._loaded()
-    identity = identity_of(chat.draft_weights.header)
+    identity = identity_of(chat.plan.draft[0])
 
     def sources(of: str) -> DraftSources:
         return DraftSources(chat.cost_measurements, chat.sources.ngrams, chat.sources.exits, draft_identity=of)

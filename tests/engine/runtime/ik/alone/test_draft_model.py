@@ -34,7 +34,7 @@ SLOW = [pytest.param(mode, marks=pytest.mark.slow) for mode in ("model-published
 @pytest.mark.parametrize("mode", ["model", *SLOW])
 def test_a_draft_model_changes_no_answer(pair, monkeypatch, mode):
     chat = pair._loaded()
-    assert isinstance(chat.draft_weights, IkModel)
+    assert isinstance(chat.draft.target.model, IkModel)
     free = Timings({0: dict.fromkeys((1, 8, 24), 100.0)}, 0.0, 31, 200.0)
     monkeypatch.setattr(chat.cost_measurements, "cost_model", CostModel(free))
     monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
