@@ -185,7 +185,11 @@ class Engine:
         sampler = Sampler(
             request.sampling_for(model.info.thinking.thinks), text_tokens(prompt), mask, request.top_logprobs
         )
-        answer = Answer(model.session, sampler, kv, options, drafting, model.cost_measurements.observe)
+        observe = model.cost_measurements.observe
+        answer = Answer(
+            model.session, sampler, kv, options, drafting,
+            lambda each: observe(each.inputs + each.drafted, each.depth, each.seconds, each.rows),
+        )  # fmt: skip
         self.pulses.report_answer(answer)
         self._answering = (request.id, answer)
         try:

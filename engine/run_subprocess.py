@@ -23,6 +23,8 @@ import time
 from collections.abc import Generator
 from typing import IO
 
+from common.engine_program import engine_command
+
 NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # else Windows opens a console beside the window
 TUNABLES = "GLIBC_TUNABLES"  # glibc 2.35; older ones and other libraries ignore what they do not know
 HUGE = "glibc.malloc.hugetlb=1"
@@ -41,16 +43,15 @@ log = logging.getLogger("engine.run_subprocess")
 
 
 def start_engine_command(
-    *arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL, stderr: int | IO[bytes] = subprocess.DEVNULL,
-    own_group: bool = False,
+    verb: str, *arguments: str,
+    stdout: int | IO[bytes] = subprocess.DEVNULL, stderr: int | IO[bytes] = subprocess.DEVNULL, own_group: bool = False,
 ) -> subprocess.Popen[bytes]:  # fmt: skip
     """Start `python -m engine …` without input. Raises OSError.
 
     `own_group`: keep Ctrl-C in the terminal from reaching the process, except on Windows.
     """
-    command = [sys.executable, *([] if getattr(sys, "frozen", False) else ["-m", "engine"]), *arguments]
     return subprocess.Popen(
-        command,
+        [*engine_command(verb), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
@@ -59,13 +60,13 @@ def start_engine_command(
     )
 
 
-def run_engine_command(*arguments: str) -> Generator[int | None, None, None]:
+def run_engine_command(verb: str, *arguments: str) -> Generator[int | None, None, None]:
     """Run `python -m engine …`: yield None every 20 ms until the process ends, then its exit code.
 
     The process is killed when the iterator is closed. Its output is dropped: its result is what it stores in the cache
     folder.
     """
-    with start_engine_command(*arguments) as process:
+    with start_engine_command(verb, *arguments) as process:
         yield from poll_exit_code(process)
 
 

@@ -130,7 +130,7 @@ def time_passes(plan: LoadPlan) -> Timings:
             )
             with closing(library.target(model, context, stop)) as target:
                 events = new_calibration(target, plan.options.key_threads, memory.threads).run()
-                return next(event for event in events if isinstance(event, Timings))
+                return next(filter(None, events))
     finally:
         signal.signal(signal.SIGINT, before)
 

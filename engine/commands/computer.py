@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def profile(options: argparse.Namespace) -> int:
     notes_to_stderr()
     measured = machine_profile(options.fresh)
     library = backend(default_library())
-    shown = measured.as_json() | {"kernels": library.kernels, "build": library.build}
+    shown = asdict(measured) | {"kernels": library.kernels, "build": library.build}
     print(json.dumps(shown) if options.json else table(measured, library))
     return 0
 

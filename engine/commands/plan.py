@@ -15,17 +15,17 @@ from contextlib import closing, suppress
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import TypeVar, get_args
 
 import msgspec
 
-from common.byte_sizes import parse_bytes, show_bytes
+from common.byte_sizes import show_bytes
 from common.engine_program import engine_command
 from common.failures import Failure
-from common.paths import display_name, path_of
+from common.paths import display_name, path_of, path_text
 from common.planning import Ask, Computer, Estimate, Verdict
 from common.sentences import Sentence
-from engine.commands.options import add_options
+from engine.commands.options import add_options, request_fields
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_prior import (
     ModelTraits,
@@ -47,15 +47,17 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, planned_estimate, resolve
 from engine.loading.sizes import DRAFT_PREFIX
 from engine.protocol.lines import claim_stdout
-from engine.protocol.requests import BackendName, BackendWish, KVModeName
+from engine.protocol.requests import BackendName, BackendWish, KVModeName, Load
+from engine.protocol.settings import filled
 from engine.rights import add_read_option
 from engine.run_subprocess import NO_CONSOLE
-from engine.runtime.contexts import KVMode, make_kv_mode
+from engine.runtime.contexts import make_kv_mode
 from models.default import default_model
 from models.header import read_header
 from models.split import whole_header
 
 log = logging.getLogger("engine.plan")
+Name = TypeVar("Name", bound=str)
 
 REPORTED = (
     "verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack", "checkpoints",
@@ -107,20 +109,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the plan and return 0, also if the model does not fit: that is an answer."""
     notes_to_stderr()
-    plan = resolve(
-        LoadOptions(
-            options.model or default_model(),
-            options.draft_model,
-            backend=options.backend,
-            n_ctx=options.ctx,
-            kv_type=options.kv_type,
-            kv_mode=make_kv_mode(options.kv, options.kv_share),
-            flash_attention=options.flash_attention or "auto",
-            threads=options.threads,
-            memory_bytes=None if options.memory is None else parse_bytes(options.memory),
-            api=options.api,
-        )
-    )
+    request = Load(0, path_text(options.model or default_model()), api="on" if options.api else "off")
+    plan = resolve(LoadOptions.of(filled(request, request_fields(options, "load"))))
     path, memory, name = plan.options.path, plan.memory, plan.choice.name
     if memory.verdict == "disk":
         expected = expect_from_disk(plan.headers, memory, _this_computer()).sentence(display_name(path))
@@ -256,27 +246,22 @@ def _planned(ask: Ask, other: OtherPlanner) -> Verdict:
 
 def _estimated(ask: Ask, model: Estimate) -> Verdict:
     """Plan a model that is not downloaded yet, with only those options that apply to an estimate."""
-    options = LoadOptions(
-        Path(model.name),
-        n_ctx=ask.n_ctx,
-        kv_type=ask.kv_type,
-        threads=ask.threads or None,
-        memory_bytes=ask.memory_bytes,
-        api=ask.api == "on",
-    )
-    return _verdict(
-        ask, planned_estimate(model, options, ask.freed_bytes, ask.computer), "llama", traits_of_estimate(model)
-    )
+    of_files = {"draft": None, "backend": None, "kv_mode": None, "kv_share": None, "flash_attention": "auto"}
+    options = _options(msgspec.structs.replace(ask, **of_files), Path(model.name))
+    plan = planned_estimate(model, options, ask.freed_bytes, ask.computer)
+    return _verdict(ask, plan, "llama", traits_of_estimate(model))
 
 
 def _options(ask: Ask, path: Path) -> LoadOptions:
     return LoadOptions(
         path,
         path_of(ask.draft) if ask.draft else None,
-        backend=_backend(ask.backend),
+        backend=_known(ask.backend, get_args(BackendWish), "backend “{}”"),
         n_ctx=ask.n_ctx,
         kv_type=ask.kv_type,
-        kv_mode=_kv_mode(ask.kv_mode, ask.kv_share),
+        kv_mode=make_kv_mode(
+            _known(ask.kv_mode, get_args(KVModeName), "way “{}” to keep keys and values"), ask.kv_share
+        ),
         flash_attention=ask.flash_attention,
         threads=ask.threads or None,
         memory_bytes=ask.memory_bytes,
@@ -284,20 +269,11 @@ def _options(ask: Ask, path: Path) -> LoadOptions:
     )
 
 
-def _backend(name: str | None) -> BackendWish | None:
-    """Check the name of a library. Raises ValueError for an unknown one."""
-    backends: tuple[BackendWish, ...] = get_args(BackendWish)
-    if name not in (None, *backends):
-        raise ValueError(f"There is no backend “{name}”; there are {', '.join(backends)}.")
-    return next((backend for backend in backends if backend == name), None)
-
-
-def _kv_mode(name: str | None, share: float | None) -> KVMode:
-    """Build a KV mode from its name. Raises ValueError for an unknown one."""
-    names: tuple[KVModeName, ...] = get_args(KVModeName)
+def _known(name: str | None, names: tuple[Name, ...], title: str) -> Name | None:
+    """Return the name if it is one of `names`, or None. Raises ValueError for another one."""
     if name not in (None, *names):
-        raise ValueError(f"There is no way “{name}” to keep keys and values; there are {', '.join(names)}.")
-    return make_kv_mode(next((known for known in names if known == name), None), share)
+        raise ValueError(f"There is no {title.format(name)}; there are {', '.join(names)}.")
+    return next((known for known in names if known == name), None)
 
 
 def _this_computer() -> Computer:

@@ -29,6 +29,14 @@ HELP = """\
 /quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
 
 
+REPORTED = (  # fields of Statistics that `--json` prints
+    "prompt_tokens", "reused_tokens", "prompt_seconds", "decode_tokens", "decode_seconds", "steps", "stop_reason",
+    "kv_policy", "pending_tokens", "recomputed_tokens", "recompute_seconds", "drafted", "accepted",
+    "drafting_seconds", "verifying_seconds", "estimated_speedup", "thinking_tokens", "thinking_seconds", "threads",
+    "prompt_threads",
+)  # fmt: skip
+
+
 class Answering(Protocol):
     """What a chat needs of its engine: the one in this process, or the one that asks a server."""
 
@@ -92,34 +100,15 @@ class Output:
 def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
     """Return the object that `--json` prints; its fields are an interface."""
     statistics = answered.end.statistics
+    drafters = {drafter.name: asdict(drafter) for drafter in statistics.drafters}
+    for numbers in drafters.values():
+        del numbers["name"]
     return {
         "text": answered.text,
         "tokens": list(answered.end.tokens),
-        "prompt_tokens": statistics.prompt_tokens,
-        "reused_tokens": statistics.reused_tokens,
-        "prompt_seconds": statistics.prompt_seconds,
-        "decode_tokens": statistics.decode_tokens,
-        "decode_seconds": statistics.decode_seconds,
-        "steps": statistics.steps,
-        "stop_reason": statistics.stop_reason,
-        "kv_policy": statistics.kv_policy,
+        **{name: getattr(statistics, name) for name in REPORTED},
         "fixed_tokens": statistics.context_tokens,
-        "pending_tokens": statistics.pending_tokens,
-        "recomputed_tokens": statistics.recomputed_tokens,
-        "recompute_seconds": statistics.recompute_seconds,
-        "drafted": statistics.drafted,
-        "accepted": statistics.accepted,
-        "drafters": {
-            drafter.name: {name: value for name, value in asdict(drafter).items() if name != "name"}
-            for drafter in statistics.drafters
-        },
-        "drafting_seconds": statistics.drafting_seconds,
-        "verifying_seconds": statistics.verifying_seconds,
-        "estimated_speedup": statistics.estimated_speedup,
-        "thinking_tokens": statistics.thinking_tokens,
-        "thinking_seconds": statistics.thinking_seconds,
-        "threads": statistics.threads,
-        "prompt_threads": statistics.prompt_threads,
+        "drafters": drafters,
         "model": info.path,
         "backend": info.software if info.host else info.backend,
     }

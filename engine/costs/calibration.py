@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, cycle, islice
 from statistics import median
 
@@ -41,14 +40,6 @@ THREAD_ROUNDS = 3  # passes for each number of threads that is tried, after one 
 
 
 Clocks = tuple[Callable[[], float], Callable[[], float]]
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationProgress:
-    """Seconds used so far, and about how many seconds the calibration takes in all."""
-
-    seconds: float
-    expected: float
 
 
 class Calibration:
@@ -94,15 +85,14 @@ class Calibration:
         if target.n_ctx < LOW_DEPTH + 2 * self.ks[-1]:
             raise Failure("context_too_small.to_calibrate", n_ctx=target.n_ctx)
 
-    def run(self) -> Iterator[CalibrationProgress | Timings]:
-        """Run the calibration; yield its progress after each pass, and the Timings at the end.
+    def run(self) -> Iterator[Timings | None]:
+        """Run the calibration; yield None after each pass, and the Timings at the end.
 
         The target's cache is empty afterwards, and the target uses the fastest numbers of threads. Raises Stopped.
         """
         self.started = self.clock()
         try:
-            for _ in self._passes():
-                yield CalibrationProgress(self.spent + self._seconds_of_run(), self.budget)
+            yield from self._passes()
             yield self.timings()
         finally:
             self.spent += self._seconds_of_run()

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
 from common.failures import Failure
 from common.folders import cache_folder
 from common.store import Store
-from engine.costs.calibration import Calibration, CalibrationProgress
+from engine.costs.calibration import Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, td, timings_with_threads, tl
 from engine.costs.profile import Profile, machine_profile, stored_profile
 from engine.costs.speeds import QuietMinuteDetector
@@ -123,39 +122,6 @@ def store_calibration(key: CalibrationKey, timings: Timings, by_part: bool = Fal
         log.warning("The model's calibration cannot be kept in %s: it will be measured again.", reason)
 
 
-class TimedPass(Protocol):
-    """A real pass with its time, as far as the cost model learns from it."""
-
-    @property
-    def inputs(self) -> int:
-        """Number of tokens that run without a draft."""
-
-    @property
-    def drafted(self) -> int:
-        """Number of drafted tokens behind the inputs."""
-
-    @property
-    def depth(self) -> int:
-        """Number of tokens in the KV cache before the pass."""
-
-    @property
-    def rows(self) -> int:
-        """Number of tokens whose logits were computed."""
-
-    @property
-    def seconds(self) -> float:
-        """Duration of the pass alone, without drafting and sampling."""
-
-
-@dataclass(frozen=True, slots=True)
-class MachinePeaks:
-    """Numbers of the published rule of partial-fixed KV caching (`nt`, `td`, `tl` in `engine.costs.cost_model`)."""
-
-    nt: float
-    td: Callable[[int], float]
-    tl: Callable[[int], float]
-
-
 class CostMeasurements:
     """Everything measured of the loaded model with this `key`, and of this machine.
 
@@ -179,7 +145,7 @@ class CostMeasurements:
         elif prior:
             self.cost_model = CostModel(prior, provisional=True)
         self._observed = 0
-        self._passes: list[TimedPass] = []
+        self._passes: list[tuple[int, int, float, int]] = []
         self._attempts = 0  # calibrations without a result
         self._calibration: Calibration | None = None  # begun in an earlier pause
         self._cache_is_large = False  # so that a calibration waits for a quiet minute
@@ -230,35 +196,33 @@ class CostMeasurements:
         """Return the seconds to prefill `tokens` tokens into an empty cache, or None without any timings."""
         return self.cost_model.prefill_seconds(tokens) if self.cost_model else None
 
-    def peaks(self) -> MachinePeaks | None:
-        """Return the published rule's numbers for this model, or None if its shapes are unknown.
+    def peaks(self) -> tuple[float, Callable[[int], float], Callable[[int], float]] | None:
+        """Return `nt`, `td` and `tl` of the published rule of partial-fixed KV caching for this model.
 
-        Measures the machine first if that was not done yet (2 s).
+        Returns None if its shapes are unknown. Measures the machine first if that was not done yet (2 s).
         """
         if self.shapes is None:
             return None
         if self.profile is None:
             self.profile = machine_profile()
         profile, shapes = self.profile, self.shapes
-        return MachinePeaks(
-            nt=nt(profile, shapes),
-            td=partial(td, profile, shapes),
-            tl=lambda fixed: tl(profile, shapes, fixed, self.key.kv_type),
-        )
+        load = partial(tl, profile, shapes, kv_type=self.key.kv_type)
+        return nt(profile, shapes), partial(td, profile, shapes), load
 
-    def observe(self, timed_pass: TimedPass) -> None:
-        """Learn from a real pass.
+    def observe(self, tokens: int, depth: int, seconds: float, rows: int) -> None:
+        """Learn from a real pass of `tokens` tokens after `depth` cached ones, which took `seconds` by itself.
 
-        Passes are processed in groups, because between two passes none of this code is in the processor's caches.
+        `rows`: number of tokens whose logits were computed. Passes are processed in groups, because between two passes
+        none of this code is in the processor's caches.
         """
-        self._passes.append(timed_pass)
+        self._passes.append((tokens, depth, seconds, rows))
         if len(self._passes) >= (OBSERVE_GROUP if self.calibrated else 1):
             self._learn_from_passes()
 
     def _learn_from_passes(self) -> None:
         for each in self._passes:
             if self.cost_model:
-                self.cost_model.observe(each.inputs + each.drafted, each.depth, each.seconds, rows=each.rows)
+                self.cost_model.observe(*each)
                 self._observed += self.cost_model is self._with_usual_threads
         self._passes.clear()
 
@@ -338,16 +302,16 @@ class CostMeasurements:
     def _time_passes(self, target: Runtime) -> Iterator[None]:
         if self._calibration is None:
             self._calibration = new_calibration(target, self.key.threads, self.threads)
-        for event in self._calibration.run():
-            if isinstance(event, Timings) and event.disturbed:
+        for timings in self._calibration.run():
+            if timings is None:
+                yield
+            elif timings.disturbed:
                 self._attempts += 1
                 log.info("calibration %d was disturbed by other programs", self._attempts)
-            elif isinstance(event, Timings):
-                store_calibration(self.key, event)
-                self.cost_model, self._calibration = CostModel(event), None
+            else:
+                store_calibration(self.key, timings)
+                self.cost_model, self._calibration = CostModel(timings), None
                 log.info("calibrated: c(8) = %.2f, nt = %d", self.cost_model.c(8), self.cost_model.nt_measured)
-            elif isinstance(event, CalibrationProgress):
-                yield
 
 
 def new_calibration(target: Runtime, chosen: int, threads: int) -> Calibration:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from common.files import make_private_folder
 from common.folders import cache_folder
@@ -55,10 +54,6 @@ class Profile:
             raise ValueError("a speed that is not positive")
         if min(self.ram_total_bytes, self.physical_cores, self.threads) < 1:
             raise ValueError("a machine without memory or processors")
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as a dictionary for JSON."""
-        return asdict(self)
 
 
 # Stored by the machine's fingerprint: a disk that moves between computers holds a profile of each.

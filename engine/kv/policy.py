@@ -47,22 +47,6 @@ class AlwaysPolicy:
         return Decision(True, "always")
 
 
-class PeakCosts(Protocol):
-    """Numbers that the published rule compares, computed from the machine's theoretical peaks."""
-
-    @property
-    def nt(self) -> float:
-        """Number of tokens that the machine runs in the time of one."""
-
-    @property
-    def td(self) -> Callable[[int], float]:
-        """Function from a number of input tokens to the seconds to run them at peak compute."""
-
-    @property
-    def tl(self) -> Callable[[int], float]:
-        """Function from a number of cached tokens to the seconds to load their keys and values at peak bandwidth."""
-
-
 @dataclass(frozen=True, slots=True)
 class PublishedPolicy:
     """The published rule, which compares theoretical peaks; `nt`, `td` and `tl` are the paper's names.
@@ -92,8 +76,8 @@ class PassCosts(Protocol):
     def pass_seconds(self, inputs: int, depth: int, /) -> float | None:
         """Return the seconds of a pass of `inputs` tokens after `depth` cached ones; None before it was timed."""
 
-    def peaks(self) -> PeakCosts | None:
-        """Return the numbers of the published rule, or None if the model's shapes are unknown."""
+    def peaks(self) -> tuple[float, Callable[[int], float], Callable[[int], float]] | None:
+        """Return `nt`, `td` and `tl` of the published rule, or None if the model's shapes are unknown."""
 
 
 def policy_for(name: KVPolicy, costs: PassCosts, can_truncate: bool) -> CachingPolicy:
@@ -105,7 +89,7 @@ def policy_for(name: KVPolicy, costs: PassCosts, can_truncate: bool) -> CachingP
     peaks = costs.peaks() if name == "published" and can_truncate else None
     if name == "always" or not can_truncate or (name == "published" and peaks is None):
         return AlwaysPolicy()
-    return PublishedPolicy(peaks.nt, peaks.td, peaks.tl) if peaks else MeasuredPolicy(costs.pass_seconds)
+    return PublishedPolicy(*peaks) if peaks else MeasuredPolicy(costs.pass_seconds)
 
 
 class MeasuredPolicy:

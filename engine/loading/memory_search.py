@@ -220,8 +220,8 @@ class _Search:
 
     def candidate(self, layout: MemoryLayout, n_ctx: int) -> _Candidate | None:
         """Return the candidate with its bytes; None if the model cannot have this type of KV cache."""
-        draft, options = self.draft.sizes if self.draft else None, self.options
-        parts = engine_parts(self.sizes, draft, layout, n_ctx, options.rows, options.api)
+        draft = self.draft.sizes if self.draft else None
+        parts = engine_parts(self.sizes, draft, layout, n_ctx, self.options.api)
         return _Candidate(layout, n_ctx, parts) if parts else None
 
     def smallest(self, n_ctx: int) -> _Candidate:

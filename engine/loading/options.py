@@ -17,14 +17,12 @@ from engine.runtime.contexts import EXACT, KVMode, check_kv_type, flash_attentio
 class PlanOptions:
     """Requirements of a memory plan; None leaves the choice to the plan. Raises ValueError for a value out of range.
 
-    `rows`: most logits rows of one pass, as calibrating and verifying drafts compute them. `api`: whether other
-    programs use the engine by the local API.
+    `api`: whether other programs use the engine by the local API.
     """
 
     threads: int
     n_ctx: int | None = None
     kv_type: KVType | None = None
-    rows: int = 48
     api: bool = False
 
     def __post_init__(self) -> None:
@@ -32,7 +30,6 @@ class PlanOptions:
             raise ValueError(f"threads must be 1 or more, not {self.threads}")
         if self.n_ctx is not None and self.n_ctx < 64:
             raise ValueError(f"a context has 64 tokens or more, not {self.n_ctx}")
-        assert self.rows > 0, self
 
 
 @dataclass(frozen=True, slots=True)

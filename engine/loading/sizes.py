@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from common.planning import Estimate
+from engine.costs.cost_model import KS
 from engine.protocol.requests import KVType
 from engine.runtime.contexts import CACHE_STEP, MAX_LOGITS, SMALLEST_CACHE, ContextSizes, Sizes, WeightSizes
 from models.shapes import KV_ELEMENT_BYTES
@@ -71,14 +72,14 @@ class MemoryLayout:
 
 
 def engine_parts(
-    sizes: Sizes, draft: Sizes | None, layout: MemoryLayout, n_ctx: int, rows: int, api: bool = False
+    sizes: Sizes, draft: Sizes | None, layout: MemoryLayout, n_ctx: int, api: bool = False
 ) -> dict[str, int] | None:
-    """Return bytes by name of a whole engine with a model, `rows` rows of logits, and a draft model if there is one.
+    """Return bytes by name of a whole engine with a model, and a draft model if there is one.
 
     With `api` also of what other programs need that use it. None if the model cannot have the layout's type of KV
     cache.
     """
-    own = model_parts(sizes, layout, n_ctx, rows)
+    own = model_parts(sizes, layout, n_ctx, KS[-1], MAX_LOGITS)
     if own is None:
         return None
     listed = {name: size for name, size in own.items() if size or name in ALWAYS_LISTED}
@@ -90,12 +91,11 @@ def engine_parts(
     )
 
 
-def model_parts(
-    sizes: Sizes, layout: MemoryLayout, n_ctx: int, rows: int, max_logits: int = MAX_LOGITS
-) -> dict[str, int] | None:
+def model_parts(sizes: Sizes, layout: MemoryLayout, n_ctx: int, rows: int, max_logits: int) -> dict[str, int] | None:
     """Return bytes by name of one model with a context of `n_ctx` tokens.
 
-    `rows` of logits are allocated at most, and a pass can compute `max_logits`. None if the model cannot have the
+    `rows` of logits are allocated at most, as calibrating and verifying drafts compute them; a pass has room for
+    `max_logits`. None if the model cannot have the
     layout's type of KV cache.
     """
     context = sizes.context(n_ctx, layout.kv_type, layout.n_batch, max_logits, layout.rollback)
@@ -154,9 +154,9 @@ def draft_parts(draft: Sizes, layout: MemoryLayout, n_ctx: int) -> dict[str, int
     Its context is as large as the model's, or as large as it was trained for.
     """
     layout = replace(layout, kv_type=draft_kv_type(draft, layout.kv_type), rollback=0, checkpoints=0, own_layers=False)
-    found = model_parts(draft, layout, min(n_ctx, draft.n_ctx_train or n_ctx), DRAFT_LOGITS, DRAFT_LOGITS)
-    assert found, "any model can have an f16 cache"
-    return {DRAFT_PREFIX + name: size for name, size in found.items() if size}
+    parts = model_parts(draft, layout, min(n_ctx, draft.n_ctx_train or n_ctx), DRAFT_LOGITS, DRAFT_LOGITS)
+    assert parts, "any model can have an f16 cache"
+    return {DRAFT_PREFIX + name: size for name, size in parts.items() if size}
 
 
 def draft_kv_type(draft: Sizes, wanted: KVType) -> KVType:

@@ -53,7 +53,7 @@ def test_command_prints_a_table_also_when_nothing_fits(capsys):
     [
         (["--memory", "lots"], "is not a memory size"),
         (["--ctx", "3"], "64 tokens or more"),
-        (["--threads", "0"], "Threads must be 1 or more"),
+        (["--threads", "0"], "Threads must lie between 1 and 512"),
         (["no such file.gguf"], "There is no file"),
     ],
 )

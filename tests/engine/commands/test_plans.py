@@ -113,9 +113,9 @@ def estimate_of_the_default_model() -> Estimate:
 def test_an_estimate_is_near_the_truth_and_hardly_below(n_ctx, n_batch):
     estimate = EstimatedSizes(estimate_of_the_default_model())
     layout = MemoryLayout("f16", n_batch, repack=True, mmap=True)
-    guessed = engine_parts(estimate, None, layout, n_ctx, rows=48)
+    guessed = engine_parts(estimate, None, layout, n_ctx)
     with DryModel(default_model()) as sizes:
-        true = engine_parts(sizes, None, layout, n_ctx, rows=48)
+        true = engine_parts(sizes, None, layout, n_ctx)
     assert guessed
     assert true
     assert guessed["kv"] == true["kv"]

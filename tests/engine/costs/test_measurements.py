@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
@@ -126,8 +125,8 @@ def test_power_is_saved_with_the_costs_of_fewer_threads_and_real_passes_teach_th
     saving = measurements.cost_model
     assert saving.pass_seconds(8, 16) == pytest.approx(0.057 + 0.035 * 2)
     for _ in range(64):
-        measurements.observe(Passed(8, 16, 0.177))
-    measurements.observe(Passed(1, 16, 0.114))
+        measurements.observe(8, 16, 0.177, rows=8)
+    measurements.observe(1, 16, 0.114, rows=1)
     measurements.save_power(False)
     assert measurements.cost_model is usual
     assert measurements.thread_counts == ThreadCounts(2, 2)
@@ -136,20 +135,6 @@ def test_power_is_saved_with_the_costs_of_fewer_threads_and_real_passes_teach_th
     measurements.save_power(True)
     assert measurements.cost_model is saving
     assert saving.pass_seconds(8, 16) > 0.15
-
-
-@dataclass
-class Passed:
-    """A pass without a draft, as `observe` takes it."""
-
-    inputs: int
-    depth: int
-    seconds: float
-    drafted: int = 0
-
-    @property
-    def rows(self) -> int:
-        return self.inputs
 
 
 def test_on_battery_idle_work_waits_and_closing_saves_what_would_be_lost(engine, monkeypatch):
