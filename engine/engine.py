@@ -230,15 +230,15 @@ class Engine:
         template = self._loaded().template
         opening = "" if request.continue_last else opened_reasoning(prompt, template.vocabulary.text)
         so_far = request.messages[-1].content if request.continue_last else ""
-        found = template.tool_support(self.stop.is_set).format if request.tools else HERMES
+        tool_format = template.tool_support(self.stop.is_set).format if request.tools else HERMES
         mask = calls = piece = None
         if request.tools or request.constraint:
             start = AnswerStart(opening, so_far, template.thought_openings(request.thinking))
             self._grammars = self._grammars or GrammarCompiler(template.vocabulary)
-            mask = constraint_for(request, found, self._grammars, start, self.stop.is_set)
+            mask = constraint_for(request, tool_format, self._grammars, start, self.stop.is_set)
         if request.tools and request.tool_choice != "none":
-            calls = reader_for(found, request.tools, lambda: bool(mask and mask.holds))
-            piece = shown_pieces(found, template.vocabulary)
+            calls = reader_for(tool_format, request.tools, lambda: bool(mask and mask.holds))
+            piece = shown_pieces(tool_format, template.vocabulary)
         options = AnswerOptions(
             (*(template.stops if request.messages else ()), *request.stop),
             request.max_tokens,

@@ -124,7 +124,7 @@ def cpu_quota() -> float:
 
     More threads than that would spend the time early, and all of them then stand still for the rest of each period.
     """
-    found = [math.inf]
+    quotas = [math.inf]
     for unified, folder in _cgroups("cpu"):
         names = ("cpu.max",) if unified else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
         try:
@@ -132,8 +132,8 @@ def cpu_quota() -> float:
         except (OSError, ValueError):  # no such file, or "max": no limit
             continue
         if quota > 0 and period > 0:  # version 1 writes -1 for “no limit”
-            found.append(quota / period)
-    return min(found)
+            quotas.append(quota / period)
+    return min(quotas)
 
 
 def performance_cores() -> int:
@@ -168,9 +168,9 @@ def parse_cpu_list(text: str) -> set[int]:
 def cpu_model() -> str:
     """Return the processor's name as its maker gives it, or what the system knows instead."""
     if CPU_INFO.exists():
-        found = re.search(r"^model name\s*:\s*(.+)$", CPU_INFO.read_text(errors="replace"), re.MULTILINE)
-        if found:
-            return found.group(1).strip()
+        name = re.search(r"^model name\s*:\s*(.+)$", CPU_INFO.read_text(errors="replace"), re.MULTILINE)
+        if name:
+            return name[1].strip()
     return platform.processor() or platform.machine()
 
 
@@ -218,9 +218,9 @@ def last_level_cache() -> int:
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     sizes = [DEFAULT_CACHE_BYTES] if not CACHES.exists() else []
     for path in CACHES.glob("index*/size"):
-        found = re.fullmatch(r"(\d+)([KMG]?)\s*", path.read_text())
-        if found:
-            sizes.append(int(found[1]) * units.get(found[2], 1))
+        size = re.fullmatch(r"(\d+)([KMG]?)\s*", path.read_text())
+        if size:
+            sizes.append(int(size[1]) * units.get(size[2], 1))
     return max(sizes, default=DEFAULT_CACHE_BYTES)
 
 
@@ -252,7 +252,7 @@ def cgroup_limits() -> Iterator[tuple[int, int]]:
             continue
         if limit.isdigit() and int(limit) < 1 << 60:  # version 1 writes almost 2**63 for “no limit”
             cached = (re.search(rf"^(?:total_)?{kind}_file (\d+)$", text, re.MULTILINE) for kind in CACHED)
-            yield int(limit), max(0, used - sum(int(found[1]) for found in cached if found))
+            yield int(limit), max(0, used - sum(int(pages[1]) for pages in cached if pages))
 
 
 def _cgroups(controller: str) -> Iterator[tuple[bool, Path]]:

@@ -54,7 +54,7 @@ def confine_engine(arguments: Sequence[str]) -> None:
     if {"files", "network"} <= set(limits()):
         return
     _compile_modules()
-    read, write = _readable_and_writable(arguments)
+    read, write = _files_to_read(arguments), _files_to_write(arguments)
     if asks_servers(arguments):
         connections_forbidden()  # read while the settings can be read
         confine(Rights((*_files_for_connections(), *read), tuple(write), processes=False, connects=True))
@@ -98,27 +98,21 @@ def out_of_reach(path: Path) -> bool:
 @cache
 def _named_files() -> frozenset[tuple[int, int]]:
     """Return the files that this process was started with, by device and inode."""
-    paths = [
-        path_of(value)
-        for option, value in _arguments_with_option(sys.argv[1:])
-        if option not in (*OUTPUT_OPTIONS, *TEXT_OPTIONS)
-    ]
-    return frozenset(filter(None, (inode(path) for path in paths if _is_file(path))))
+    return frozenset(filter(None, map(inode, _files_to_read(sys.argv[1:]))))
 
 
-def _readable_and_writable(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """Return the files that the command line names: those to read, and those to write.
+def _files_to_read(arguments: Sequence[str]) -> list[Path]:
+    """Return the existing files that the command line names for reading."""
+    named = _arguments_with_option(arguments)
+    paths = (path_of(value) for option, value in named if option not in (*OUTPUT_OPTIONS, *TEXT_OPTIONS))
+    return [path for path in paths if _is_file(path)]
 
-    Output files are created here, because a right can only be given to a file that exists.
-    """
-    read, write = [], []
-    for option, value in _arguments_with_option(arguments):
-        path = path_of(value)
-        if option in OUTPUT_OPTIONS:
-            write += [path] if _create(path) else []
-        elif option not in TEXT_OPTIONS and _is_file(path):
-            read.append(path)
-    return read, write
+
+def _files_to_write(arguments: Sequence[str]) -> list[Path]:
+    """Create the output files that the command line names: a right can only be given to a file that exists."""
+    named = _arguments_with_option(arguments)
+    paths = (path_of(value) for option, value in named if option in OUTPUT_OPTIONS)
+    return [path for path in paths if _create(path)]
 
 
 def _arguments_with_option(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import shutil
-import signal
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -18,7 +17,7 @@ from typing import Any, get_args
 from common.failures import Failure
 from common.paths import display_name, path_of
 from engine.commands.options import add_option
-from engine.commands.terminal import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr, on_ctrl_c
 from engine.costs.calibration import DEPTHS
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
 from engine.costs.cost_prior import scale_to_all_layers
@@ -119,20 +118,18 @@ def measure(plan: LoadPlan, spare: bool = False) -> Timings:
 def time_passes(plan: LoadPlan) -> Timings:
     """Load the model and time its passes. Raises Failure, and Stopped on Ctrl-C."""
     stop, library, memory = StopFlag(), plan.library, plan.memory
-    before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
-    try:
-        with closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model:
-            context = ContextOptions(
-                n_ctx=memory.n_ctx,
-                threads=memory.threads,
-                kv_type=memory.kv_type,
-                flash_attention=plan.options.flash_attention,
-            )
-            with closing(library.target(model, context, stop)) as target:
-                events = new_calibration(target, plan.options.key_threads, memory.threads).run()
-                return next(filter(None, events))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    context = ContextOptions(
+        n_ctx=memory.n_ctx,
+        threads=memory.threads,
+        kv_type=memory.kv_type,
+        flash_attention=plan.options.flash_attention,
+    )
+    with (
+        on_ctrl_c(lambda _signal, _frame: stop.set()),
+        closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model,
+        closing(library.target(model, context, stop)) as target,
+    ):
+        return next(filter(None, new_calibration(target, plan.options.key_threads, memory.threads).run()))
 
 
 def time_part(plan: LoadPlan) -> Timings:

@@ -36,12 +36,12 @@ def add_option(parser: argparse.ArgumentParser, name: str) -> None:
 
 def request_fields(options: argparse.Namespace, request: str) -> dict[str, Any]:
     """Return the values that the command line gives for a request, by field names such as `sampling.seed`."""
-    found = {}
-    for setting, flag in settings_with_flag(request):
-        value = getattr(options, destination(flag))
-        if value is not None:
-            found[setting.fills.removeprefix(f"{request}.")] = _request_value(setting, value)
-    return found
+    given = ((setting, getattr(options, destination(flag))) for setting, flag in settings_with_flag(request))
+    return {
+        setting.fills.removeprefix(f"{request}."): _request_value(setting, value)
+        for setting, value in given
+        if value is not None
+    }
 
 
 def answer_options(given: Mapping[str, Any], model: Path) -> Generate:

@@ -6,9 +6,10 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
+from types import FrameType
 from typing import IO, Any, Protocol
 
 import msgspec
@@ -115,27 +116,18 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
 
 
 @contextmanager
-def ctrl_c_stops(engine: Answering) -> Iterator[None]:
+def on_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Call `handler` on Ctrl-C within the block; `signal.default_int_handler` raises KeyboardInterrupt."""
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def ctrl_c_stops(engine: Answering) -> AbstractContextManager[None]:
     """Make Ctrl-C set the engine's stop flag within the block, instead of raising KeyboardInterrupt."""
-
-    def on_interrupt(_signal: int, _frame: object) -> None:
-        engine.stop.set()
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def default_interrupt() -> Iterator[None]:
-    """Make Ctrl-C raise KeyboardInterrupt within the block, for waiting for input."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return on_ctrl_c(lambda _signal, _frame: engine.stop.set())
 
 
 def describe(end: Finished) -> str:
@@ -181,7 +173,7 @@ class Conversation:
         return 0
 
     def _ask(self) -> str | None:
-        with default_interrupt():
+        with on_ctrl_c(signal.default_int_handler):
             try:
                 return input("\n> ")
             except EOFError:
@@ -222,7 +214,7 @@ class Conversation:
             if not turns:
                 raise
             print(failure)
-        with default_interrupt():
+        with on_ctrl_c(signal.default_int_handler):
             if input(f"Leave out the oldest {turns} turns of this chat and answer? [y/N] ").strip().lower() != "y":
                 return None
         kept = list(drop_oldest_turns(request.messages, turns))

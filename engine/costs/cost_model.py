@@ -189,18 +189,6 @@ class CostModel:
         """Largest number of tokens, up to the largest timed size, whose pass costs at most 1.1 passes of one token."""
         return max(k for k in range(1, self.timings.ks[-1] + 1) if self.c(k) <= NEARLY_FREE)
 
-    def prefill_seconds(self, tokens: int, depth: int = 0) -> float:
-        """Return the seconds to prefill `tokens` tokens in large batches after `depth` cached ones.
-
-        Each batch attends to all tokens before it, so later batches cost more.
-        """
-        if tokens <= 0:
-            return 0.0
-        large = self.timings.large_tokens
-        parts, rest = divmod(tokens, large)
-        seconds = parts * self.pass_seconds(large, depth + max(0, parts - 1) * large // 2, rows=1)
-        return seconds + (self.pass_seconds(rest, depth + parts * large, rows=1) if rest else 0.0)
-
     def observe(self, k: int, depth: int, seconds: float, rows: int | None = None) -> None:
         """Learn from a real pass of `k` tokens; single slow passes change nothing (`Drift`)."""
         if k < 1 or depth < 0 or not 0 < seconds < math.inf:

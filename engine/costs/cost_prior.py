@@ -211,8 +211,8 @@ class Speed:
 
 def predict_speed(model: ModelTraits, kv_type: KVType, computer: Computer) -> Speed | None:
     """Return the model's speed with the faster library, or None if the table has no row for the computer."""
-    found = [scaled_timings(model, library, kv_type, computer) for library in LIBRARIES]
-    speeds = [speed_of(timings) for timings in found if timings]
+    by_library = (scaled_timings(model, library, kv_type, computer) for library in LIBRARIES)
+    speeds = [speed_of(timings) for timings in by_library if timings]
     fastest = max(speeds, key=lambda speed: speed.decode, default=None)
     return fastest and Speed(fastest.decode * computer.decode_factor, fastest.prompt * computer.prompt_factor)
 

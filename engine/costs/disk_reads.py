@@ -132,8 +132,8 @@ def file_read_speed(path: Path, threads: int, budget: float = 0.7) -> float | No
         readers = threads if can_map else 1
         began = time.perf_counter()
         with ThreadPoolExecutor(readers) as pool:
-            found = [future.result() for future in [pool.submit(read_pieces, source) for _ in range(readers)]]
-    return sum(done for done, _ in found) / (max(last for _, last in found) - began)
+            pieces = [future.result() for future in [pool.submit(read_pieces, source) for _ in range(readers)]]
+    return sum(done for done, _ in pieces) / (max(last for _, last in pieces) - began)
 
 
 class MappedFile:

@@ -82,13 +82,13 @@ def stored_calibration(key: CalibrationKey, by_part: bool = False) -> StoredCali
 
     `by_part`: a calibration of some layers is enough.
     """
-    found = CALIBRATIONS.get(*key.address)
-    if found and found.by_part and not by_part:
+    stored = CALIBRATIONS.get(*key.address)
+    if stored and stored.by_part and not by_part:
         return None
-    if found and found.key != key:
+    if stored and stored.key != key:
         log.warning("The model's kept calibration is of another machine or library: it is measured again.")
         return None
-    return found
+    return stored
 
 
 def timings_of_package(package: str, model: str, threads: int, kv_type: KVType, way: str = "") -> Timings | None:
@@ -97,12 +97,12 @@ def timings_of_package(package: str, model: str, threads: int, kv_type: KVType, 
     The library's build string is unknown until it is loaded, so its package version is compared. `threads` and `way`
     are those of the `CalibrationKey`.
     """
-    found = CALIBRATIONS.get(model, threads, kv_type, package + way)
-    if found is None or found.key.machine != fingerprint():
+    stored = CALIBRATIONS.get(model, threads, kv_type, package + way)
+    if stored is None or stored.key.machine != fingerprint():
         return None
     version = library_version(package)
-    words = found.key.build.replace(";", " ").split()
-    return found.timings if version == "packaged" or words[1:2] == [version] else None
+    words = stored.key.build.replace(";", " ").split()
+    return stored.timings if version == "packaged" or words[1:2] == [version] else None
 
 
 def store_calibration(key: CalibrationKey, timings: Timings, by_part: bool = False) -> None:
@@ -136,12 +136,12 @@ class CostMeasurements:
         self.threads = threads
         self.shapes = shapes
         self.profile: Profile | None = stored_profile()
-        found = stored_calibration(key)
+        stored = stored_calibration(key)
         self._saves_power = False
         self._with_usual_threads: CostModel | None = None
         self._with_fewer_threads: CostModel | None = None
-        if found:
-            self.cost_model = CostModel(found.timings)
+        if stored:
+            self.cost_model = CostModel(stored.timings)
         elif prior:
             self.cost_model = CostModel(prior, provisional=True)
         self._observed = 0
@@ -191,10 +191,6 @@ class CostMeasurements:
         Returns None before this model was timed on this machine: estimates from another computer are not used.
         """
         return self.cost_model.pass_seconds(inputs, depth, rows=1) if self.cost_model and self.calibrated else None
-
-    def prefill_seconds(self, tokens: int) -> float | None:
-        """Return the seconds to prefill `tokens` tokens into an empty cache, or None without any timings."""
-        return self.cost_model.prefill_seconds(tokens) if self.cost_model else None
 
     def peaks(self) -> tuple[float, Callable[[int], float], Callable[[int], float]] | None:
         """Return `nt`, `td` and `tl` of the published rule of partial-fixed KV caching for this model.

@@ -97,8 +97,8 @@ def measure(folder: Path) -> Profile:
     bandwidth, flops = dict.fromkeys(counts, 0.0), 0.0
     before = speeds.processor_times()
     for _ in range(ROUNDS):
-        found = speeds.read_bandwidth(counts, size, RAM_SECONDS / ROUNDS)
-        bandwidth = {count: max(bandwidth[count], found[count]) for count in counts}
+        speed = speeds.read_bandwidth(counts, size, RAM_SECONDS / ROUNDS)
+        bandwidth = {count: max(bandwidth[count], speed[count]) for count in counts}
         flops = max(flops, speeds.flops_f32(cores, FLOPS_SECONDS / ROUNDS))
     provisional = not speeds.is_quiet(before, speeds.processor_times(), computing=True)
     disk_read, disk_write = _disk(folder)

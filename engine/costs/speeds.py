@@ -178,7 +178,7 @@ def is_quiet(before: ProcessorTimes, after: ProcessorTimes, computing: bool = Fa
 class QuietMinuteDetector:
     """Detector of a minute in which other programs left the processor alone.
 
-    The time between two looks counts as quiet or busy as a whole.
+    The time between two calls of `has_passed` counts as quiet or busy as a whole.
     """
 
     def __init__(self, read: Callable[[], ProcessorTimes] = processor_times) -> None:
@@ -191,7 +191,10 @@ class QuietMinuteDetector:
         self._since = self._last.wall
 
     def has_passed(self) -> bool:
-        """Look at the clocks and return whether the last minute was quiet."""
+        """Read the processor's clocks, and return whether other programs left it alone during the last minute.
+
+        The minute begins anew with `restart`, and whenever the time since the previous call was busy.
+        """
         now = self._read()
         if now.wall - self._last.wall >= MIN_INTERVAL:
             if not is_quiet(self._last, now):

@@ -55,13 +55,8 @@ class Checkpoints:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Places of the checkpoints."""
+        """Where in the chat the checkpoints lie, in ascending order of their number of tokens."""
         return tuple(place for place, _ in self._kept)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes that all checkpoints take."""
-        return sum(checkpoint.bytes for _, checkpoint in self._kept)
 
     def newest(self, count: int) -> tuple[Checkpoint, ...]:
         """Return the `count` checkpoints nearest to the end, in ascending order."""

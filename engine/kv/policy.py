@@ -13,6 +13,7 @@ from typing import Protocol
 
 from engine.protocol.requests import KVPolicy
 
+MARGIN = 0.02  # share of the time: two measurements of a pass differ by as much
 DEPTH_STEP = 16  # tokens of depth within which a decision is reused
 
 
@@ -97,20 +98,19 @@ class MeasuredPolicy:
 
     `pass_seconds(k, depth)`: seconds of a pass of k tokens after `depth` cached ones; None before the model was timed.
     If the inputs are kept, the next step runs one token after a deeper cache; if they are not, the next step runs all
-    pending tokens again. Not keeping the inputs must be faster by more than `margin`, the noise of the measurements.
+    pending tokens again. Not keeping the inputs must be faster by more than MARGIN, the noise of the measurements.
     One decision is reused for the next few tokens of depth, over which the times do not change: between two passes the
     processor's caches hold none of this code, and a new decision would take 30 µs of each step.
     """
 
     name: KVPolicy = "measured"
 
-    def __init__(self, pass_seconds: Callable[[int, int], float | None], margin: float = 0.02) -> None:
+    def __init__(self, pass_seconds: Callable[[int, int], float | None]) -> None:
         self.pass_seconds = pass_seconds
-        self.margin = margin
         self._last: tuple[tuple[int, int], Decision] | None = None
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
-        """Keep the inputs unless running them again saves more than `margin`, a share of the time."""
+        """Keep the inputs unless running them again saves more than MARGIN, a share of the time."""
         case = (inputs, fixed // DEPTH_STEP)
         if self._last is None or self._last[0] != case:
             self._last = (case, self._compare(inputs, fixed))
@@ -122,7 +122,7 @@ class MeasuredPolicy:
         if if_kept is None or if_rerun is None:
             return Decision(True, "not measured yet")
         reason = f"next step {if_kept * 1e3:.2f} ms if kept, {if_rerun * 1e3:.2f} ms if run again"
-        return Decision(if_rerun >= if_kept * (1 - self.margin), reason)
+        return Decision(if_rerun >= if_kept * (1 - MARGIN), reason)
 
 
 class PartialFixed:

@@ -57,16 +57,11 @@ class Session:
     def __init__(self, runtime: Runtime, limit: int | None = None, checkpoints: int = 0) -> None:
         """Start with an empty cache; keep at most `checkpoints` checkpoints, if the runtime makes any."""
         self.runtime = runtime
-        self._limit = limit or runtime.n_ctx
+        self.limit = limit or runtime.n_ctx
         self.tokens: list[int] = []
         self.logits: Logits | None = None
         self.checkpoints = Checkpoints(checkpoints if isinstance(runtime, CheckpointRuntime) else 0)
         self._ran_tree = False  # whether the pass before accept or reject ran a tree
-
-    @property
-    def limit(self) -> int:
-        """Tokens that the cache may grow to."""
-        return self._limit
 
     def prefill(self, prompt: Sequence[int]) -> Iterator[PromptProgress]:
         """Prefill `prompt`, reusing the longest prefix of it in the cache, and yield the progress.
@@ -101,11 +96,11 @@ class Session:
     def _read_block(self, prompt: Sequence[int], run: range, reused: int) -> Iterator[PromptProgress]:
         """Encode one part of a picture, unless that was done before, and read it."""
         assert isinstance(self.runtime, PictureRuntime), self.runtime
-        found = list(blocks(prompt))
-        before = sum(block.end <= run.start for block in found)
+        pictures = list(blocks(prompt))
+        before = sum(block.end <= run.start for block in pictures)
         tokens = prompt[run.start : run.stop]
         for fraction in self.runtime.encode_block(tokens):
-            yield PromptProgress(len(self.tokens), reused, max(0.001, (before + fraction) / len(found)))
+            yield PromptProgress(len(self.tokens), reused, max(0.001, (before + fraction) / len(pictures)))
         if self._needs_checkpoint(run.start):
             self._add_checkpoint(is_turn=True)
         self.runtime.forward_block(tokens)

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from common.failures import Failure
 from common.paths import path_of
 from engine.loading.first_look import take_first_looks
-from engine.loading.libraries import Backend, backend, default_library, imported_library
+from engine.loading.libraries import backend, default_library, imported_library
 from engine.loading.load import LoadedModel
 from engine.machine import default_threads, memory
 from engine.rights import out_of_reach
@@ -66,7 +66,7 @@ def _embedding_model(path: str, stop: StopFlag) -> Iterator[Embedder]:
         raise Failure("bad_model.out_of_reach", name=file.name)
     header = read_header(file)
     validate_header(header)
-    library = _library()
+    library = backend(imported_library() or default_library())
     headers = (header, *other_parts(header))
     take_first_looks((headers,), library.name, stop.is_set, embeds=True)
     needed = sum(part.file_bytes for part in headers) + CONTEXT_BYTES
@@ -77,8 +77,3 @@ def _embedding_model(path: str, stop: StopFlag) -> Iterator[Embedder]:
         closing(Embedder(model, library.embedding_context, default_threads(), stop)) as embedder,
     ):
         yield embedder
-
-
-def _library() -> Backend:
-    """Return the library that this process holds already, or one that it can hold."""
-    return backend(imported_library() or default_library())

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -78,33 +78,6 @@ class Refusal(msgspec.Struct, frozen=True):
     detail: str
 
 
-def first_look(
-    headers: Headers, backend: BackendName, patience: Patience = TO_LOAD, *, embeds: bool = False
-) -> Generator[None, None, None]:
-    """Look at the model with the library of `backend`, unless a look passed before; yield until the look ends.
-
-    `embeds`: it must be an embedding model, otherwise a chat model.
-
-    The process has started at the first yield, and is killed when the iterator is closed. It writes to files, because a
-    full pipe would stop it until somebody reads. Raises Failure for a file that is no model, and LibraryCrashed.
-    """
-    path, key = headers[0].path, look_key(headers, backend, embeds)
-    if key is None or PASSED.get(*key):
-        return
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as output:
-        kind = ("--embeds",) if embeds else ()
-        arguments = ("look", *kind, "--backend", SHARED_LIBRARY.get(backend, backend), "--", str(path.absolute()))
-        try:
-            process = start_engine_command(*arguments, stdout=printed, stderr=output, own_group=True)
-        except OSError as error:
-            raise Failure("out_of_memory.no_process", str(error), name=path.name) from error
-        with process:
-            code = yield from _wait_within_limits(process, path, backend, patience)
-            if code:
-                raise _failure(path, backend, code, _first_bytes(printed), _last_output(output))
-    _remember(key)
-
-
 def take_first_looks(
     models: Iterable[Headers | None],
     backend: BackendName,
@@ -113,24 +86,44 @@ def take_first_looks(
     *,
     embeds: bool = False,
 ) -> None:
-    """Take the first looks at the models, one after the other; `embeds` as in `first_look`.
+    """Look at the models with the library of `backend`, one after the other, unless a look at them passed before.
 
-    Raises Failure and LibraryCrashed as `first_look` does, and Stopped once `stop` returns True.
+    `embeds`: they must be embedding models, otherwise chat models. Raises Failure for a file that is no model,
+    LibraryCrashed, and Stopped once `stop` returns True.
     """
-    for headers in models:
-        if headers is None:
-            continue
-        with contextlib.closing(first_look(headers, backend, patience, embeds=embeds)) as look:
-            for _ in look:
-                if stop():
-                    raise Stopped
+    for headers in filter(None, models):
+        _take_first_look(headers, SHARED_LIBRARY.get(backend, backend), stop, patience, embeds)
+
+
+def _take_first_look(
+    headers: Headers, library: BackendName, stop: Callable[[], bool], patience: Patience, embeds: bool
+) -> None:
+    path, key = headers[0].path, look_key(headers, library, embeds)
+    if key is None or PASSED.get(*key):
+        return
+    # The process writes to files, because a full pipe would stop it until somebody reads.
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as output:
+        kind = ("--embeds",) if embeds else ()
+        arguments = ("look", *kind, "--backend", library, "--", str(path.absolute()))
+        try:
+            process = start_engine_command(*arguments, stdout=printed, stderr=output, own_group=True)
+        except OSError as error:
+            raise Failure("out_of_memory.no_process", str(error), name=path.name) from error
+        with process:
+            code = _wait_within_limits(process, path, library, stop, patience)
+            if code:
+                raise _failure(path, library, code, printed, output)
+    _remember(key)
 
 
 def _wait_within_limits(
-    process: subprocess.Popen[bytes], path: Path, backend: BackendName, patience: Patience
-) -> Generator[None, None, int]:
-    """Yield until the process ends, and return its exit code. Raises Failure if it takes too much time or memory."""
-    until = time.monotonic() + patience.clock_seconds
+    process: subprocess.Popen[bytes], path: Path, library: BackendName, stop: Callable[[], bool], patience: Patience
+) -> int:
+    """Wait until the process ends, and return its exit code; kill it otherwise.
+
+    Raises Failure if it takes too much time or memory, and Stopped once `stop` returns True.
+    """
+    until, title = time.monotonic() + patience.clock_seconds, BACKEND_TITLES[library]
     most = min(MOST_BYTES + path.stat().st_size, memory().total)
     with contextlib.closing(poll_exit_code(process)) as codes:
         for code in codes:
@@ -138,15 +131,14 @@ def _wait_within_limits(
                 return code
             seconds, resident = _usage(process.pid)
             if seconds > patience.processor_seconds or time.monotonic() > until:
-                taken = f"{seconds} s of a processor with {_library(backend)}"
+                taken = f"{seconds} s of a processor with {title}"
                 if not patience.is_final:
                     raise Failure("slow_check.of_model", taken, name=display_name(path))
-                raise Failure("bad_model.unending_header", taken, name=path.name, library=_library(backend))
+                raise Failure("bad_model.unending_header", taken, name=path.name, library=title)
             if resident > most:
-                raise Failure(
-                    "bad_model.filling_header", f"more than {most} bytes with {_library(backend)}", name=path.name
-                )
-            yield
+                raise Failure("bad_model.filling_header", f"more than {most} bytes with {title}", name=path.name)
+            if stop():
+                raise Stopped
     raise AssertionError("the process neither ended nor went on")
 
 
@@ -160,31 +152,22 @@ def _usage(pid: int) -> tuple[float, int]:
         return 0.0, 0
 
 
-def _failure(path: Path, backend: BackendName, code: int, printed: bytes, output: str) -> Failure:
-    """Return the Failure for exit code `code`: the one that the process printed, or one that says that it crashed."""
+def _failure(path: Path, library: BackendName, code: int, printed: IO[bytes], output: IO[bytes]) -> Failure:
+    """Return the Failure for exit code `code`: the one that the process printed, or one that says that it crashed.
+
+    A library writes its failed assertion at the end of `output`.
+    """
     if code == EXIT_REFUSED:
+        printed.seek(0)
         with contextlib.suppress(msgspec.MsgspecError):
-            refusal = msgspec.json.decode(printed, type=Refusal)
+            refusal = msgspec.json.decode(printed.read(MOST_PRINTED_BYTES), type=Refusal)
             return Failure(refusal.sentence, refusal.detail)
-    log.warning("the first look at %s ended with code %d: %s", path, code, output)
-    if code == -SIGKILL:
-        return Failure("out_of_memory.while_checking", output, name=path.name)
-    return LibraryCrashed("bad_model.crashes", f"code {code}: {output}", name=path.name, library=_library(backend))
-
-
-def _library(backend: BackendName) -> str:
-    return BACKEND_TITLES[SHARED_LIBRARY.get(backend, backend)]
-
-
-def _first_bytes(printed: IO[bytes]) -> bytes:
-    printed.seek(0)
-    return printed.read(MOST_PRINTED_BYTES)
-
-
-def _last_output(output: IO[bytes]) -> str:
-    """Return the end of the process's stderr as text; a library writes its failed assertion there."""
     output.seek(max(0, output.seek(0, os.SEEK_END) - LAST_OUTPUT_BYTES))
-    return output.read().decode(errors="replace")
+    end = output.read().decode(errors="replace")
+    log.warning("the first look at %s ended with code %d: %s", path, code, end)
+    if code == -SIGKILL:
+        return Failure("out_of_memory.while_checking", end, name=path.name)
+    return LibraryCrashed("bad_model.crashes", f"code {code}: {end}", name=path.name, library=BACKEND_TITLES[library])
 
 
 # --- looks that passed ---

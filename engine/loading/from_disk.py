@@ -57,8 +57,8 @@ def expect_from_disk(headers: tuple[Header, ...], plan: MemoryPlan, computer: Co
 def disk_speed(path: Path, threads: int) -> float:
     """Return the bytes per second of reads from the file, or of a slow disk where that cannot be measured (logged)."""
     try:
-        found = file_read_speed(path, threads)
+        measured = file_read_speed(path, threads)
     except OSError as error:
         log.warning("The speed of the disk cannot be measured with %s: %s", display_name(path), error.strerror)
-        found = None
-    return found or SLOW_DISK
+        measured = None
+    return measured or SLOW_DISK

@@ -85,8 +85,8 @@ def installed(name: BackendName) -> bool:
 
 def can_see() -> bool:
     """Return whether the installed llama.cpp has libmtmd, which makes embeddings of pictures."""
-    found = find_spec("llama_cpp")
-    folders = (found.submodule_search_locations or ()) if found else ()
+    spec = find_spec("llama_cpp")
+    folders = (spec.submodule_search_locations or ()) if spec else ()
     return any(any(Path(folder, "lib").glob("*mtmd.*")) for folder in folders)
 
 

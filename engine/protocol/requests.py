@@ -153,31 +153,19 @@ class Sampling:
     logit_bias: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
-        check(0 <= self.temperature <= 10, f"temperature must lie between 0 and 10, not {self.temperature:g}")
+        check_between("temperature", self.temperature, 0, 10)
         check(self.top_k >= 0, f"top-k must be 0 (off) or more, not {self.top_k}")
-        check(0 < self.top_p <= 1, f"top-p must lie above 0 and up to 1, not {self.top_p:g}")
-        check(0 <= self.min_p <= 1, f"min-p must lie between 0 and 1, not {self.min_p:g}")
-        check(
-            0 < self.repeat_penalty <= 10,
-            f"repeat penalty must lie above 0 and up to 10, not {self.repeat_penalty:g}",
-        )
-        check(
-            -2 <= self.presence_penalty <= 2,
-            f"presence penalty must lie between -2 and 2, not {self.presence_penalty:g}",
-        )
-        check(
-            -2 <= self.frequency_penalty <= 2,
-            f"frequency penalty must lie between -2 and 2, not {self.frequency_penalty:g}",
-        )
+        check_above_0("top-p", self.top_p, 1)
+        check_between("min-p", self.min_p, 0, 1)
+        check_above_0("repeat penalty", self.repeat_penalty, 10)
+        check_between("presence penalty", self.presence_penalty, -2, 2)
+        check_between("frequency penalty", self.frequency_penalty, -2, 2)
         check(
             all(token >= 0 and abs(bias) <= MOST_BIAS for token, bias in self.logit_bias),
             f"a logit bias must lie between -{MOST_BIAS:g} and {MOST_BIAS:g}",
         )
         check(self.repeat_last_n >= 0, f"repeat window must be 0 or more tokens, not {self.repeat_last_n}")
-        check(
-            self.seed is None or 0 <= self.seed <= MOST_SEED,
-            f"seed must lie between 0 and {MOST_SEED}, not {self.seed}",
-        )
+        check_between("seed", self.seed, 0, MOST_SEED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +224,17 @@ def check(condition: bool, sentence: str) -> None:
         raise InvalidValue(sentence)
 
 
+def check_between(name: str, value: float | None, low: int, high: int) -> None:
+    """Raise InvalidValue unless `low` <= `value` <= `high` or the value is None."""
+    shown = f"{value:g}" if isinstance(value, float) else value
+    check(value is None or low <= value <= high, f"{name} must lie between {low} and {high}, not {shown}")
+
+
+def check_above_0(name: str, value: float | None, high: int) -> None:
+    """Raise InvalidValue unless 0 < `value` <= `high` or the value is None."""
+    check(value is None or 0 < value <= high, f"{name} must lie above 0 and up to {high}, not {value or 0:g}")
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A server that answers in place of this computer. `url`: base address of its API; `key`: empty if it needs none.
@@ -285,20 +284,14 @@ class Load:
     api: Switch = "off"
 
     def __post_init__(self) -> None:
-        check(
-            self.kv_share is None or 0 < self.kv_share <= 1,
-            f"the share of heads must lie above 0 and up to 1, not {self.kv_share}",
-        )
+        check_above_0("the share of heads", self.kv_share, 1)
         check(
             self.saved_chats_bytes is None or self.saved_chats_bytes >= 0,
             f"saved chats take 0 bytes or more, not {self.saved_chats_bytes}",
         )
         check(self.memory_bytes is None or self.memory_bytes > 0, f"memory must be above 0, not {self.memory_bytes}")
         check(self.n_ctx is None or self.n_ctx >= 64, f"a context has 64 tokens or more, not {self.n_ctx}")
-        check(
-            self.threads is None or 1 <= self.threads <= 512,
-            f"threads must lie between 1 and 512, not {self.threads}",
-        )
+        check_between("threads", self.threads, 1, 512)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,17 +107,6 @@ def test_nt_measured(each, expected):
     assert CostModel(linear_timings(each=each, row=0)).nt_measured == expected
 
 
-def test_prefill():
-    timings = linear_timings(rise=0)
-    table = CostModel(timings)
-    assert table.prefill_seconds(0) == 0
-    assert table.prefill_seconds(240) == pytest.approx(timings.large_seconds)
-    assert table.prefill_seconds(720) == pytest.approx(3 * timings.large_seconds)
-    deep = CostModel(linear_timings())
-    assert deep.prefill_seconds(240, 2000) > deep.prefill_seconds(240, 0)
-    assert deep.prefill_seconds(1000) > deep.prefill_seconds(999)
-
-
 def test_timings_must_make_sense():
     changes: list[dict[str, Any]] = [
         {"pass_seconds": {}},

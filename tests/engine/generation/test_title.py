@@ -80,7 +80,7 @@ def test_a_title_that_would_cost_something_is_not_written(
     elif reason == "much to lose":
         asked = Title(1, (messages[0], REQUEST), "a")
     elif reason == "no room":
-        monkeypatch.setattr(engine._loaded().session, "_limit", len(engine._loaded().session.tokens) + 20)
+        monkeypatch.setattr(engine._loaded().session, "limit", len(engine._loaded().session.tokens) + 20)
     else:
         monkeypatch.setattr(type(engine._loaded().target), "can_truncate", False)
     before = list(engine._loaded().session.tokens)
