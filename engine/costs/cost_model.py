@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.costs.profile import Profile
@@ -98,6 +98,14 @@ class Timings:
     def shallow(self) -> dict[int, float]:
         """Seconds of passes by their tokens, at the lower depth."""
         return self.pass_seconds[min(self.pass_seconds)]
+
+    def changed(self, seconds_of: Callable[[int, float], float]) -> Timings:
+        """Return timings in which a pass takes `seconds_of(tokens, seconds)` instead of its `seconds`."""
+        passes = {
+            depth: {tokens: seconds_of(tokens, seconds) for tokens, seconds in times.items()}
+            for depth, times in self.pass_seconds.items()
+        }
+        return replace(self, pass_seconds=passes, large_seconds=seconds_of(self.large_tokens, self.large_seconds))
 
     @property
     def prompt_speed(self) -> float:
@@ -198,10 +206,7 @@ class CostModel:
 
     def refreshed(self) -> Timings:
         """Return the timings corrected by what was learned of each size, without the momentary slowdown."""
-        old = self.timings
-        learned = {d: {k: s * self.drift.shape(k) for k, s in times.items()} for d, times in old.pass_seconds.items()}
-        large = old.large_seconds * self.drift.shape(old.large_tokens)
-        return replace(old, pass_seconds=learned, large_seconds=large)
+        return self.timings.changed(lambda tokens, seconds: seconds * self.drift.shape(tokens))
 
 
 class Drift:

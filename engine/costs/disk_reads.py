@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -76,12 +76,7 @@ class DiskReads:
 
     def slowed(self, timings: Timings) -> Timings:
         """Return the timings of passes in memory with the seconds for the disk added to each."""
-        passes = {
-            depth: {k: seconds + self.seconds(k) for k, seconds in times.items()}
-            for depth, times in timings.pass_seconds.items()
-        }
-        large = timings.large_seconds + self.seconds(timings.large_tokens)
-        return replace(timings, pass_seconds=passes, large_seconds=large)
+        return timings.changed(lambda tokens, seconds: seconds + self.seconds(tokens))
 
     def speed(self, in_memory: Speed | None) -> Speed:
         """Return the model's speed; `in_memory` is the one without reads from the disk, None if it is unknown."""

@@ -33,7 +33,7 @@ from typing import Literal
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.loading.options import PlanOptions
+from engine.loading.options import LoadOptions
 from engine.loading.sizes import (
     MemoryBudget,
     MemoryLayout,
@@ -95,7 +95,7 @@ class MemoryPlan(MemoryLayout):
 
 
 def make_plan(
-    name: str, sizes: Sizes, budget: MemoryBudget, options: PlanOptions, draft: DraftFile | None = None
+    name: str, sizes: Sizes, budget: MemoryBudget, options: LoadOptions, draft: DraftFile | None = None
 ) -> MemoryPlan:
     """Return the best plan for the model called `name` within the budget; without its draft model if both do not fit.
 
@@ -155,7 +155,7 @@ class _Search:
     name: str
     sizes: Sizes
     budget: MemoryBudget
-    options: PlanOptions
+    options: LoadOptions
     draft: DraftFile | None = None
 
     def plan(self) -> MemoryPlan:
@@ -332,7 +332,7 @@ class _Search:
             parts=candidate.parts,
             n_ctx=candidate.n_ctx,
             max_n_ctx=self.max_n_ctx,
-            threads=self.options.threads,
+            threads=self.options.planned_threads,
             reasons=reasons,
             notes=notes,
             draft_kv_type=draft_kv_type(self.draft.sizes, candidate.layout.kv_type) if self.draft else None,

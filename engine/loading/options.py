@@ -14,31 +14,12 @@ from engine.runtime.contexts import EXACT, KVMode, check_kv_type, flash_attentio
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """Requirements of a memory plan; None leaves the choice to the plan. Raises ValueError for a value out of range.
-
-    `api`: whether other programs use the engine by the local API.
-    """
-
-    threads: int
-    n_ctx: int | None = None
-    kv_type: KVType | None = None
-    api: bool = False
-
-    def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise ValueError(f"threads must be 1 or more, not {self.threads}")
-        if self.n_ctx is not None and self.n_ctx < 64:
-            raise ValueError(f"a context has 64 tokens or more, not {self.n_ctx}")
-
-
-@dataclass(frozen=True, slots=True)
 class LoadOptions:
     """A model's file, `draft` of a smaller model that drafts for it, and options; None leaves a choice to `resolve`.
 
     `no_other`: refuse if `backend` cannot compute the model. `n_ctx` is in tokens; `memory_bytes`: the most that the
-    engine may take. Raises ValueError for a value out of range and Failure for options that do not go together; the
-    texts of both are for the user.
+    engine may take; `api`: whether other programs use it by the local API. Raises ValueError for a value out of range
+    and Failure for options that do not go together; the texts of both are for the user.
     """
 
     path: Path
@@ -55,7 +36,10 @@ class LoadOptions:
 
     def __post_init__(self) -> None:
         assert not self.no_other or self.backend in get_args(BackendName), self
-        PlanOptions(1 if self.threads is None else self.threads, self.n_ctx, self.kv_type)  # checks them
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be 1 or more, not {self.threads}")
+        if self.n_ctx is not None and self.n_ctx < 64:
+            raise ValueError(f"a context has 64 tokens or more, not {self.n_ctx}")
         if self.memory_bytes is not None and self.memory_bytes < 0:
             raise ValueError(f"memory must be 0 bytes or more, not {self.memory_bytes}")
         if self.kv_mode != EXACT and self.backend not in (None, "auto", "graph"):
@@ -95,7 +79,6 @@ class LoadOptions:
         return self.kv_mode.suffix + flash_attention_suffix(self.flash_attention)
 
     @property
-    def plan_options(self) -> PlanOptions:
-        """The part of the options that the memory plan needs."""
-        threads = default_threads() if self.threads is None else self.threads
-        return PlanOptions(threads, self.n_ctx, self.kv_type, api=self.api)
+    def planned_threads(self) -> int:
+        """Number of threads to plan with."""
+        return default_threads() if self.threads is None else self.threads

@@ -167,7 +167,7 @@ def planned_estimate(
     budget = _budget_for(options, freed_bytes)
     if computer and computer.memory:
         budget = memory_budget(computer.memory, computer.available, options.memory_bytes)
-    return make_plan(model.name, EstimatedSizes(model), budget, options.plan_options)
+    return make_plan(model.name, EstimatedSizes(model), budget, options)
 
 
 def _import_library(choice: LibraryChoice, crashes: CrashWatch | None) -> Backend:
@@ -188,10 +188,10 @@ def _memory_plan(
     with ExitStack() as opened:
         sizes = opened.enter_context(library.dry(headers, options.flash_attention, **modes))
         if draft is None:
-            return make_plan(name, sizes, budget, options.plan_options)
+            return make_plan(name, sizes, budget, options)
         small = opened.enter_context(library.dry(draft, options.flash_attention))
         _refuse_draft(sizes, small)
-        return make_plan(name, sizes, budget, options.plan_options, DraftFile(display_name(draft[0].path), small))
+        return make_plan(name, sizes, budget, options, DraftFile(display_name(draft[0].path), small))
 
 
 def _budget_for(options: LoadOptions, freed_bytes: int) -> MemoryBudget:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
 from engine.engine import Engine
 from engine.loading.memory_search import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
-from engine.loading.options import LoadOptions, PlanOptions
+from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
 from engine.protocol.events import Loaded
@@ -62,7 +63,15 @@ class FakeSizes:
 
 
 SIZES = FakeSizes()
-OPTIONS = PlanOptions(threads=2)
+
+
+def wishes(
+    n_ctx: int | None = None, kv_type: KVType | None = None, threads: int = 2, *, api: bool = False
+) -> LoadOptions:
+    return LoadOptions(Path("m.gguf"), n_ctx=n_ctx, kv_type=kv_type, threads=threads, api=api)
+
+
+OPTIONS = wishes()
 
 
 def usable(size: int) -> MemoryBudget:
@@ -84,8 +93,7 @@ def sizes(draw) -> FakeSizes:
 
 
 plan_options = st.builds(
-    PlanOptions,
-    threads=st.just(2),
+    wishes,
     n_ctx=st.none() | st.integers(64, 200_000),
     kv_type=st.sampled_from([None, "f16"]),
     api=st.booleans(),
@@ -135,7 +143,7 @@ def test_more_memory_never_gives_a_worse_plan(sizes, options, memory, more, draf
 def test_the_largest_context_fits_when_it_is_asked_for(sizes, memory):
     largest = make_plan("m.gguf", sizes, usable(memory), OPTIONS).max_n_ctx
     if largest >= 64:
-        plan = make_plan("m.gguf", sizes, usable(memory), PlanOptions(2, n_ctx=largest))
+        plan = make_plan("m.gguf", sizes, usable(memory), wishes(n_ctx=largest))
         assert plan.verdict != "no"
         assert plan.n_ctx == largest
 
@@ -166,7 +174,7 @@ def test_memory_is_given_up_in_the_order_of_what_it_costs():
 
 
 def test_weights_stay_on_the_disk_only_if_nothing_else_is_possible():
-    def verdict(size: int, options: PlanOptions = OPTIONS, **changes: Any) -> str:
+    def verdict(size: int, options: LoadOptions = OPTIONS, **changes: Any) -> str:
         return make_plan("m.gguf", replace(SIZES, weights=replace(WEIGHTS, **changes)), usable(size), options).verdict
 
     plan = make_plan("m.gguf", SIZES, usable(600 * MIB), OPTIONS)
@@ -176,7 +184,7 @@ def test_weights_stay_on_the_disk_only_if_nothing_else_is_possible():
     assert make_plan("m.gguf", SIZES, MemoryBudget(600 * MIB, 0, GIB), OPTIONS).verdict == "no"  # the user's limit
     assert verdict(600 * MIB, in_place=True) == "no"  # a library that cannot leave weights in the file
     assert verdict(600 * MIB, mappable=False) == "no"
-    assert verdict(1400 * MIB, PlanOptions(2, n_ctx=32768)) == "no"  # a shorter context fits
+    assert verdict(1400 * MIB, wishes(n_ctx=32768)) == "no"  # a shorter context fits
     with_draft = make_plan("m.gguf", SIZES, usable(600 * MIB), OPTIONS, DraftFile("d.gguf", SMALL))
     assert (with_draft.verdict, with_draft.draft_kv_type) == ("disk", None)
 
@@ -195,7 +203,7 @@ def test_a_mixture_is_never_in_memory_twice():
 
 
 def test_a_refusal_says_what_is_missing_and_what_would_fit():
-    plan = make_plan("m.gguf", SIZES, usable(1400 * MIB), PlanOptions(2, n_ctx=32768))
+    plan = make_plan("m.gguf", SIZES, usable(1400 * MIB), wishes(n_ctx=32768))
     assert plan.verdict == "no"
     text = " ".join(map(str, plan.reasons))
     assert "m.gguf needs" in text
@@ -208,21 +216,21 @@ def test_a_refusal_says_what_is_missing_and_what_would_fit():
 
 
 def test_a_refused_f16_cache_hints_at_q8_0():
-    options = PlanOptions(2, n_ctx=32768, kv_type="f16")
-    memory = make_plan("m.gguf", SIZES, usable(0), PlanOptions(2, n_ctx=32768, kv_type="q8_0")).total_bytes
+    options = wishes(n_ctx=32768, kv_type="f16")
+    memory = make_plan("m.gguf", SIZES, usable(0), wishes(n_ctx=32768, kv_type="q8_0")).total_bytes
     plan = make_plan("m.gguf", SIZES, usable(memory), options)
     assert plan.verdict == "no"
     assert str(plan.reasons[-1]) == "It would fit with the KV cache stored as q8_0."
 
 
 def test_q4_0_only_if_asked_for():
-    assert make_plan("m.gguf", SIZES, usable(2 * GIB), PlanOptions(2, kv_type="q4_0")).kv_type == "q4_0"
+    assert make_plan("m.gguf", SIZES, usable(2 * GIB), wishes(kv_type="q4_0")).kv_type == "q4_0"
     with pytest.raises(Failure, match="cannot store its KV cache as q4_0"):
-        make_plan("m.gguf", FakeSizes(quantises=False), usable(0), PlanOptions(2, kv_type="q4_0"))
+        make_plan("m.gguf", FakeSizes(quantises=False), usable(0), wishes(kv_type="q4_0"))
 
 
 def test_context_beyond_the_trained_one_is_cut_and_said():
-    plan = make_plan("m.gguf", SIZES, usable(8 * GIB), PlanOptions(2, n_ctx=10**9))
+    plan = make_plan("m.gguf", SIZES, usable(8 * GIB), wishes(n_ctx=10**9))
     assert plan.n_ctx == 32768
     assert "trained for 32,768 tokens" in str(plan.notes[0])
 
@@ -239,7 +247,7 @@ def test_the_models_own_layers_are_listed_and_given_up_before_exact_keys_and_val
     assert "The model brings layers that draft its next tokens; they are loaded with it." in map(str, plan.reasons)
     without = make_plan("m.gguf", SIZES, usable(8 * GIB), OPTIONS)
     assert plan.total_bytes == without.total_bytes + 130 * MIB
-    options = PlanOptions(2, 4096, "f16")
+    options = wishes(4096, "f16")
     smallest = make_plan("m.gguf", sizes, usable(0), options).total_bytes
     tight = make_plan("m.gguf", sizes, usable(smallest + 50 * MIB), options)
     assert (tight.own_layers, tight.kv_type, tight.verdict) == (False, "f16", "tight")
@@ -252,7 +260,7 @@ def test_the_models_own_layers_are_listed_and_given_up_before_exact_keys_and_val
 def test_the_draft_model_is_listed_and_its_cache_grows_with_the_context():
     alone = make_plan("m.gguf", SIZES, usable(8 * GIB), OPTIONS)
     for n_ctx in (4096, 8192):
-        plan = make_plan("m.gguf", SIZES, usable(8 * GIB), PlanOptions(2, n_ctx=n_ctx), DraftFile("d.gguf", SMALL))
+        plan = make_plan("m.gguf", SIZES, usable(8 * GIB), wishes(n_ctx=n_ctx), DraftFile("d.gguf", SMALL))
         assert plan.parts["draft_kv"] == n_ctx * 2 * 6144
         assert plan.parts["draft_weights_mapped"] + plan.parts["draft_weights_repacked"] == 491 * MIB
         assert set(plan.parts) - set(alone.parts) == {name for name in plan.parts if name.startswith("draft_")}
@@ -279,7 +287,7 @@ def test_a_draft_model_that_does_not_fit_beside_the_model_is_left_out_with_a_sen
 
 
 def test_a_draft_model_stores_keys_and_values_as_the_model_does_where_it_can():
-    options = PlanOptions(2, kv_type="q8_0")
+    options = wishes(kv_type="q8_0")
     for quantises, expected in ((True, "q8_0"), (False, "f16")):
         draft = DraftFile("d.gguf", replace(SMALL, quantises=quantises))
         assert make_plan("m.gguf", SIZES, usable(8 * GIB), options, draft).draft_kv_type == expected

@@ -16,7 +16,7 @@ import pytest
 from common.failures import Failure
 from engine.loading.libraries import backend
 from engine.loading.memory_search import make_plan
-from engine.loading.options import PlanOptions
+from engine.loading.options import LoadOptions
 from engine.loading.sizes import MemoryBudget
 from engine.protocol.requests import KVType
 from engine.runtime.capi.model import CModel
@@ -49,10 +49,12 @@ def test_only_what_the_library_can_do_is_planned_and_it_computes_rightly(head, w
         assert tuple(kv_type for kv_type in ALL if sizes.context(N_CTX, kv_type, N_CTX)) == possible(head)
         for kv_type in set(ALL) - set(possible(head)):
             with pytest.raises(Failure, match=f"cannot store its KV cache as {kv_type}"):
-                make_plan("model", sizes, MemoryBudget(1 << 40, 0), PlanOptions(1, N_CTX, kv_type))
-        needed = make_plan("model", sizes, MemoryBudget(0, 0), PlanOptions(1, N_CTX, "f16")).total_bytes
+                make_plan("model", sizes, MemoryBudget(1 << 40, 0), LoadOptions(path, n_ctx=N_CTX, kv_type=kv_type))
+        needed = make_plan(
+            "model", sizes, MemoryBudget(0, 0), LoadOptions(path, n_ctx=N_CTX, kv_type="f16")
+        ).total_bytes
         too_large = "disk" if library() == "llama" else "no"  # ik_llama.cpp never maps what does not fit
-        short = make_plan("model", sizes, MemoryBudget(needed - 1, 0), PlanOptions(1, N_CTX))
+        short = make_plan("model", sizes, MemoryBudget(needed - 1, 0), LoadOptions(path, n_ctx=N_CTX))
         assert (short.verdict, short.kv_type) == (("tight", "q8_0") if "q8_0" in possible(head) else (too_large, "f16"))
     with closing(backend(library()).load(path)) as model:
         exact, *others = (last_row(model, kv_type, tmp_path) for kv_type in possible(head))
