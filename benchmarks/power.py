@@ -129,7 +129,7 @@ def timed(kind: str, threads: int, target: Runtime, passes: Sequence[list[int]],
 def chosen(found: Sequence[Run], most: int) -> ThreadCounts:
     """Return the numbers of threads that save power by these runs, where all `most` threads are the usual number."""
     sizes = {"write": 1, "read": PROMPT_PASS}
-    costs = [ThreadCost(sizes[run.kind], run.threads, run.seconds, run.joules) for run in found]
+    costs = [ThreadCost(sizes[run.kind], run.threads, run.seconds) for run in found]
     return power_saving_counts(costs, ThreadCounts(most, most))
 
 

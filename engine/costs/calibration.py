@@ -16,7 +16,6 @@ from statistics import median
 
 from common.failures import Failure
 from engine.costs.cost_model import KS, Timings
-from engine.costs.energy import EnergyMeter
 from engine.costs.threads import ThreadCost, ThreadTrial
 from engine.machine import usable_cores
 from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
@@ -46,8 +45,7 @@ class Calibration:
     """One calibration of `target`, which runs on `threads` threads; `budget` in seconds (None: BUDGET).
 
     If `others` are given, these numbers of threads are tried first, for short passes and for those of prompts, and the
-    rest is timed with the fastest ones. `clocks` return the seconds that have passed, and those that this process used;
-    `meter` the joules that the processor has used.
+    rest is timed with the fastest ones. `clocks` return the seconds that have passed, and those that this process used.
 
     Each time is the best of several runs that are spread out in time, because noise only makes a pass slower. A pass in
     which the process got less processor time than its threads wanted was disturbed by another program. Sizes that were
@@ -63,14 +61,12 @@ class Calibration:
         budget: float | None = None,
         others: Sequence[int] = (),
         clocks: Clocks = (time.perf_counter, time.process_time),
-        meter: EnergyMeter | None = None,
     ) -> None:
         self.target = target
         self.threads = ThreadCounts(threads, threads)
         self.trial = ThreadTrial(threads, others) if others and isinstance(target, ThreadedRuntime) else None
         self.budget = BUDGET if budget is None else budget
         self.clock, self.processor_clock = clocks
-        self.meter = meter or EnergyMeter()
         self.thread_costs: tuple[ThreadCost, ...] = ()
         self.spent = 0.0  # seconds of earlier runs
         self.deep = 0  # the higher depth in tokens, once it was timed
@@ -159,11 +155,9 @@ class Calibration:
 
     def _timed(self, tokens: int, count: int, trial: ThreadTrial) -> Iterator[None]:
         for _ in range(1 if tokens > 1 else THREAD_ROUNDS):
-            before = self.meter.joules()
             seconds, own = self._run(tokens, 1)
-            after = self.meter.joules()
             if own > UNDISTURBED * min(count, usable_cores()) * seconds:
-                trial.add(tokens, count, seconds, None if before is None or after is None else after - before)
+                trial.add(tokens, count, seconds)
             yield
         trial.done(tokens, count)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from engine.costs.profile import Profile
 from engine.costs.threads import ThreadCost
-from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
+from engine.runtime.contexts import PROMPT_PASS
 from models.shapes import KVType, Shapes
 
 KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # batch sizes that calibration times
@@ -113,8 +113,8 @@ class Timings:
         return self.large_tokens / self.large_seconds
 
 
-def timings_with_threads(timings: Timings, counts: ThreadCounts) -> Timings | None:
-    """Estimate the timings with other numbers of threads, or return None if passes were not timed with them.
+def timings_with_threads(timings: Timings, decode_threads: int) -> Timings | None:
+    """Estimate the timings with another number of threads for short passes; None if passes were not timed with it.
 
     With fewer threads, reading the weights takes as many times longer as a pass of one token does; what each further
     token adds is arithmetic, and takes as many times longer as in a pass of PROMPT_PASS tokens.
@@ -122,28 +122,22 @@ def timings_with_threads(timings: Timings, counts: ThreadCounts) -> Timings | No
     known = {(each.tokens, each.threads): each.seconds for each in timings.thread_costs}
     try:
         old, new = (
-            (known[1, threads], known[PROMPT_PASS, threads]) for threads in (timings.decode_threads, counts.decode)
+            (known[1, threads], known[PROMPT_PASS, threads]) for threads in (timings.decode_threads, decode_threads)
         )
-        prompts = known[PROMPT_PASS, counts.prompt] / known[PROMPT_PASS, timings.prompt_threads]
     except KeyError:
         return None
     reading = new[0] / old[0]
     adding = max(0.0, new[1] - new[0]) / (old[1] - old[0]) if old[1] > old[0] else reading
 
     def scaled(tokens: int, seconds: float, one: float) -> float:
-        return seconds * prompts if tokens >= PROMPT_PASS else one * reading + max(0.0, seconds - one) * adding
+        return seconds if tokens >= PROMPT_PASS else one * reading + max(0.0, seconds - one) * adding
 
     passes = {
         depth: {tokens: scaled(tokens, seconds, times[1]) for tokens, seconds in times.items()}
         for depth, times in timings.pass_seconds.items()
     }
     return replace(
-        timings,
-        pass_seconds=passes,
-        row_seconds=timings.row_seconds * adding,
-        large_seconds=timings.large_seconds * prompts,
-        decode_threads=counts.decode,
-        prompt_threads=counts.prompt,
+        timings, pass_seconds=passes, row_seconds=timings.row_seconds * adding, decode_threads=decode_threads
     )
 
 

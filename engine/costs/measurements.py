@@ -165,7 +165,7 @@ class CostMeasurements:
         if timings and timings.thread_costs:
             usual = ThreadCounts(timings.decode_threads, timings.prompt_threads)
             saving = power_saving_counts(timings.thread_costs, usual)
-            fewer = timings_with_threads(timings, saving) if saving != usual else None
+            fewer = timings_with_threads(timings, saving.decode) if saving != usual else None
             # Estimated, so real passes should soon outweigh it, as they do in the case of another computer's timings.
             self._with_fewer_threads = CostModel(fewer, provisional=True) if fewer else None
 

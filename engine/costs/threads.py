@@ -10,29 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 
 FASTER_THREADS = 0.95  # share of the present number's time in which another number of threads must compute a pass
 FEWER = (0.25, 0.5, 0.75)  # shares of the usual number of threads that may save power
-# Shares of the speed that saving power may cost: where no meter says what it saves, and where joules were measured.
-MOST_SLOWER, MOST_SLOWER_MEASURED = 0.10, 0.25
-
-PassKind = Literal["decode", "prompt"]
+MOST_SLOWER = 0.10  # share of the speed that saving power may cost
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadCost:
-    """What a pass of `tokens` tokens costs on `threads` threads: shortest seconds and fewest joules of some runs.
-
-    `joules` are those of the whole processor; None where it has no meter that this process may read.
-    """
+    """What a pass of `tokens` tokens costs on `threads` threads: the shortest seconds of some runs."""
 
     tokens: int
     threads: int
     seconds: float
-    joules: float | None = None
 
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and math.isfinite(self.seconds) and self.threads > 0 and self.tokens > 0):
@@ -50,33 +42,18 @@ def fewer_threads(usual: int) -> list[int]:
 
 
 def power_saving_counts(costs: Sequence[ThreadCost], usual: ThreadCounts) -> ThreadCounts:
-    """Return the numbers of threads that save power; those of `usual` where no other is known to save any."""
-    decode = _saving(costs, "decode", usual.decode)
-    return ThreadCounts(decode, _saving(costs, "prompt", usual.prompt))
+    """Return the numbers of threads that save power; those of `usual` where no other is known to save any.
 
-
-def _saving(costs: Sequence[ThreadCost], kind: PassKind, usual: int) -> int:
-    """Return the number of threads, up to `usual`, that spends the least on a pass and is not much slower.
-
-    Joules decide if they were measured with each number. Processor seconds stand for them otherwise, but only in short
-    passes: those wait for memory, so a thread less costs little time. A prompt waits for arithmetic; it would take
-    longer, during which the rest of the computer needs power, and processor seconds do not count that.
+    For short passes that is the number, up to the usual one, with the fewest processor seconds among those that are not
+    much slower than the fastest: these passes wait for memory, so a thread less costs little time. Prompts keep the
+    usual number: they wait for arithmetic, and would take longer, during which the rest of the computer needs power.
     """
-    tokens = 1 if kind == "decode" else PROMPT_PASS
-    known = {each.threads: each for each in costs if each.tokens == tokens and each.threads <= usual}
-    if usual not in known:
+    known = {each.threads: each for each in costs if each.tokens == 1 and each.threads <= usual.decode}
+    if usual.decode not in known:
         return usual
-    measured = all(each.joules is not None for each in known.values())
-    if kind == "prompt" and not measured:
-        return usual
-    fastest = min(each.seconds for each in known.values())
-    slowest = fastest / (1 - (MOST_SLOWER_MEASURED if measured else MOST_SLOWER))
+    slowest = min(each.seconds for each in known.values()) / (1 - MOST_SLOWER)
     candidates = [each for each in known.values() if each.seconds <= slowest]
-    return min(candidates, key=lambda each: (_spent(each, measured), each.threads), default=known[usual]).threads
-
-
-def _spent(cost: ThreadCost, measured: bool) -> float:
-    return cost.joules if measured and cost.joules is not None else cost.processor_seconds
+    return ThreadCounts(min(candidates, key=lambda each: (each.processor_seconds, each.threads)).threads, usual.prompt)
 
 
 class ThreadTrial:
@@ -91,16 +68,14 @@ class ThreadTrial:
         """Yield the tokens and threads of the passes that are still to be timed."""
         yield from tuple(self._left)
 
-    def add(self, tokens: int, count: int, seconds: float, joules: float | None = None) -> None:
-        """Note the time of an undisturbed pass, and the energy if it was measured."""
+    def add(self, tokens: int, count: int, seconds: float) -> None:
+        """Store the time of an undisturbed pass if it is the shortest so far."""
         old = self._costs.get((tokens, count))
-        if old:
-            seconds = min(seconds, old.seconds)
-            joules = None if joules is None or old.joules is None else min(joules, old.joules)
-        self._costs[tokens, count] = ThreadCost(tokens, count, seconds, joules)
+        if old is None or seconds < old.seconds:
+            self._costs[tokens, count] = ThreadCost(tokens, count, seconds)
 
     def done(self, tokens: int, count: int) -> None:
-        """Note that no more passes of so many tokens with `count` threads are needed."""
+        """Store that no more passes of `tokens` tokens with `count` threads are needed."""
         self._left.remove((tokens, count))
 
     def fastest(self) -> ThreadCounts:

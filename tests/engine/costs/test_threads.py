@@ -1,4 +1,4 @@
-"""How many threads save power: few where they read the memory about as fast, or where joules say so."""
+"""How many threads save power: few where they read the memory about as fast."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 FOUR = ThreadCounts(4, 4)
 
 
-def costs(decode: Mapping[int, float], prompt: Mapping[int, float] | None = None, **joules: Mapping[int, float]):
-    """Return costs by threads: milliseconds, and joules (`of_decode`, `of_prompt`) if given."""
-    kinds = (("decode", 1, decode), ("prompt", PROMPT_PASS, prompt or {}))
-    return tuple(
-        ThreadCost(tokens, threads, ms / 1000, joules.get(f"of_{kind}", {}).get(threads))
-        for kind, tokens, times in kinds
-        for threads, ms in times.items()
-    )
+def costs(decode: Mapping[int, float], prompt: Mapping[int, float] | None = None) -> tuple[ThreadCost, ...]:
+    """Return costs by threads, given in milliseconds."""
+    kinds = ((1, decode), (PROMPT_PASS, prompt or {}))
+    return tuple(ThreadCost(tokens, threads, ms / 1000) for tokens, times in kinds for threads, ms in times.items())
 
 
 def test_the_fewest_threads_within_a_tenth_of_the_best_speed_decode():
@@ -29,21 +25,8 @@ def test_the_fewest_threads_within_a_tenth_of_the_best_speed_decode():
     assert power_saving_counts(costs({1: 200, 2: 100, 3: 70, 4: 55}), FOUR) == FOUR
 
 
-def test_prompts_use_fewer_threads_only_if_joules_say_so():
-    prompt = {2: 190, 3: 130, 4: 100}
-    assert power_saving_counts(costs({4: 50}, prompt), FOUR) == FOUR
-    less = costs({4: 50}, prompt, of_prompt={2: 4.0, 3: 5.0, 4: 6.0})
-    assert power_saving_counts(less, FOUR) == ThreadCounts(4, 3)  # two would take almost twice as long
-    more = costs({4: 50}, prompt, of_prompt={2: 8.0, 3: 7.0, 4: 6.0})
-    assert power_saving_counts(more, FOUR) == FOUR
-
-
-def test_joules_decide_over_processor_seconds_where_they_were_measured():
-    decode = {2: 62, 3: 51, 4: 50}
-    assert power_saving_counts(costs(decode, of_decode={2: 0.6, 3: 0.8, 4: 0.9}), FOUR).decode == 2
-    assert power_saving_counts(costs(decode, of_decode={2: 1.2, 3: 0.8, 4: 0.9}), FOUR).decode == 3
-    partly = costs(decode, of_decode={2: 0.6, 4: 0.9})  # 3 were timed without a meter
-    assert power_saving_counts(partly, FOUR).decode == 3
+def test_prompts_keep_the_usual_number():
+    assert power_saving_counts(costs({4: 50}, {2: 100, 3: 100, 4: 100}), FOUR) == FOUR
 
 
 def test_nothing_is_chosen_without_measurements_and_never_more_threads_than_usual():
@@ -61,14 +44,11 @@ def test_passes_with_fewer_threads_are_estimated_from_two_that_were_timed():
     passes = {1: 0.050, 8: 0.080, 48: 0.300}
     known = costs({2: 55, 4: 50}, {2: 350, 4: 200})
     timings = Timings({16: passes, 256: {k: s + 0.004 for k, s in passes.items()}}, 0.001, 512, 3.0, False, 4, 4, known)
-    fewer = timings_with_threads(timings, ThreadCounts(2, 4))
+    fewer = timings_with_threads(timings, 2)
     assert fewer
     model = CostModel(fewer)
     assert model.pass_seconds(1, 16) == pytest.approx(0.055)
     assert model.pass_seconds(8, 16) == pytest.approx(0.055 + 0.030 * (295 / 150))
     assert model.pass_seconds(48, 16) == pytest.approx(0.300)  # a prompt's, which keeps its threads
     assert (fewer.large_seconds, fewer.decode_threads, fewer.prompt_threads) == (3.0, 2, 4)
-    prompts = timings_with_threads(timings, ThreadCounts(4, 2))
-    assert prompts
-    assert prompts.large_seconds == pytest.approx(3.0 * 350 / 200)
-    assert timings_with_threads(timings, ThreadCounts(3, 4)) is None
+    assert timings_with_threads(timings, 3) is None
