@@ -164,7 +164,14 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class EventBase:
+    """An event. `id`: of the request that it belongs to, or 0 if it has none."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome(EventBase):
     """Last event of Hello.
 
     `engine`: name and version. `backend`: installed libraries with their versions. `pid`: the engine's process id.
@@ -172,7 +179,6 @@ class Welcome:
     Windows what needs more than low "integrity".
     """
 
-    id: int
     engine: str
     backend: str
     pid: int
@@ -180,38 +186,35 @@ class Welcome:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadProgress:
+class LoadProgress(EventBase):
     """Progress of Load. `fraction` of the model file that is loaded, 0 to 1."""
 
-    id: int
     fraction: float
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedExpected:
+class SpeedExpected(EventBase):
     """Event of Load, before the file of a model that is larger than the memory is mapped.
 
     `sentence`: for the user; `tokens_per_second`: expected speed of decoding, from the disk's measured speed;
     `is_slow`: whether a smaller model would be better.
     """
 
-    id: int
     sentence: Sentence
     tokens_per_second: float
     is_slow: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(EventBase):
     """Last event of Load. `seconds`: time that loading took."""
 
-    id: int
     model: ModelInfo
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(EventBase):
     """Last event of Load if another process must load the model; nothing has changed in this one.
 
     `backend`: the library that the model needs; a process can hold only one library, and this one holds another. None:
@@ -219,36 +222,31 @@ class Restart:
     their names. The owner of the process ends it and sends the Load to a new one.
     """
 
-    id: int
     backend: BackendName | None
 
 
 @dataclass(frozen=True, slots=True)
-class Faster:
+class Faster(EventBase):
     """Event without a request (`id` is 0): by new measurements `backend` computes the loaded model faster.
 
     Nothing has changed yet. The same Load would now end with Restart.
     """
 
-    id: int
     backend: BackendName
 
 
 @dataclass(frozen=True, slots=True)
-class Unloaded:
+class Unloaded(EventBase):
     """Last event of Unload."""
-
-    id: int
 
 
 @dataclass(frozen=True, slots=True)
-class PrefillProgress:
+class PrefillProgress(EventBase):
     """Progress of a prefill: `done` of `total` prompt tokens are in the KV cache, `reused` of them from before.
 
     While a picture is encoded, `looking` is the fraction of all pictures that is done, above 0; otherwise it is 0.
     """
 
-    id: int
     done: int
     total: int
     reused: int
@@ -256,41 +254,37 @@ class PrefillProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(EventBase):
     """Next piece of the answer: whole characters, no special tokens and no part of a stop string."""
 
-    id: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingStarted:
+class ThinkingStarted(EventBase):
     """Start of the model's reasoning. `text`: the marker as the model wrote it.
 
     The texts of Text and of the three Thinking events, joined in order, are the answer as it was written.
     """
 
-    id: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(EventBase):
     """Next piece of the reasoning."""
 
-    id: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingEnded:
+class ThinkingEnded(EventBase):
     """End of the reasoning; the answer follows. `text`: the marker as the model wrote it.
 
     `opened`: whether a marker had started the reasoning; if not, all text before was reasoning. `tokens`, `seconds`:
     length of the reasoning.
     """
 
-    id: int
     text: str
     opened: bool = True
     tokens: int = 0
@@ -298,20 +292,18 @@ class ThinkingEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallStarted:
+class ToolCallStarted(EventBase):
     """Start of the answer's `index`-th call of a tool. `call`: the call's id; `name`: the tool."""
 
-    id: int
     index: int
     call: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallArguments:
+class ToolCallArguments(EventBase):
     """Next piece of a call's arguments; joined, the pieces are a JSON object, unless the answer was cut short."""
 
-    id: int
     index: int
     text: str
 
@@ -332,18 +324,17 @@ class TokenLogprob:
 
 
 @dataclass(frozen=True, slots=True)
-class Logprobs:
+class Logprobs(EventBase):
     """Probabilities of the next tokens that the model chose, or of a scored prompt's.
 
     The events with the text of those that it chose come afterwards.
     """
 
-    id: int
     tokens: tuple[TokenLogprob, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(EventBase):
     """One target pass of a traced answer, the `step`-th.
 
     `inputs` tokens ran after `depth` cached ones; `recomputed` of them had run before. `keep`: whether the cache keeps
@@ -354,7 +345,6 @@ class Trace:
     proposing.
     """
 
-    id: int
     step: int
     inputs: int
     depth: int
@@ -374,81 +364,71 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(EventBase):
     """Last event of Generate. `tokens`: ids of the answer's tokens, without the end-of-generation token."""
 
-    id: int
     statistics: Statistics
     tokens: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(EventBase):
     """Last event of Prepare. `prompt_tokens`: length of the prompt; `cached_tokens`: tokens in the KV cache."""
 
-    id: int
     prompt_tokens: int
     cached_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
-class Titled:
+class Titled(EventBase):
     """Last event of Title. `text`: the first line that the model wrote; empty if it was not asked."""
 
-    id: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(EventBase):
     """Last event of Count. `texts`: tokens of each text; `prompt`: tokens of the messages, 0 if none were sent."""
 
-    id: int
     texts: tuple[int, ...]
     prompt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Tokenized:
+class Tokenized(EventBase):
     """Last event of Tokenize. `pieces`: the bytes of each token, none for most control tokens."""
 
-    id: int
     tokens: tuple[int, ...]
     pieces: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Detokenized:
+class Detokenized(EventBase):
     """Last event of Detokenize."""
 
-    id: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(EventBase):
     """Last event of Embed.
 
     `vectors`: one for each text, of length 1, as little-endian float32. `tokens`: number of tokens of each text.
     """
 
-    id: int
     vectors: tuple[bytes, ...]
     tokens: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class Forgotten(EventBase):
     """Last event of Forget."""
-
-    id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(EventBase):
     """Information for the user, without a request (`id` is 0). `code` and `message` are those of Failed."""
 
-    id: int
     sentence: Sentence = NO_SENTENCE
     code: str = ""
     message: str = ""
@@ -458,25 +438,23 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusReport:
+class StatusReport(EventBase):
     """Last event of Status. `model`: None if none is loaded; `rss_bytes`: resident memory of the engine's process."""
 
-    id: int
     model: ModelInfo | None
     cached_tokens: int
     rss_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(EventBase):
     """Last event of Watch."""
 
-    id: int
     on: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class Pulse(EventBase):
     """Report of the engine's current work, without a request (`id` is 0); sent only while the window watches.
 
     `rss_bytes`: the engine's memory; `free_bytes`, `total_bytes`: the computer's. `fixed`: tokens of the chat in the KV
@@ -488,7 +466,6 @@ class Pulse:
     `threads`, `prompt_threads`: as in Statistics, from now on.
     """
 
-    id: int
     rss_bytes: int
     free_bytes: int
     total_bytes: int
@@ -519,28 +496,26 @@ class ServedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsListed:
+class ModelsListed(EventBase):
     """Last event of ListModels.
 
     `url`: the base address that worked, which may be the requested one with `/v1` added. `software`: name and version
     of the server's program, empty if unknown.
     """
 
-    id: int
     url: str
     software: str
     models: tuple[ServedModel, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PageRead:
+class PageRead(EventBase):
     """Last event of ReadPage.
 
     `url`: where the page was found, after redirects. `kind`: its media type, and `charset`: the encoding that the
     server names; empty if it names none. `data`: the page's bytes, unpacked.
     """
 
-    id: int
     url: str
     kind: str
     charset: str
@@ -548,18 +523,16 @@ class PageRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(EventBase):
     """Last event of Cancel. `found`: False if the request had already ended."""
 
-    id: int
     found: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweringNow:
+class AnsweringNow(EventBase):
     """Last event of AnswerNow. `found`: False if the request is not running or not thinking; then nothing happens."""
 
-    id: int
     found: bool
 
 
@@ -578,14 +551,13 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(EventBase):
     """Last event of any request that failed.
 
     `sentence`: the reason for the user, worded in any language. `detail`: for the log. `code`, `message`: the
     sentence's kind and its English text, for programs that do not know our sentences. `remedies`: what the user can do.
     """
 
-    id: int
     sentence: Sentence = NO_SENTENCE
     detail: str = ""
     remedies: tuple[Remedy, ...] = ()

@@ -247,14 +247,19 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
-    """First request of a connection. Ends with Welcome, or Failed if the engine has another protocol version."""
+class RequestBase:
+    """A request. `id`: names it; its events repeat this number."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Hello(RequestBase):
+    """First request of a connection. Ends with Welcome, or Failed if the engine has another protocol version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load(RequestBase):
     """Request to load a model in place of the loaded one. Ends with Loaded, Restart or Failed.
 
     `path`: the GGUF file. `n_ctx`: context in tokens; None: as many as fit. `threads`: None: the engine chooses.
@@ -268,7 +273,6 @@ class Load:
     fields say nothing. `api`: whether memory is planned for the local API: its process, and answers with a given form.
     """
 
-    id: int
     path: str
     n_ctx: int | None = None
     threads: int | None = None
@@ -295,14 +299,12 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Unload:
+class Unload(RequestBase):
     """Request to free the model and its memory. Ends with Unloaded."""
-
-    id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Generate:
+class Generate(RequestBase):
     """Request to answer the last message. Ends with Finished.
 
     `max_tokens`: longest answer; None: until the model ends it or the context is full; 0: only read the prompt. `stop`:
@@ -324,7 +326,6 @@ class Generate:
     `sampling_thinking`: options in place of `sampling` for an answer that begins with a thought; None: the same.
     """
 
-    id: int
     messages: tuple[Message, ...]
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int | None = None
@@ -380,13 +381,12 @@ class Generate:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepare:
+class Prepare(RequestBase):
     """Request to prefill the messages without answering; any later request cuts it short. Ends with Prepared.
 
     `chat`, `thinking`, `power`: as in Generate.
     """
 
-    id: int
     messages: tuple[Message, ...]
     chat: str = ""
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
@@ -394,7 +394,7 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
+class Title(RequestBase):
     """Request for a few words about a chat, such as its title, in idle time. Ends with Titled.
 
     Any later request cuts it short. `messages`: the chat with its last answer, and the request for the words behind it.
@@ -402,7 +402,6 @@ class Title:
     that are written. `chat`, `thinking`: as in Generate.
     """
 
-    id: int
     messages: tuple[Message, ...]
     chat: str = ""
     max_tokens: int = 24
@@ -413,13 +412,12 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class Count(RequestBase):
     """Request to count the loaded model's tokens of texts, and of messages as a prompt. Ends with Counted.
 
     The engine replies while an answer is still running. `thinking`, `tools`: as in Generate.
     """
 
-    id: int
     texts: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
@@ -427,35 +425,32 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokenize:
+class Tokenize(RequestBase):
     """Request for the loaded model's tokens of a text. Ends with Tokenized, also while an answer is still running.
 
     `add_special`: begin with the token that begins every prompt, if there is one. `parse_special`: the texts of control
     tokens become those tokens.
     """
 
-    id: int
     text: str
     add_special: bool = False
     parse_special: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Detokenize:
+class Detokenize(RequestBase):
     """Request for the text of tokens of the loaded model. Ends with Detokenized, also while an answer is running."""
 
-    id: int
     tokens: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Embed:
+class Embed(RequestBase):
     """Request for vectors of texts, by which they can be compared. Ends with Embedded.
 
     `model`: file of an embedding model, which is loaded for this request; empty: the loaded model.
     """
 
-    id: int
     texts: tuple[str, ...]
     model: str = ""
 
@@ -464,77 +459,67 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(RequestBase):
     """Request to delete what is saved of a chat, because the user deleted the chat. Ends with Forgotten."""
 
-    id: int
     chat: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(RequestBase):
     """Request to stop the request with the id `request` as soon as possible. Ends with Cancelled.
 
     The stopped request still ends with its own last event.
     """
 
-    id: int
     request: int
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerNow:
+class AnswerNow(RequestBase):
     """Request to end the thought of the running Generate with the id `request`, so that the answer follows at once.
 
     The engine replies while that Generate is running, with AnsweringNow.
     """
 
-    id: int
     request: int
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(RequestBase):
     """Request for what is loaded and how full the cache is. Ends with StatusReport."""
-
-    id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(RequestBase):
     """Request to switch Pulse events `on` or off. Ends with Watching.
 
     While the engine works, about two Pulse events come per second.
     """
 
-    id: int
     on: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ListModels:
+class ListModels(RequestBase):
     """Request for what a server is and which models it has. Ends with ModelsListed. Only the remote engine knows it."""
 
-    id: int
     server: Server
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPage:
+class ReadPage(RequestBase):
     """Request for the web page at an address that the user gave. Ends with PageRead.
 
     Only the remote engine knows it. The address's host is taken as the user's own wish, also in a local network.
     """
 
-    id: int
     url: str
 
 
 @dataclass(frozen=True, slots=True)
-class Shutdown:
+class Shutdown(RequestBase):
     """Request to free everything and end the process, without an event."""
-
-    id: int
 
 
 Request = (
