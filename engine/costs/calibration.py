@@ -16,7 +16,7 @@ from statistics import median
 
 from common.failures import Failure
 from engine.costs.cost_model import KS, Timings
-from engine.costs.threads import ThreadCost, ThreadTrial
+from engine.costs.threads import ThreadCost, fastest_counts
 from engine.machine import usable_cores
 from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
 from engine.runtime.interface import Runtime, ThreadedRuntime, prefill
@@ -64,10 +64,11 @@ class Calibration:
     ) -> None:
         self.target = target
         self.threads = ThreadCounts(threads, threads)
-        self.trial = ThreadTrial(threads, others) if others and isinstance(target, ThreadedRuntime) else None
+        counts = (threads, *others) if others and isinstance(target, ThreadedRuntime) else ()
+        self.untried = [(tokens, count) for tokens in (1, PROMPT_PASS) for count in counts]
+        self.thread_costs: dict[tuple[int, int], ThreadCost] = {}  # (tokens, threads) → shortest undisturbed pass
         self.budget = BUDGET if budget is None else budget
         self.clock, self.processor_clock = clocks
-        self.thread_costs: tuple[ThreadCost, ...] = ()
         self.spent = 0.0  # seconds of earlier runs
         self.deep = 0  # the higher depth in tokens, once it was timed
         self.undisturbed: set[tuple[int, int, int]] = set()  # keys of `best` that had at least one undisturbed pass
@@ -98,8 +99,8 @@ class Calibration:
     def _passes(self) -> Iterator[None]:
         yield from self._set_depth(LOW_DEPTH)
         yield from self._pass(1)  # the first pass touches new memory, so its time does not count
-        if self.trial:
-            yield from self._try_threads(self.trial)
+        if self.untried:
+            yield from self._try_threads()
         yield from self._time_missing((1, self.row_k))
         if sum(self.ks) * self.best[LOW_DEPTH, self.row_k, self.row_k] / self.row_k > self.budget:
             self.ks = [k for k in self.ks if k in FEW_KS]
@@ -139,27 +140,27 @@ class Calibration:
 
     # --- threads ---
 
-    def _try_threads(self, trial: ThreadTrial) -> Iterator[None]:
+    def _try_threads(self) -> Iterator[None]:
         """Time short passes and passes of prompts with each number of threads; use the fastest numbers from now on.
 
         The number that was used so far stays if none of the others is clearly faster, or other programs disturbed it.
         """
-        if self.target.max_batch >= PROMPT_PASS and self.target.n_ctx >= LOW_DEPTH + PROMPT_PASS:
-            for tokens, count in trial.missing():
-                self._use(ThreadCounts(count, count))
-                yield from self._pass(tokens)  # starts the threads
-                yield from self._timed(tokens, count, trial)
-            self.threads, self.thread_costs = trial.fastest(), trial.costs
-        self.trial = None
+        if self.target.max_batch < PROMPT_PASS or self.target.n_ctx < LOW_DEPTH + PROMPT_PASS:
+            self.untried.clear()
+        while self.untried:
+            tokens, count = self.untried[0]
+            self._use(ThreadCounts(count, count))
+            yield from self._pass(tokens)  # starts the threads
+            for _ in range(1 if tokens > 1 else THREAD_ROUNDS):
+                seconds, own = self._run(tokens, 1)
+                shortest = self.thread_costs.get((tokens, count))
+                is_shorter = shortest is None or seconds < shortest.seconds
+                if is_shorter and own > UNDISTURBED * min(count, usable_cores()) * seconds:
+                    self.thread_costs[tokens, count] = ThreadCost(tokens, count, seconds)
+                yield
+            del self.untried[0]
+        self.threads = fastest_counts(self.thread_costs.values(), self.threads.decode)
         self._use(self.threads)
-
-    def _timed(self, tokens: int, count: int, trial: ThreadTrial) -> Iterator[None]:
-        for _ in range(1 if tokens > 1 else THREAD_ROUNDS):
-            seconds, own = self._run(tokens, 1)
-            if own > UNDISTURBED * min(count, usable_cores()) * seconds:
-                trial.add(tokens, count, seconds)
-            yield
-        trial.done(tokens, count)
 
     def _use(self, threads: ThreadCounts) -> None:
         if isinstance(self.target, ThreadedRuntime):
@@ -255,8 +256,8 @@ class Calibration:
         times = {LOW_DEPTH: low, self.deep: {k: low[k] + rise(k) for k in self.ks}}
         row = max(0.0, (low[self.row_k] - self.best[LOW_DEPTH, self.row_k, 1]) / (self.row_k - 1))
         disturbed = not all((LOW_DEPTH, k, k) in self.undisturbed for k in self.ks)
-        counts = self.threads
-        return Timings(times, row, *self.large, disturbed, counts.decode, counts.prompt, self.thread_costs)
+        counts, costs = self.threads, tuple(self.thread_costs.values())
+        return Timings(times, row, *self.large, disturbed, counts.decode, counts.prompt, costs)
 
 
 def fit_depth_cost(differences: Mapping[int, float]) -> Callable[[int], float]:

@@ -8,7 +8,7 @@ as fast as all of them; the others would only wait, which costs power too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from engine.runtime.contexts import PROMPT_PASS, ThreadCounts
@@ -56,41 +56,12 @@ def power_saving_counts(costs: Sequence[ThreadCost], usual: ThreadCounts) -> Thr
     return ThreadCounts(min(candidates, key=lambda each: (each.processor_seconds, each.threads)).threads, usual.prompt)
 
 
-class ThreadTrial:
-    """Costs of passes with several numbers of threads: the `present` one, and `others`."""
+def fastest_counts(costs: Collection[ThreadCost], present: int) -> ThreadCounts:
+    """Return the fastest numbers of threads; the present one unless another was timed to be clearly faster."""
 
-    def __init__(self, present: int, others: Sequence[int]) -> None:
-        self.present = present
-        self._costs: dict[tuple[int, int], ThreadCost] = {}  # (tokens, threads) → best of the undisturbed passes
-        self._left = [(tokens, count) for tokens in (1, PROMPT_PASS) for count in (present, *others)]
+    def fastest(tokens: int) -> int:
+        seconds = {each.threads: each.seconds for each in costs if each.tokens == tokens}
+        best = min(seconds, key=seconds.__getitem__, default=present)
+        return best if present in seconds and seconds[best] < FASTER_THREADS * seconds[present] else present
 
-    def missing(self) -> Iterator[tuple[int, int]]:
-        """Yield the tokens and threads of the passes that are still to be timed."""
-        yield from tuple(self._left)
-
-    def add(self, tokens: int, count: int, seconds: float) -> None:
-        """Store the time of an undisturbed pass if it is the shortest so far."""
-        old = self._costs.get((tokens, count))
-        if old is None or seconds < old.seconds:
-            self._costs[tokens, count] = ThreadCost(tokens, count, seconds)
-
-    def done(self, tokens: int, count: int) -> None:
-        """Store that no more passes of `tokens` tokens with `count` threads are needed."""
-        self._left.remove((tokens, count))
-
-    def fastest(self) -> ThreadCounts:
-        """Return the fastest number of threads for short passes and for prompts."""
-        return ThreadCounts(self._fastest(1), self._fastest(PROMPT_PASS))
-
-    @property
-    def costs(self) -> tuple[ThreadCost, ...]:
-        """What was measured without disturbance."""
-        return tuple(self._costs.values())
-
-    def _fastest(self, tokens: int) -> int:
-        """Return the fastest number; the present one unless another is clearly faster."""
-        present = self._costs.get((tokens, self.present))
-        if present is None:
-            return self.present
-        best = min((cost for cost in self.costs if cost.tokens == tokens), key=lambda cost: cost.seconds)
-        return best.threads if best.seconds < FASTER_THREADS * present.seconds else self.present
+    return ThreadCounts(fastest(1), fastest(PROMPT_PASS))
