@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import itertools
 import os
 import tempfile
 import time
@@ -27,6 +26,7 @@ CACHES = (
     16  # last-level caches in the array that is read: with 4 of them a processor of 32 MiB measured 56 GB/s, not 47
 )
 CHUNK = 4 * MIB
+FEWEST_RUNS = 3
 BUSY = (
     "user",
     "nice",
@@ -41,20 +41,17 @@ MINUTE = 60.0  # seconds
 MIN_INTERVAL = 0.5  # seconds between two samples, because the system counts in hundredths
 
 
-def best_seconds(work: Callable[[], object], budget: float, least: int = 3) -> float:
+def best_seconds(work: Callable[[], object], budget: float) -> float:
     """Return the shortest run of `work` in seconds.
 
-    Runs `work` at least `least` times, and as often as fits into `budget` seconds.
+    Runs `work` at least FEWEST_RUNS times, and as often as fits into `budget` seconds.
     """
-    best, end = float("inf"), time.perf_counter() + budget
-    for run in itertools.count(1):
+    seconds, end = list[float](), time.perf_counter() + budget
+    while len(seconds) < FEWEST_RUNS or time.perf_counter() < end:
         started = time.perf_counter()
         work()
-        now = time.perf_counter()
-        best = min(best, now - started)
-        if run >= least and now >= end:
-            return best
-    raise AssertionError("unreachable")
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
 
 
 def array_bytes(last_level_cache: int, available: int) -> int:

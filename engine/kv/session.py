@@ -245,13 +245,13 @@ class Session:
             self._drop_lost_tokens()
         return True
 
-    def run(self, tokens: Sequence[int], *, whole_rows: bool = False) -> Logits:
+    def run(self, tokens: Sequence[int]) -> Logits:
         """Run tokens in one pass and return the logits of the last one. Raises Stopped.
 
         `keep_first` must follow before the next pass.
         """
         try:
-            self.logits = self.runtime.forward(tokens, whole_rows=whole_rows)
+            self.logits = self.runtime.forward(tokens)
         except BaseException:
             self._drop_lost_tokens()
             raise

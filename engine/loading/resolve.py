@@ -59,8 +59,8 @@ class LoadPlan:
     choice: LibraryChoice
     library: Backend
     memory: MemoryPlan
-    projector: Projector | None = None
-    own_drafter: Sentence | None = None
+    projector: Projector | None
+    own_drafter: Sentence | None
 
     @property
     def header(self) -> Header:
@@ -112,9 +112,9 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     reason = own_drafter_refusal(headers, library.name, draft is not None)
     if reason:
         memory = replace(memory, reasons=(*memory.reasons, reason))
-    if projector and library.name == "llama":
-        return LoadPlan(options, headers, draft, choice, library, with_projector(memory, projector), projector, reason)
-    return LoadPlan(options, headers, draft, choice, library, memory, own_drafter=reason)
+    projector = projector if library.name == "llama" else None
+    memory = with_projector(memory, projector) if projector else memory
+    return LoadPlan(options, headers, draft, choice, library, memory, projector, reason)
 
 
 def own_drafter_refusal(headers: Headers, library: BackendName, has_draft_model: bool) -> Sentence | None:

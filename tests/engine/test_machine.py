@@ -88,13 +88,13 @@ def test_a_processor_can_be_taken_for_an_older_one(monkeypatch, tmp_path):
 
 def test_older_kernels_are_the_packaged_llama_cpps():
     """Only the packaged llama.cpp has kernels for each kind of processor."""
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", "from engine.runtime.llama.library import kernels; print(kernels())"],
         env={**os.environ, machine.PROCESSOR_VARIABLE: "haswell"},
         capture_output=True,
         text=True,
     )
-    assert found.stdout.strip() == "haswell" or "no kernels of its own for haswell" in found.stderr
+    assert process.stdout.strip() == "haswell" or "no kernels of its own for haswell" in process.stderr
 
 
 def make_cgroup(root, own: str, files: dict[str, str]) -> None:

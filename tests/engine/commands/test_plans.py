@@ -38,17 +38,17 @@ def ask(*, other: OtherPlanner | None = None, **fields: Any) -> Verdict:
 
 @needs_ik
 def test_one_process_answers_all_that_the_other_library_is_asked():
-    found, processes = [], []
+    plans, processes = [], []
     with closing(OtherPlanner()) as other:
         for n_ctx in (512, 1024, 2048):
             ask(path=str(default_model()), backend="llama", other=other)  # which this process holds then
-            found.append(ask(path=str(default_model()), backend="ik", n_ctx=n_ctx, other=other))
+            plans.append(ask(path=str(default_model()), backend="ik", n_ctx=n_ctx, other=other))
             assert other._process
             processes.append(other._process)
             if n_ctx == 1024:
                 other._process.kill()
                 other._process.wait()
-    assert [(plan.backend, plan.n_ctx, plan.problem) for plan in found] == [("ik", n, None) for n in (512, 1024, 2048)]
+    assert [(plan.backend, plan.n_ctx, plan.problem) for plan in plans] == [("ik", n, None) for n in (512, 1024, 2048)]
     assert processes[0] is processes[1] is not processes[2]
     assert processes[2].returncode == 0
 
@@ -167,7 +167,7 @@ def test_any_line_is_answered(line):
 
 def test_the_planner_as_a_process(tmp_path):
     asks = {"here": Ask(path=str(default_model())), "gone": Ask(path=str(tmp_path / "x.gguf"))}
-    found = dict(verdicts(asks))
-    assert found["here"].verdict == "fits"
-    assert found["gone"].verdict == "unknown"
+    plans = dict(verdicts(asks))
+    assert plans["here"].verdict == "fits"
+    assert plans["gone"].verdict == "unknown"
     assert list(verdicts({})) == []

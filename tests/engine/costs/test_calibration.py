@@ -153,9 +153,9 @@ def timings() -> Timings:
 def test_kept_and_found_again(key, timings, caplog):
     assert stored_calibration(key) is None
     store_calibration(key, timings)
-    found = stored_calibration(key)
-    assert found
-    assert found.timings == timings
+    stored = stored_calibration(key)
+    assert stored
+    assert stored.timings == timings
     assert stored_calibration(dataclasses.replace(key, threads=4)) is None
     assert stored_calibration(dataclasses.replace(key, model="other")) is None
     assert not caplog.records
@@ -164,9 +164,9 @@ def test_kept_and_found_again(key, timings, caplog):
 def test_a_disturbed_one_is_not_kept(key, timings):
     store_calibration(key, timings)
     store_calibration(key, dataclasses.replace(timings, disturbed=True, row_seconds=1.0))
-    found = stored_calibration(key)
-    assert found
-    assert found.timings == timings
+    stored = stored_calibration(key)
+    assert stored
+    assert stored.timings == timings
 
 
 def test_of_another_library_or_machine(key, timings, caplog):

@@ -56,9 +56,9 @@ def row(weights: int = Q4_1, pass_bytes: int = 100_000_000) -> PriorRow:
 
 def traits(header) -> ModelTraits:
     """Return the traits of a header that tells them."""
-    found = ModelTraits.of(header)
-    assert found
-    return found
+    traits = ModelTraits.of(header)
+    assert traits
+    return traits
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def header(monkeypatch, tmp_path):
 
 def test_seconds_grow_with_the_weights_and_ratios_stay(header):
     model = traits(header)
-    found = scale_row(row(), model, "f16", Computer((), bandwidth=1e10, threads=1))
+    scaled = scale_row(row(), model, "f16", Computer((), bandwidth=1e10, threads=1))
     by = 2 * model.pass_bytes / 100_000_000
-    assert found.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()})
-    assert found.large_seconds == pytest.approx(by * 2.0)
-    assert CostModel(found).c(8) == pytest.approx(2.5)
+    assert scaled.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()})
+    assert scaled.large_seconds == pytest.approx(by * 2.0)
+    assert CostModel(scaled).c(8) == pytest.approx(2.5)
 
 
 def test_reading_scales_with_the_memory_and_the_rest_with_the_threads():
@@ -89,19 +89,19 @@ def test_some_layers_tell_of_all(header):
     whole = shapes_of(header)
     part = dataclasses.replace(whole, layers=whole.layers[::3])
     timings = row().timings
-    found = scale_to_all_layers(timings, part, whole)
+    scaled = scale_to_all_layers(timings, part, whole)
     by = whole.pass_bytes / part.pass_bytes
     assert 1.5 < by < 3  # the output head is not repeated
-    assert found.pass_seconds[512] == pytest.approx({k: by * s for k, s in timings.pass_seconds[512].items()})
-    assert found.large_seconds == pytest.approx(3 * timings.large_seconds)  # prompts need no logits
-    assert found.row_seconds == timings.row_seconds
+    assert scaled.pass_seconds[512] == pytest.approx({k: by * s for k, s in timings.pass_seconds[512].items()})
+    assert scaled.large_seconds == pytest.approx(3 * timings.large_seconds)  # prompts need no logits
+    assert scaled.row_seconds == timings.row_seconds
 
 
 def test_what_depth_adds_grows_with_keys_and_values(header):
     shapes = shapes_of(header)
     f16, q8 = (scale_row(row(), traits(header), kv_type, Computer(())).pass_seconds for kv_type in ("f16", "q8_0"))
     assert f16[16] == q8[16]
-    rise = [found[512][1] - found[16][1] for found in (f16, q8)]
+    rise = [seconds[512][1] - seconds[16][1] for seconds in (f16, q8)]
     assert rise[0] == pytest.approx(shapes.kv_bytes_per_token() / 20_000 * 0.01)
     assert rise[1] == pytest.approx(rise[0] * 17 / 32)
 
@@ -123,13 +123,13 @@ def test_a_pass_of_more_tokens_reads_more_experts():
     assert mixture.pass_bytes == dense.pass_bytes
     assert dense.is_dense
     assert not mixture.is_dense
-    found, expected = (scale_row(row(), model, "f16", computer) for model in (mixture, dense))
-    assert found.pass_seconds[16][1] == pytest.approx(expected.pass_seconds[16][1])
+    scaled, expected = (scale_row(row(), model, "f16", computer) for model in (mixture, dense))
+    assert scaled.pass_seconds[16][1] == pytest.approx(expected.pass_seconds[16][1])
     for k in (4, 8, 48):
         more = size * 4 * (1 - (7 / 8) ** k) - size / 2
-        assert found.pass_seconds[16][k] - expected.pass_seconds[16][k] == pytest.approx(more / 2e10)
-    assert found.large_seconds - expected.large_seconds == pytest.approx(3.5 * size / 2e10)
-    assert CostModel(found).c(8) > CostModel(expected).c(8)
+        assert scaled.pass_seconds[16][k] - expected.pass_seconds[16][k] == pytest.approx(more / 2e10)
+    assert scaled.large_seconds - expected.large_seconds == pytest.approx(3.5 * size / 2e10)
+    assert CostModel(scaled).c(8) > CostModel(expected).c(8)
 
 
 @pytest.mark.parametrize("name", ["qwen3moe", "olmoe", "gpt-oss"])
@@ -155,10 +155,10 @@ def test_nor_of_layers_that_keep_a_state(tmp_path, architecture):
 def test_the_table_knows_both_libraries_for_usual_processors(header, monkeypatch, kind):
     monkeypatch.setattr(module, "processor_kinds", lambda: ["of the future", kind])
     for library in ("llama", "ik"):
-        found = prior_timings(header, library)
-        assert found
-        assert 1 < CostModel(found).c(8) < 9
-        assert found.large_seconds / found.large_tokens < found.pass_seconds[min(found.pass_seconds)][1]
+        timings = prior_timings(header, library)
+        assert timings
+        assert 1 < CostModel(timings).c(8) < 9
+        assert timings.large_seconds / timings.large_tokens < timings.pass_seconds[min(timings.pass_seconds)][1]
     monkeypatch.setattr(module, "processor_kinds", list)
     assert prior_timings(header, "llama") is None
 
@@ -204,9 +204,9 @@ def test_three_passes_put_it_right():
 
 def decode(model: Estimate, computer: Computer = LAPTOP) -> float:
     """Return the predicted tokens/s of decoding."""
-    found = predict_speed(traits_of_estimate(model), "f16", computer)
-    assert found
-    return found.decode
+    speed = predict_speed(traits_of_estimate(model), "f16", computer)
+    assert speed
+    return speed.decode
 
 
 def test_a_4b_on_a_laptop_reads_its_weights_for_every_token():
@@ -232,9 +232,9 @@ def test_the_built_in_models_error_corrects_the_others():
     predicted = predict_speed(traits_of_estimate(DENSE), "f16", LAPTOP)
     assert predicted
     faster = corrected(LAPTOP, Speed(100.0, 1000.0), Speed(120.0, 1500.0))
-    found = predict_speed(traits_of_estimate(DENSE), "f16", faster)
-    assert found
-    assert (found.decode, found.prompt) == pytest.approx((1.2 * predicted.decode, 1.5 * predicted.prompt))
+    speed = predict_speed(traits_of_estimate(DENSE), "f16", faster)
+    assert speed
+    assert (speed.decode, speed.prompt) == pytest.approx((1.2 * predicted.decode, 1.5 * predicted.prompt))
     disturbed = corrected(LAPTOP, Speed(100.0, 1000.0), Speed(1.0, 1.0))
     assert disturbed.decode_factor == disturbed.prompt_factor == 1 / MOST_CORRECTION
 

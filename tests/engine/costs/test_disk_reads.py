@@ -43,10 +43,10 @@ def test_a_mixture_reads_those_of_the_used_experts_that_are_not_cached():
 
 @given(st.floats(0, 1), st.integers(1, 600), st.integers(0, 40))
 def test_more_cache_never_reads_more(share, tokens, cache):
-    found = [
+    read_bytes = [
         DiskReads(WeightReads(3 * GB, 9 * GB, share), size * GB, DISK).bytes(tokens) for size in (cache, cache + 1)
     ]
-    assert 0 <= found[1] <= found[0] <= 12 * GB * 1.001
+    assert 0 <= read_bytes[1] <= read_bytes[0] <= 12 * GB * 1.001
 
 
 def test_the_seconds_come_on_top_of_those_in_memory():

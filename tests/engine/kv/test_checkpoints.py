@@ -45,8 +45,8 @@ def test_the_newest_one_stays_while_a_prompt_is_read():
 def test_one_is_always_found(sizes, data):
     ordered = sorted(sizes)
     turns = tuple(data.draw(st.sets(st.sampled_from(ordered))))
-    found = least_useful(places(*ordered, turns=turns), ordered[-1] + data.draw(st.integers(-1, 500)))
-    assert 0 <= found < len(ordered)
+    dropped = least_useful(places(*ordered, turns=turns), ordered[-1] + data.draw(st.integers(-1, 500)))
+    assert 0 <= dropped < len(ordered)
 
 
 def test_never_more_than_the_plan_has_room_for():

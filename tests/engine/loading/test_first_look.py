@@ -53,12 +53,12 @@ def good(tmp_path) -> Path:
 def test_one_planner_survives_all_that_would_abort_it(tmp_path, good):
     files = {name: write_altered(tmp_path / f"{i}.gguf", changes) for i, (name, changes) in enumerate(BROKEN.items())}
     asks = {name: Ask(path=str(path), backend="llama") for name, path in (files | {"good": good}).items()}
-    found = dict(verdicts(asks))
-    assert found.pop("good").verdict == "fits"
-    assert found.keys() == BROKEN.keys()
-    assert {name for name, verdict in found.items() if f"{files[name].name} " not in str(verdict.problem)} == set()
-    assert str(found["a token twice"].problem).startswith(f"{files['a token twice'].name} makes llama.cpp crash")
-    assert "no vocabulary" in str(found["no tokenizer"].problem)
+    plans = dict(verdicts(asks))
+    assert plans.pop("good").verdict == "fits"
+    assert plans.keys() == BROKEN.keys()
+    assert {name for name, verdict in plans.items() if f"{files[name].name} " not in str(verdict.problem)} == set()
+    assert str(plans["a token twice"].problem).startswith(f"{files['a token twice'].name} makes llama.cpp crash")
+    assert "no vocabulary" in str(plans["no tokenizer"].problem)
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, memory, patience
 def test_a_refusal_larger_than_a_pipe_holds_up_nothing(tmp_path, good):
     """The library's refusal repeats the architecture, and the process that looks must not wait for a reader."""
     bad = write_altered(tmp_path / "bad.gguf", architecture="x" * 100_000)
-    found = dict(verdicts({path.name: Ask(path=str(path), backend="llama") for path in (bad, good)}))
-    problem = str(found["bad.gguf"].problem)
+    plans = dict(verdicts({path.name: Ask(path=str(path), backend="llama") for path in (bad, good)}))
+    problem = str(plans["bad.gguf"].problem)
     assert "which this version of llama.cpp does not support yet" in problem
     assert "xxx…xxx" in problem
     assert len(problem) < 500
-    assert found["good.gguf"].verdict == "fits"
+    assert plans["good.gguf"].verdict == "fits"

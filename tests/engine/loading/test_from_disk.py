@@ -153,10 +153,10 @@ def test_the_expected_speed_counts_experts_that_are_not_cached(
 def test_a_fast_disk_needs_no_smaller_model(mixture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(from_disk, "file_read_speed", lambda *_arguments: 1e12)
     plan = resolve.resolve(LoadOptions(mixture))
-    found = from_disk.expect_from_disk(plan.headers, plan.memory)
-    assert not found.is_slow
-    assert found.speed.decode > READING_SPEED
-    assert "smaller" not in str(found.sentence("m"))
+    expected = from_disk.expect_from_disk(plan.headers, plan.memory)
+    assert not expected.is_slow
+    assert expected.speed.decode > READING_SPEED
+    assert "smaller" not in str(expected.sentence("m"))
 
 
 def test_the_disk_that_cannot_be_measured_counts_as_a_slow_one(

@@ -400,8 +400,8 @@ LONGROPE = {"llama.rope.scaling.type": Value("longrope", STRING)}  # without its
 @pytest.mark.parametrize("head", [80, 112])
 def test_heads_that_are_no_multiple_of_32_load_at_first_try(altered, head):
     path = altered(shape=Shape(head=head, type=gguf.GGMLQuantizationType.Q8_0))
-    found = dict(verdicts({wish: Ask(path=str(path), threads=2, backend=wish) for wish in (None, "llama", "ik")}))
-    assert [(each.backend, each.kv_type, each.problem) for each in found.values()] == [
+    plans = dict(verdicts({wish: Ask(path=str(path), threads=2, backend=wish) for wish in (None, "llama", "ik")}))
+    assert [(each.backend, each.kv_type, each.problem) for each in plans.values()] == [
         (name, "f16", None) for name in ("ik", "llama", "ik")
     ]
 

@@ -34,10 +34,10 @@ def both(
 
 
 def sizes(both: tuple[EstimatedSizes, DryModel], *arguments: object) -> tuple[ContextSizes, ContextSizes]:
-    found = [each.context(*arguments) for each in both]  # type: ignore[arg-type]
-    assert found[0]
-    assert found[1]
-    return found[0], found[1]
+    contexts = [each.context(*arguments) for each in both]  # type: ignore[arg-type]
+    assert contexts[0]
+    assert contexts[1]
+    return contexts[0], contexts[1]
 
 
 @pytest.mark.parametrize("n_ctx", [512, 4096])
@@ -63,9 +63,9 @@ def test_the_weights_and_whether_they_are_a_mixture(both: tuple[EstimatedSizes, 
 
 
 def entry(id: str) -> CatalogueEntry:
-    found = find_entry(id)
-    assert found
-    return found
+    catalogue_entry = find_entry(id)
+    assert catalogue_entry
+    return catalogue_entry
 
 
 def test_a_window_makes_a_long_context_small(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_the_plan_of_a_hybrid_counts_its_states(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("id", ["gpt-oss-20b", "qwen3-30b-a3b-instruct-2507", "lfm2.5-8b-a1b", "granite4.0-h-tiny"])
 def test_a_mixture_is_estimated_once_in_memory(id: str, tmp_path: Path) -> None:
-    found = entry(id)
-    plan = planned_estimate(found.estimate, LoadOptions(tmp_path), 100 << 30)
+    model = entry(id)
+    plan = planned_estimate(model.estimate, LoadOptions(tmp_path), 100 << 30)
     weights = sum(size for name, size in plan.parts.items() if name.startswith("weights"))
     assert plan.verdict == "fits"
-    assert weights <= found.size
+    assert weights <= model.size
