@@ -146,11 +146,8 @@ def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
 
 
 def part_title(part: str) -> str:
-    return (
-        f"draft model: {PART_TITLES[part.removeprefix(DRAFT_PREFIX)]}"
-        if part.startswith(DRAFT_PREFIX)
-        else PART_TITLES[part]
-    )
+    title = PART_TITLES[part.removeprefix(DRAFT_PREFIX)]
+    return f"draft model: {title}" if part.startswith(DRAFT_PREFIX) else title
 
 
 # --- plans, for other programs ---

@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def file_read_speed(path: Path, threads: int, budget: float = 0.7) -> float | No
                 if (now := time.perf_counter()) >= end:
                     return done, now
 
-    with MappedFile(path) if can_map else UnbufferedFile(path) as source:
+    with closing(MappedFile(path) if can_map else UnbufferedFile(path)) as source:
         readers = threads if can_map else 1
         began = time.perf_counter()
         with ThreadPoolExecutor(readers) as pool:
@@ -140,10 +141,7 @@ class MappedFile:
         self._map = mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
         self._bytes = np.frombuffer(self._map, np.uint8)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
+    def close(self) -> None:
         del self._bytes  # a mapping with a view cannot be closed
         self._map.close()
         self._file.close()
@@ -165,10 +163,7 @@ class UnbufferedFile:
         self._file = _open_on_windows(path) if sys.platform == "win32" else open_file(path)
         self._buffer = mmap.mmap(-1, FAULT)  # starts at a page: reads past the cache need that
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
+    def close(self) -> None:
         self._buffer.close()
         self._file.close()
 

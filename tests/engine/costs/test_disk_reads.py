@@ -9,6 +9,7 @@ import dataclasses
 import os
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_what_was_cached_is_dropped_before_it_is_read(tmp_path):
     path.write_bytes(os.urandom(2 * PIECE))
     with path.open("rb") as file:
         os.fsync(file.fileno())  # pages that are not on the disk yet cannot be dropped
-        with MappedFile(path) as source:
+        with closing(MappedFile(path)) as source:
             source.read(0)
             before = _bytes_from_disk()
             source.read(0)
@@ -108,6 +109,6 @@ def _bytes_from_disk() -> int:
 def test_systems_without_such_calls_read_past_the_cache(monkeypatch):
     monkeypatch.delattr(os, "posix_fadvise", raising=False)
     assert (file_read_speed(default_model(), threads=2, budget=0.05) or 0) > 1e5
-    with UnbufferedFile(default_model()) as source:
+    with closing(UnbufferedFile(default_model())) as source:
         source.forget(0)
         source.read(PIECE)
