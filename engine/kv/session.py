@@ -81,9 +81,8 @@ class Session:
                     yield from self._read_block(prompt, run, reused)
                 else:
                     yield from self._read_text(prompt, run, reused)
-        except BaseException:
+        finally:
             self._drop_lost_tokens()
-            raise
 
     def _read_text(self, prompt: Sequence[int], run: range, reused: int) -> Iterator[PromptProgress]:
         for part, checkpoint in self._parts(run.start, run.stop, len(prompt)):
@@ -252,9 +251,8 @@ class Session:
         """
         try:
             self.logits = self.runtime.forward(tokens)
-        except BaseException:
+        finally:
             self._drop_lost_tokens()
-            raise
         return self.logits
 
     def append(self, tokens: Sequence[int]) -> None:
@@ -288,9 +286,8 @@ class Session:
                 self.logits = self.runtime.forward([*inputs, *draft.tokens], 1 + draft.size, whole_rows=whole_rows)
             else:
                 self.logits = self._tree_runtime.forward_tree(inputs, draft)
-        except BaseException:
+        finally:
             self._drop_lost_tokens()
-            raise
         return self.logits
 
     @property
@@ -302,9 +299,8 @@ class Session:
         """Keep the inputs that were just run and the draft's tokens on `path` (indices); drop the rest of the draft."""
         try:
             self._keep_in_cache(len(inputs), path)
-        except BaseException:
+        finally:
             self._drop_lost_tokens()
-            raise
         self.tokens.extend(inputs)
         self.tokens.extend(draft.tokens[i] for i in path)
         assert self.runtime.size == len(self.tokens), "a draft of at most max_draft tokens can be taken back"
@@ -321,7 +317,7 @@ class Session:
             self.runtime.truncate(len(self.tokens) + inputs + len(path))
 
     def _drop_lost_tokens(self) -> None:
-        """Drop the tokens that the cache has lost.
+        """Drop the tokens that the cache has lost; none after a pass that went well.
 
         After a failed pass a recurrent model has lost all of them, not only the new ones: the last checkpoint among
         them is then restored.
