@@ -29,7 +29,7 @@ from engine.machine import default_threads
 from engine.protocol.requests import Sampling
 from engine.run_subprocess import set_environment
 from engine.runtime.contexts import ContextOptions
-from engine.speculative.drafting import Auto, Drafting, Off
+from engine.speculative.drafting import Auto, Drafting
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.stop import StopFlag
@@ -79,14 +79,14 @@ def main() -> None:
 
 def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int) -> Comparison:
     tokens = list(template.tokens(prompt.messages))
-    answer(session, tokens, 1, Off())  # so that both answers come from the same keys and values of the prompt
-    plain, _, _ = answer(session, tokens, most, Off())
+    answer(session, tokens, 1, Drafting())  # so that both answers come from the same keys and values of the prompt
+    plain, _, _ = answer(session, tokens, most, Drafting())
     drafting = Auto((PromptLookup(),), DraftPolicy(), FREE_PASSES)
     other, drafted, accepted = answer(session, tokens, most, drafting)
     same = common_prefix(plain, other)
     gap = None
     if same < min(len(plain), len(other)):
-        answer(session, tokens, same + 1, Off())
+        answer(session, tokens, same + 1, Drafting())
         assert session.logits
         logits = session.logits.row()
         gap = float((logits[plain[same]] - logits[other[same]]) / (logits.max() - logits.min()))

@@ -35,7 +35,7 @@ from engine.protocol.events import (
 )
 from engine.protocol.requests import StopReason
 from engine.runtime.interface import PictureRuntime, Runtime, thread_counts_of
-from engine.speculative.drafting import Drafting, Off, Tally
+from engine.speculative.drafting import Drafting, Tally
 from engine.stop import Stopped
 from engine.tokenization.pictures import text_tokens
 
@@ -112,7 +112,7 @@ class Answer:
         self.kv = kv
         self.options = options
         self.observe = observe
-        self.drafting = drafting or Off()
+        self.drafting = drafting or Drafting()
         self.text = TextStream(options.stops)
         self.reasoning = ReasoningParser()
         self.reasoning.resume(options.answer_so_far)

@@ -20,7 +20,7 @@ from engine.kv.policy import Decision, PartialFixed
 from engine.kv.session import Session
 from engine.protocol.requests import StopReason
 from engine.runtime.interface import EMPTY_TREE, ROOT, Logits, Tree
-from engine.speculative.drafting import Drafting, Off
+from engine.speculative.drafting import Drafting
 from engine.speculative.policy import DraftChoice
 from engine.stop import Stopped
 from engine.tokenization.pictures import has_pictures, is_picture
@@ -104,7 +104,7 @@ def decode(
     which are a step too. The answer's last token is never in the KV cache, because nothing after it is needed.
     """
     is_end = session.runtime.vocabulary.is_end
-    drafting, forced = drafting or Off(), forced or NothingForced()
+    drafting, forced = drafting or Drafting(), forced or NothingForced()
     drafting.begin(session.tokens)
     tokens_left = max_tokens or session.limit  # an answer cannot be longer than the context
     assert session.logits, "prefill the prompt first"

@@ -33,7 +33,7 @@ from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources
 from engine.speculative.mid_layer import EarlyExits, load_exits, trained_exits
 from engine.speculative.ngram_counting import NgramCounter
-from engine.speculative.own_layers import LayersWriter, OwnLayers
+from engine.speculative.own_layers import OwnLayers
 from engine.stop import StopFlag
 from engine.tokenization.pictures import has_pictures
 from engine.tokenization.template import ChatTemplate
@@ -325,9 +325,9 @@ def own_layers_drafter(target: Runtime, cost_measurements: CostMeasurements) -> 
     """Return the drafter with the model's own layers; None if they are not loaded. Raises Stopped."""
     if not isinstance(target, PredictingRuntime) or not target.own_layers:
         return None
-    writer = LayersWriter(target)
-    writer.warm_up()
-    return OwnLayers(writer, lambda: cost_measurements.cost_model)
+    layers = OwnLayers(target, lambda: cost_measurements.cost_model)
+    layers.warm_up()
+    return layers
 
 
 def known_shapes(header: Header) -> Shapes | None:

@@ -27,7 +27,6 @@ log = logging.getLogger("engine.draft")
 
 TYPICAL_ACCEPTANCE = 0.9  # measured: draft model of a third of the size, code and edits, greedy; after right tokens
 STEP_TOKENS = 2  # tokens uncached after a draft: the draft's last one, which never ran, and the target's own
-WARM_UP = 3  # passes; the first one is slow, because it loads the weights into memory
 
 
 class DraftModel(WritingDrafter):
@@ -41,19 +40,36 @@ class DraftModel(WritingDrafter):
 
     def __init__(self, follower: Follower, share: float) -> None:
         assert share > 0, share
-        super().__init__(follower)
+        super().__init__()
         self.follower = follower
         self.share = share
 
     @property
     def target(self) -> Runtime:
-        """The small model's runtime."""
+        """Runtime of the small model."""
         return self.follower.session.runtime
 
     @property
     def n_ctx(self) -> int:
         """Tokens of the longest chat that the draft model follows."""
         return self.follower.session.limit
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        self.follower.begin(tokens)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        self.follower.extend(tokens)
+
+    def write(self) -> Iterator[tuple[int, float]]:
+        return self.follower.write()
+
+    @property
+    def step_seconds(self) -> float:
+        return self.follower.step_seconds
+
+    @property
+    def catch_up_seconds(self) -> float:
+        return self.follower.catch_up_seconds
 
     def can_pay(self, costs: CostModel, depth: int) -> bool:
         """Return whether drafts could pay at these costs if they were as good as a small model's ever are."""
@@ -120,14 +136,13 @@ class Follower:
 
     def warm_up(self) -> None:
         """Time steps in an empty cache. Raises Stopped."""
-        seconds = math.inf
-        for _ in range(WARM_UP):
-            started = time.perf_counter()
+
+        def step() -> None:
             self.session.run((0,))
             self._likeliest()
-            seconds = min(seconds, time.perf_counter() - started)
             self.session.keep_first((0,), 0)
-        self._times.record(1, seconds)
+
+        self._times.warm_up(step)
 
     def read_ahead(self, tokens: Sequence[int]) -> None:
         """Read a chat in idle time, so that the next draft starts at once.
@@ -140,11 +155,7 @@ class Follower:
                 pass
 
     def write(self) -> Iterator[tuple[int, float]]:
-        """Yield the likeliest next token with its probability, then the one after it, and so on.
-
-        Each token takes one pass, which runs when the token is asked for. The iterator ends where the model would end
-        the answer or the cache is full. Raises Stopped.
-        """
+        """Yield the likeliest next token with its probability, then the one after it, and so on. Raises Stopped."""
         started = time.perf_counter()
         ran = self._catch_up()
         while ran:

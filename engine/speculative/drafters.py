@@ -10,7 +10,7 @@ from engine.protocol.requests import Generate
 from engine.runtime.interface import UNLIMITED, Runtime
 from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel
-from engine.speculative.drafting import Auto, Drafting, Fixed, Off
+from engine.speculative.drafting import Auto, Drafting, Fixed
 from engine.speculative.mid_layer import EarlyExits
 from engine.speculative.ngram_counting import NgramCounter, can_pay
 from engine.speculative.own_layers import OwnLayers
@@ -105,7 +105,7 @@ def drafting_for(request: Generate, model: DraftSources, target: Runtime) -> Dra
     if model.own_layers:
         model.own_layers.read_along(costs if model.own_layers in drafters else None, model.policy)
     if not drafters or not target.max_draft:
-        return Off()
+        return Drafting()
     if request.draft.endswith("-published"):
         return Fixed(drafters[0], costs, branches=target.window == UNLIMITED)
-    return Auto(drafters, model.policy, costs) if costs else Off()
+    return Auto(drafters, model.policy, costs) if costs else Drafting()

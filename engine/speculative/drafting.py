@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from engine.costs.cost_model import CostModel
 from engine.protocol.events import DrafterStatistics
@@ -18,22 +17,24 @@ MAX_ASKING_SHARE = 0.005  # share of a plain step's time that asking drafters ma
 MAX_SKIPPED_STEPS = 8  # steps in a row without asking any drafter
 
 
-class Drafting(Protocol):
-    """The decode loop's source of drafts: it calls `begin`, then `choose` and `learn` in each step."""
+class Drafting:
+    """The decode loop's source of drafts: it calls `begin`, then `choose` and `learn` in each step.
 
-    @property
-    def seconds(self) -> float:
-        """Seconds spent so far on proposing and choosing."""
+    This one is plain decoding: no drafts, one token per step. `seconds`: time spent so far on proposing and choosing.
+    """
+
+    seconds = 0.0
 
     def begin(self, tokens: Sequence[int], /) -> None:
         """Start an answer after the prompt was read; `tokens` are all tokens in the KV cache."""
 
-    def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> DraftChoice:
+    def choose(self, _newest: Sequence[int], _base: int, _depth: int, _most: int, /) -> DraftChoice:
         """Return a draft of at most `most` tokens to follow the newest one, for a pass that runs `base` tokens anyway.
 
         `newest`: the newest tokens, which drafters have not seen yet: one, and forced ones behind it. `depth`: number
         of cached tokens.
         """
+        return DraftChoice(reason="off")
 
     def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
         """Learn from the tokens that a step with this choice produced."""
@@ -42,26 +43,7 @@ class Drafting(Protocol):
         """Draft single lines from now on, because there is no memory for branches."""
 
 
-class Off:
-    """Plain decoding: no drafts, one token per step."""
-
-    seconds = 0.0
-
-    def begin(self, _tokens: Sequence[int], /) -> None:
-        """Do nothing."""
-
-    def choose(self, _newest: Sequence[int], _base: int, _depth: int, _most: int, /) -> DraftChoice:
-        """Return an empty draft."""
-        return DraftChoice(reason="off")
-
-    def learn(self, _choice: DraftChoice, _step_tokens: Sequence[int], /) -> None:
-        """Do nothing."""
-
-    def drop_branches(self) -> None:
-        """Do nothing."""
-
-
-class _DraftingBase:
+class _DraftingBase(Drafting):
     """Base of `Auto` and `Fixed`: it tells drafters the answer's tokens and times them.
 
     Subclasses choose in `_decide` what is verified.
@@ -70,7 +52,6 @@ class _DraftingBase:
     def __init__(self, drafters: Sequence[Drafter], costs: CostModel | None) -> None:
         self.drafters = drafters
         self.cost_model = costs
-        self.seconds = 0.0
 
     def begin(self, tokens: Sequence[int], /) -> None:
         started = time.perf_counter()
@@ -90,9 +71,6 @@ class _DraftingBase:
         self._learn(choice, step_tokens)
         self._extend(step_tokens[:-1])  # the newest token follows with the next step
         self.seconds += time.perf_counter() - started
-
-    def drop_branches(self) -> None:
-        """Do nothing; `Fixed` overrides it, because only its drafts have branches."""
 
     def _extend(self, tokens: Sequence[int]) -> None:
         for drafter in self.drafters:

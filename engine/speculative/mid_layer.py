@@ -8,13 +8,12 @@ results here.
 
 from __future__ import annotations
 
+import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
-import numpy as np
 
 from common.failures import Failure
 from common.sentences import Sentence
@@ -22,11 +21,10 @@ from common.store import Store
 from engine.costs.cost_model import CostModel
 from engine.costs.measurements import CalibrationKey
 from engine.runtime.interface import EarlyExitRuntime, Runtime
-from engine.speculative.draft import Draft, sureness
+from engine.speculative.writing import WriterTimes, WritingDrafter, likeliest
 from models.header import Header
 from models.shapes import Shapes
 
-RECENT_LOOKS = 32  # their lower quartile is the time of a look ahead, because other programs only slow passes down
 MIN_COST_SHARE = 0.02  # least cost of a drafted token, as a share of a look ahead: the output head
 DEFAULT_EXIT_SHARE = 0.75  # of all layers, if no exit was measured; lower exits of untrained models agree too seldom
 EXIT_LAYER_KEY = "chickadee.exit_layer"  # GGUF metadata: the layer that training made an exit of
@@ -50,23 +48,24 @@ class Exit:
         assert 0 < self.look <= 1, self
 
 
-class MidLayer:
+class MidLayer(WritingDrafter):
     """A `Drafter` that exits the target early. `costs()`: the target's cost model, None before passes were timed.
 
-    It stops drafting at the limit it is given, or once the probability that all tokens so far are right falls below the
-    cost of one more token in plain steps.
+    It stops drafting once the probability that all tokens so far are right falls below the cost of one more token in
+    plain steps.
     """
 
     name = "midlayer"
 
     def __init__(self, target: EarlyExitRuntime, exit: Exit, costs: Callable[[], CostModel | None]) -> None:
         assert exit.layers in target.exits, (exit, target.exits)
+        super().__init__()
         self.target = target
         self.exit = exit
         self._costs = costs
         self._chat: list[int] = []
-        self._look_times: deque[float] = deque(maxlen=RECENT_LOOKS)
-        self._uncharged_seconds = 0.0  # seconds of attempts without a draft; charged to the next draft
+        self._times = WriterTimes(1)  # of looks ahead by one token
+        self._min_reach = 0.0  # cost of one more token of the present draft in plain steps
 
     def begin(self, tokens: Sequence[int]) -> None:
         self._chat = list(tokens)
@@ -78,13 +77,12 @@ class MidLayer:
     @property
     def cost(self) -> float:
         """Seconds per drafted token beyond those that verifying saves, because the lower layers have run by then."""
-        look = self._look_seconds
-        return max(MIN_COST_SHARE * look, look - self._saved_seconds(2))
+        return max(MIN_COST_SHARE * self.step_seconds, self.step_seconds - self._saved_seconds(2))
 
     @property
-    def _look_seconds(self) -> float:
-        if self._look_times:
-            return sorted(self._look_times)[len(self._look_times) // 4]
+    def step_seconds(self) -> float:
+        if self._times.step_seconds < math.inf:
+            return self._times.step_seconds
         costs = self._costs()
         return self.exit.look * costs.pass_seconds(1, len(self._chat)) if costs else 0.0
 
@@ -95,56 +93,25 @@ class MidLayer:
             return 0.0
         return self.exit.lower * (costs.pass_seconds(inputs, depth, rows=1) - costs.pass_seconds(1, depth, rows=1))
 
-    def propose(self, limit: int) -> list[Draft]:
-        """Return at most `limit` tokens that this layer predicts next. Raises Stopped."""
-        uncached = self._chat[self.target.size :]  # the newest token and pending ones before it
-        if limit < 1 or not uncached:
-            return []
-        started = time.perf_counter()
-        tokens, confidence = self._write(uncached, limit)
-        seconds = self._uncharged_seconds + time.perf_counter() - started
-        if not tokens:
-            self._uncharged_seconds = seconds
-            return []
-        self._uncharged_seconds = 0.0
-        cost = max(0.0, seconds - self._saved_seconds(len(uncached) + len(tokens)))
-        return [Draft(tokens, self.name, sureness(confidence[0]), confidence, cost)]
+    def _saved_by(self, drafted: int) -> float:
+        return self._saved_seconds(len(self._chat) - self.target.size + drafted)
 
-    def _write(self, uncached: Sequence[int], most: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Return at most `most` tokens with their probabilities; none if the lower layers would end the answer."""
-        tokens: list[int] = []
-        confidence: list[float] = []
-        reach, min_reach = 1.0, self._token_cost
-        for token, probability in self._predict(uncached):
-            tokens.append(token)
-            confidence.append(probability)
-            reach *= probability
-            if len(tokens) == most or reach < min_reach:
-                break
-        return tuple(tokens), tuple(confidence)
+    def _should_stop(self, reach: float) -> bool:
+        return reach < self._min_reach
 
-    @property
-    def _token_cost(self) -> float:
-        """Cost of one more drafted token in plain steps."""
+    def write(self) -> Iterator[tuple[int, float]]:
         costs = self._costs()
-        return self.cost / costs.pass_seconds(1, len(self._chat)) if costs else self.exit.look
-
-    def _predict(self, uncached: Sequence[int]) -> Iterator[tuple[int, float]]:
-        """Yield the likeliest next token with its probability, then the one after it, and so on.
-
-        Each token takes one look ahead, which runs when the token is asked for.
-        """
-        while True:
+        self._min_reach = self.cost / costs.pass_seconds(1, len(self._chat)) if costs else self.exit.look
+        uncached = self._chat[self.target.size :]  # the newest token and pending ones before it
+        while uncached:
             started = time.perf_counter()
-            logits = self.target.look_ahead(uncached, self.exit.layers).row()
-            token = int(logits.argmax())
-            probability = min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
+            token, probability = likeliest(self.target.look_ahead(uncached, self.exit.layers).row())
             if len(uncached) == 1:
-                self._look_times.append(time.perf_counter() - started)
+                self._times.record(1, time.perf_counter() - started)
             if self.target.vocabulary.is_end(token):
                 return
             yield token, probability
-            uncached = (token,)
+            uncached = [token]
 
 
 class EarlyExits:

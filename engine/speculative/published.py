@@ -152,10 +152,10 @@ class PublishedDraftModel(DraftModel):
 
     def propose(self, limit: int) -> list[Draft]:
         """Return k tokens, at most `limit`. Raises Stopped."""
-        found = super().propose(limit)
-        if found:
-            self._draft, self._drafted_at = found[0].tokens, len(self.follower.chat)
-        return found
+        drafts = super().propose(limit)
+        if drafts:
+            self._draft, self._drafted_at = drafts[0].tokens, len(self.follower.chat)
+        return drafts
 
     def _max_tokens(self, limit: int) -> int:
         return min(limit, self.matched.k)

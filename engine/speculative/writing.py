@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 
@@ -17,38 +16,44 @@ from engine.speculative.draft import Draft, sureness
 RECENT_PASSES = 32  # their lower quartile is the time of a step, because other programs only slow passes down
 READING_SHARE = 0.3  # steps per token read in a batch, before one was timed; less where memory bandwidth is the limit
 FADE = 0.5  # factor on earlier reading times per new one
+WARM_UP = 3  # passes; the first one is slow, because it loads the weights into memory
 
 
-class Writer(Protocol):
-    """What continues a chat token by token, and knows how long it takes."""
+class WritingDrafter:
+    """Base of the drafters that continue the chat token by token, until the limit that they are given.
 
-    def begin(self, tokens: Sequence[int], /) -> None:
-        """Start an answer after a prompt."""
+    A subclass follows the chat in `begin` and `extend`.
+    """
 
-    def extend(self, tokens: Sequence[int], /) -> None:
-        """Append tokens that the target has chosen."""
+    name = ""
+
+    def __init__(self) -> None:
+        self._last_length = 1  # tokens of the last draft
+        self._uncharged_seconds = 0.0  # seconds of attempts without a draft; charged to the next draft
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        raise NotImplementedError
 
     def write(self) -> Iterator[tuple[int, float]]:
-        """Yield the likeliest next token with its probability, then the one after it, and so on. Raises Stopped."""
+        """Yield the likeliest next token with its probability, then the one after it, and so on. Raises Stopped.
+
+        Each token takes one pass, which runs when the token is asked for. The iterator ends where the answer would end
+        and where there is no room for another token.
+        """
+        raise NotImplementedError
 
     @property
     def step_seconds(self) -> float:
         """Seconds to write one token; infinite where nothing can be written."""
+        raise NotImplementedError
 
     @property
     def catch_up_seconds(self) -> float:
         """Seconds to read what must be read before the first token can be written, beyond what a step includes."""
-
-
-class WritingDrafter:
-    """A `Drafter` whose `writer` continues the chat, until the limit that it is given or until `_should_stop`."""
-
-    name = ""
-
-    def __init__(self, writer: Writer) -> None:
-        self.writer = writer
-        self._last_length = 1  # tokens of the last draft
-        self._uncharged_seconds = 0.0  # seconds of attempts without a draft; charged to the next draft
+        raise NotImplementedError
 
     @property
     def cost(self) -> float:
@@ -56,13 +61,7 @@ class WritingDrafter:
 
         The time to read what is new is included, spread over a draft as long as the last one.
         """
-        return self.writer.step_seconds + self.writer.catch_up_seconds / self._last_length
-
-    def begin(self, tokens: Sequence[int]) -> None:
-        self.writer.begin(tokens)
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        self.writer.extend(tokens)
+        return self.step_seconds + self.catch_up_seconds / self._last_length
 
     def propose(self, limit: int) -> list[Draft]:
         """Return at most `limit` tokens that are written next, with their probabilities. Raises Stopped."""
@@ -74,15 +73,19 @@ class WritingDrafter:
         if not tokens:
             return []
         self._last_length = len(tokens)
-        cost, self._uncharged_seconds = self._uncharged_seconds, 0.0
+        cost, self._uncharged_seconds = max(0.0, self._uncharged_seconds - self._saved_by(len(tokens))), 0.0
         return [Draft(tokens, self.name, sureness(confidence[0]), confidence, cost)]
 
     def _max_tokens(self, limit: int) -> int:
         return limit
 
+    def _saved_by(self, _drafted: int) -> float:
+        """Return the seconds that verifying so many tokens saves, because a part of it was done for the draft."""
+        return 0.0
+
     def _write(self, count: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         tokens, confidence, reach = [], [], 1.0
-        for token, probability in islice(self.writer.write(), count):
+        for token, probability in islice(self.write(), count):
             tokens.append(token)
             confidence.append(probability)
             reach *= probability
@@ -117,6 +120,15 @@ class WriterTimes:
             return 0.0
         reading = self._read_seconds / self._read_tokens if self._read_tokens else READING_SHARE * self.step_seconds
         return lacking * reading
+
+    def warm_up(self, step: Callable[[], object]) -> None:
+        """Time a step several times and record the fastest one."""
+        seconds = math.inf
+        for _ in range(WARM_UP):
+            started = time.perf_counter()
+            step()
+            seconds = min(seconds, time.perf_counter() - started)
+        self.record(1, seconds)
 
     def record(self, ran: int, seconds: float) -> None:
         """Record the time of a pass of `ran` tokens."""

@@ -19,7 +19,7 @@ from engine.runtime.interface import PredictingRuntime, Row, Tree
 from engine.runtime.llama import mtp
 from engine.runtime.llama.runtime import LlamaRuntime, Model
 from engine.speculative.drafting import Fixed
-from engine.speculative.own_layers import LayersWriter, OwnLayers
+from engine.speculative.own_layers import OwnLayers
 from engine.stop import StopFlag, Stopped
 from tests.engine.fake_runtime import greedy
 from tests.engine.runtime.foretelling import write_foretelling
@@ -168,7 +168,7 @@ def answer(runtime: LlamaRuntime, drafts: bool, count: int | None) -> tuple[list
     """Return the answer to a prompt, and how many drafted tokens were accepted; all that is drafted is verified."""
     session = Session(runtime)
     list(session.prefill(CHAT[:40]))
-    drafting = Fixed(OwnLayers(LayersWriter(runtime), lambda: None), None, branches=False) if drafts else None
+    drafting = Fixed(OwnLayers(runtime, lambda: None), None, branches=False) if drafts else None
     steps = list(decode(session, greedy(), PartialFixed(AlwaysPolicy(), 128), count, drafting))
     return [token for step in steps for token in step.tokens], sum(s.source.accepted for s in steps if s.source)
 

@@ -140,7 +140,7 @@ def test_no_more_is_written_than_is_likely_right(probability, length):
     drafter.begin(PROMPT)
     list(prefill(target, PROMPT))
     drafter.extend([97])
-    drafter._look_times.append(0.3)
+    drafter._times.record(1, 0.3)
     (draft,) = drafter.propose(8)
     assert len(draft.tokens) == length
     assert draft.confidence == pytest.approx((probability,) * length, rel=0.01)
@@ -149,9 +149,11 @@ def test_no_more_is_written_than_is_likely_right(probability, length):
 def test_what_verifying_saves_is_no_cost():
     drafter = MidLayer(Exiting(), EXIT, lambda: table(0.5))
     assert drafter.cost == pytest.approx(0.6 - 0.5 * 0.5)
-    drafter._look_times.extend([0.4, 0.41, 0.42, 9.0])
+    for seconds in (0.4, 0.41, 0.42, 9.0):
+        drafter._times.record(1, seconds)
     assert drafter.cost == pytest.approx(0.41 - 0.25)
-    drafter._look_times.extend([0.1] * 32)
+    for _ in range(32):
+        drafter._times.record(1, 0.1)
     assert 0 < drafter.cost < 0.01  # never for nothing
 
 

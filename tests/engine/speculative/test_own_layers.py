@@ -16,7 +16,7 @@ from engine.kv.session import Session
 from engine.runtime.interface import PredictingRuntime, RowLogits
 from engine.speculative.draft import sureness
 from engine.speculative.drafting import Auto, Tally
-from engine.speculative.own_layers import MOST_TOKENS, LayersWriter, OwnLayers
+from engine.speculative.own_layers import MOST_TOKENS, OwnLayers
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters
@@ -72,9 +72,9 @@ def costs(second: float) -> CostModel:
 
 def drafter(runtime: Foretelling, model: CostModel | None = None) -> OwnLayers:
     assert isinstance(runtime, PredictingRuntime)
-    writer = LayersWriter(runtime)
-    writer.warm_up()
-    return OwnLayers(writer, lambda: model)
+    own = OwnLayers(runtime, lambda: model)
+    own.warm_up()
+    return own
 
 
 def run(runtime: Foretelling, drafting: Auto | None, tokens: int = 1200) -> tuple[list[int], Tally]:
