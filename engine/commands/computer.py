@@ -119,6 +119,6 @@ def phrases(options: argparse.Namespace) -> int:
     notes_to_stderr()
     path: Path = options.model or default_model()
     table = load_or_build_table(path, vocabulary(path, options.backend))
-    counted = {"entries": len(table.entries.keys), "bytes": table.bytes}
-    print(json.dumps(counted) if options.json else "{entries:,} entries, {bytes:,} bytes".format(**counted))
+    sizes = {"entries": table.size, "bytes": table.bytes}
+    print(json.dumps(sizes) if options.json else "{entries:,} entries, {bytes:,} bytes".format(**sizes))
     return 0

@@ -27,7 +27,7 @@ from engine.speculative.static_ngram import (
     MAX_VOCABULARY,
     TOKEN_BITS,
     UNKNOWN,
-    Entries,
+    Arrays,
     NgramTable,
     StaticNgram,
     load_ngram_table,
@@ -65,24 +65,19 @@ class NgramCounter:
         self.identity = identity
         self._command = ["phrases", "--backend", name, "--model", str(path)]
         self._has_counted = False
-        self._drafter: StaticNgram | None = None
+        self.drafter: StaticNgram | None = None  # None before the table was counted
         self._load_table()
 
     def _load_table(self) -> None:
         table = load_ngram_table(self.identity)
-        self._drafter = StaticNgram(table) if table else None
-
-    @property
-    def drafter(self) -> StaticNgram | None:
-        """The drafter with this model's table; None before it was counted."""
-        return self._drafter
+        self.drafter = StaticNgram(table) if table else None
 
     def count(self, costs: CostModel | None) -> Iterator[None]:
         """Count the table if it can pay at these `costs` and does not exist yet; yield while the other process runs.
 
         That process ends with this iterator.
         """
-        if self._drafter or self._has_counted or not can_pay(costs):
+        if self.drafter or self._has_counted or not can_pay(costs):
             return
         yield from self.count_now()
 
@@ -124,10 +119,10 @@ def sentence_files() -> list[Path]:
 
     Raises Failure if the installation lacks them.
     """
-    found = sorted(asset("phrases").glob("*.txt.xz"))
-    if not found:
+    files = sorted(asset("phrases").glob("*.txt.xz"))
+    if not files:
         raise Failure("no_such_file.phrases")
-    return found
+    return files
 
 
 def read_texts(file: Path, vocabulary: Vocabulary) -> Iterator[list[int]]:
@@ -142,14 +137,19 @@ def read_texts(file: Path, vocabulary: Vocabulary) -> Iterator[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """Arrays of equal length: contexts as in the table's keys, the tokens that follow, and their chances."""
+    """Arrays of equal length: contexts or whole keys of the table, the tokens that follow, and their chances."""
 
     contexts: Integers
     tokens: Integers
     chances: Floats
 
-    def select(self, which: NDArray[np.bool_]) -> Followers:
-        """Return the entries that are marked in `which`."""
+    @classmethod
+    def joined(cls, parts: Sequence[Followers]) -> Followers:
+        """Return the entries of all parts, one part after the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+
+    def select(self, which: NDArray[np.bool_] | Integers) -> Followers:
+        """Return the entries that are marked in `which`, or those at its indices, in their order."""
         return Followers(self.contexts[which], self.tokens[which], self.chances[which])
 
 
@@ -166,12 +166,15 @@ def build_table(languages: Iterable[Iterable[Sequence[int]]], n_vocab: int) -> N
         tokens = np.concatenate([np.array([BREAK]), *(np.array([*text, BREAK], np.int64) for text in texts)])
         entries.append(build_entries(number, tokens))
         frequencies.append(np.bincount(tokens[tokens != BREAK], minlength=n_vocab))
-    joined = Entries(
-        np.concatenate([each.keys for each in entries]),
-        np.concatenate([each.tokens for each in entries]),
-        np.concatenate([each.chances for each in entries]),
+    table = Followers.joined(entries)
+    return NgramTable(
+        Arrays(
+            keys=table.contexts.astype("<i8").tobytes(),
+            tokens=table.tokens.astype("<u4").tobytes(),
+            chances=np.round(table.chances * CHANCE_STEPS).astype(np.uint8).tobytes(),
+            languages=typical_languages(np.array(frequencies)).tobytes(),
+        )
     )
-    return NgramTable(joined, typical_languages(np.array(frequencies)))
 
 
 def typical_languages(counts: Integers) -> NDArray[np.uint8]:
@@ -184,19 +187,17 @@ def typical_languages(counts: Integers) -> NDArray[np.uint8]:
     return np.where(known, best, UNKNOWN).astype(np.uint8)
 
 
-def build_entries(language: int, tokens: Integers) -> Entries:
-    """Return a language's entries. `tokens`: all its texts, with BREAK before and behind each."""
+def build_entries(language: int, tokens: Integers) -> Followers:
+    """Return a language's entries by ascending keys. `tokens`: all its texts, with BREAK before and behind each."""
     single, double = likeliest_followers(tokens)
     place = np.searchsorted(single.contexts, double.contexts & TOKEN_MASK)
     same = single.tokens[place] == double.tokens
     informative = ~same | (np.abs(log_odds(single.chances[place]) - log_odds(double.chances)) >= SAME_LOG_ODDS)
     double = double.select(informative & ((double.chances >= MIN_CHANCE) | (single.chances[place] >= MIN_CHANCE)))
     single = single.select(single.chances >= MIN_CHANCE)
-    keys = np.concatenate([single.contexts, double.contexts]) | language << 2 * TOKEN_BITS
-    order = np.argsort(keys)
-    chances = np.concatenate([single.chances, double.chances])[order]
-    following = np.concatenate([single.tokens, double.tokens])[order]
-    return Entries(keys[order], following.astype(np.uint32), np.round(chances * CHANCE_STEPS).astype(np.uint8))
+    entries = Followers.joined([single, double])
+    keys = entries.contexts | language << 2 * TOKEN_BITS
+    return Followers(keys, entries.tokens, entries.chances).select(np.argsort(keys))
 
 
 def likeliest_followers(tokens: Integers) -> tuple[Followers, Followers]:

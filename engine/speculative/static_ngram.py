@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from common.store import Store
 from engine.speculative.draft import Draft
@@ -33,8 +31,6 @@ VOTERS = 64  # tokens of the prompt's end that vote for the language in which th
 MAX_CONFIDENCE = 0.98  # upper limit, because the counted texts are not the answer
 PROMPT_VOTE_WEIGHT = 0.3  # factor on the prompt's votes, because it may ask for a translation
 
-Keys = NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class NextToken:
@@ -48,38 +44,46 @@ class NextToken:
     known: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """Arrays of equal length: `keys` in ascending order, the `tokens` that follow, and their `chances`.
+class Arrays(msgspec.Struct, frozen=True):
+    """The arrays of an `NgramTable`, as bytes in little-endian order.
 
-    A key has 24 bits for the last token, 24 bits for the token before it plus 1 (`ANY` stands for all tokens), and the
-    language's number in the bits above. Chances are in steps of 1 / CHANCE_STEPS.
+    For each entry: `keys` in ascending order (8 bytes each), the `tokens` that follow (4 bytes), and their `chances` (1
+    byte, in steps of 1 / CHANCE_STEPS). A key has 24 bits for the last token, 24 bits for the token before it plus 1
+    (`ANY` stands for all tokens), and the language's number in the bits above. `languages`: for each token of the
+    vocabulary the number of its typical language, or UNKNOWN (1 byte).
     """
 
-    keys: Keys
-    tokens: NDArray[np.uint32]
-    chances: NDArray[np.uint8]
+    keys: bytes
+    tokens: bytes
+    chances: bytes
+    languages: bytes
+
+    def __post_init__(self) -> None:
+        if not len(self.keys) == 2 * len(self.tokens) == 8 * len(self.chances):
+            raise ValueError("arrays of different lengths")
 
 
 class NgramTable:
-    """A model's n-gram entries, and for each token of the vocabulary the number of its typical language, or UNKNOWN."""
+    """A model's n-gram entries, and the language that each token of its vocabulary is typical of."""
 
-    def __init__(self, entries: Entries, languages: NDArray[np.uint8]) -> None:
-        self.entries = entries
-        self.languages = languages
-        self._keys = entries.keys.data  # a memoryview gives Python's numbers, faster than numpy does
-        self._tokens, self._chances = entries.tokens.data, entries.chances.data
-        self._languages = languages.data
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self._keys = memoryview(arrays.keys).cast("q")  # gives Python's numbers, faster than numpy does
+        self._tokens = memoryview(arrays.tokens).cast("I")
 
     @property
     def bytes(self) -> int:
         """Bytes of the table in memory."""
-        entries = self.entries
-        return entries.keys.nbytes + entries.tokens.nbytes + entries.chances.nbytes + self.languages.nbytes
+        return sum(map(len, msgspec.structs.astuple(self.arrays)))
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return len(self._keys)
 
     def language(self, token: int) -> int:
         """Return the number of the language that a token is typical of, or UNKNOWN."""
-        return self._languages[token] if token < len(self._languages) else UNKNOWN
+        return self.arrays.languages[token] if token < len(self.arrays.languages) else UNKNOWN
 
     def next_token(self, language: int, before: int, last: int) -> NextToken | None:
         """Return what follows the tokens `before` and `last`; None if the table has no entry for them.
@@ -90,7 +94,7 @@ class NgramTable:
             key = language << 2 * TOKEN_BITS | other << TOKEN_BITS | last
             at = bisect_left(self._keys, key)
             if at < len(self._keys) and self._keys[at] == key:
-                return NextToken(self._tokens[at], self._chances[at] / CHANCE_STEPS, known)
+                return NextToken(self._tokens[at], self.arrays.chances[at] / CHANCE_STEPS, known)
         return None
 
 
@@ -149,22 +153,6 @@ class StaticNgram:
         return [Draft(tuple(tokens), self.name, (), tuple(confidence), time.perf_counter() - started)]
 
 
-class Arrays(msgspec.Struct, frozen=True):
-    """A `NgramTable` as bytes in little-endian order.
-
-    `keys` have 8 bytes each, `tokens` 4 bytes, `chances` and `languages` 1 byte.
-    """
-
-    keys: bytes
-    tokens: bytes
-    chances: bytes
-    languages: bytes
-
-    def __post_init__(self) -> None:
-        if not len(self.keys) == 2 * len(self.tokens) == 8 * len(self.chances):
-            raise ValueError("arrays of different lengths")
-
-
 # The store's name on disk is "phrases". The version also covers the counted texts and the way of counting. One model's
 # table takes 5 to 6 MB.
 NGRAM_STORE = Store("phrases", 2, Arrays, binary=True, most_entries=8, most_bytes=64 << 20)
@@ -172,20 +160,10 @@ NGRAM_STORE = Store("phrases", 2, Arrays, binary=True, most_entries=8, most_byte
 
 def load_ngram_table(model: str) -> NgramTable | None:
     """Load the table of the model with this identity (`models.identity`); None if none is stored or it is damaged."""
-    found = NGRAM_STORE.get(model)
-    if found is None:
-        return None
-    keys, tokens = np.frombuffer(found.keys, "<i8"), np.frombuffer(found.tokens, "<u4")
-    entries = Entries(keys.astype(np.int64, copy=False), tokens.astype(np.uint32, copy=False), _bytes(found.chances))
-    return NgramTable(entries, _bytes(found.languages))
+    arrays = NGRAM_STORE.get(model)
+    return NgramTable(arrays) if arrays else None
 
 
 def store_ngram_table(model: str, table: NgramTable) -> None:
     """Store a model's table; the store drops the oldest one when it is full. Raises OSError."""
-    keys, tokens = table.entries.keys.astype("<i8"), table.entries.tokens.astype("<u4")
-    chances, languages = table.entries.chances.tobytes(), table.languages.tobytes()
-    NGRAM_STORE.put(Arrays(keys.tobytes(), tokens.tobytes(), chances, languages), model)
-
-
-def _bytes(raw: bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(raw, np.uint8)
+    NGRAM_STORE.put(table.arrays, model)

@@ -263,7 +263,7 @@ def _make_engine_files(folder: Path) -> str:
     from engine.protocol.requests import Load
     from engine.speculative import mid_layer
     from engine.speculative.drafters import LEARNED_STORE
-    from engine.speculative.static_ngram import Entries, NgramTable, store_ngram_table
+    from engine.speculative.static_ngram import Arrays, NgramTable, store_ngram_table
 
     machine_profile()
     engine = Engine()
@@ -277,9 +277,8 @@ def _make_engine_files(folder: Path) -> str:
     mid_layer.store_exits(mid_layer.Exits(key, 100, (mid_layer.ExitFound(1, 0.5, 0.5, gain, gain),)))
     LEARNED_STORE.put(loaded.sources.policy.state(), key.model)
     ids = np.arange(40)
-    store_ngram_table(key.model, NgramTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,
-        np.uint8)),
-                                        np.zeros(1, np.uint8)))  # fmt: skip
+    arrays = Arrays(ids.astype(np.int64).tobytes(), ids.astype(np.uint32).tobytes(), bytes([200]) * 40, bytes(1))
+    store_ngram_table(key.model, NgramTable(arrays))
     tokens = loaded.template.tokens([])[:1] + [5] * 300
     list(loaded.session.prefill(tokens))
     SavedChats(cache_folder() / "chats").save(CHAT, loaded.chat_cache.guard, loaded.target, tokens, 1000.0)

@@ -73,7 +73,7 @@ def count_in_some_english(engine):
 )
 def test_n_grams_of_the_default_model(whole, monkeypatch, count, least_bytes):
     engine, chat = whole, whole._loaded()
-    monkeypatch.setattr(chat.sources.ngrams, "_drafter", None)  # what is build_table here is no other test's
+    monkeypatch.setattr(chat.sources.ngrams, "drafter", None)  # what is build_table here is no other test's
     monkeypatch.setattr(chat.cost_measurements, "cost_model", costs(1.0))
     monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
     monkeypatch.setattr(type(chat.cost_measurements), "observe", lambda *_: None)
@@ -106,7 +106,7 @@ def test_n_grams_of_the_default_model(whole, monkeypatch, count, least_bytes):
 @pytest.mark.usefixtures("cache")
 def test_counting_is_stopped(engine, monkeypatch):
     chat = engine._loaded()
-    monkeypatch.setattr(chat.sources.ngrams, "_drafter", None)
+    monkeypatch.setattr(chat.sources.ngrams, "drafter", None)
     monkeypatch.setattr(chat.sources.ngrams, "_has_counted", False)
     ask(engine, QUESTION, max_tokens=2, draft="off")
     monkeypatch.setattr(chat.cost_measurements, "cost_model", costs(1.0))
