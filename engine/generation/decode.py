@@ -8,14 +8,15 @@ the answer may get forced tokens, which the target did not choose.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from common.failures import Failure
 from common.log_format import kind_of
 from engine.generation.sampling import Sampler, TokenMask
+from engine.generation.thinking import ThoughtLimit
 from engine.kv.policy import Decision, PartialFixed
 from engine.kv.session import Session
 from engine.protocol.requests import StopReason
@@ -69,90 +70,73 @@ class Step:
     source: DecodePass | None = None
 
 
-class ForcedTokens(Protocol):
-    """Source of the answer's forced tokens; the decode loop asks it after each step that it has yielded."""
-
-    @property
-    def max_step(self) -> int | None:
-        """Most tokens of the next step, after which tokens may be forced; None: no limit."""
-
-    def next_tokens(self) -> tuple[int, ...]:
-        """Return the tokens that the answer must go on with; empty: the target chooses."""
-
-
-class NothingForced:
-    """No forced tokens."""
-
-    max_step = None
-
-    def next_tokens(self) -> tuple[int, ...]:
-        """Return no tokens."""
-        return ()
-
-
 def decode(
     session: Session,
     sampler: Sampler,
     kv: PartialFixed,
     max_tokens: int | None,
     drafting: Drafting | None = None,
-    forced: ForcedTokens | None = None,
+    forced: ThoughtLimit | None = None,
 ) -> Iterator[Step]:
     """Yield the steps of the answer to the prompt that `session` has read.
 
     The first step comes from the prefill's logits, each other step from a pass of its own, except for forced tokens,
     which are a step too. The answer's last token is never in the KV cache, because nothing after it is needed.
     """
-    is_end = session.runtime.vocabulary.is_end
-    drafting, forced = drafting or Drafting(), forced or NothingForced()
+    drafting = drafting or Drafting()
     drafting.begin(session.tokens)
-    tokens_left = max_tokens or session.limit  # an answer cannot be longer than the context
+    tokens_left = max_tokens or sys.maxsize
     assert session.logits, "prefill the prompt first"
     tokens, source = [sampler.sample(session.logits)], None
     while True:
         tokens_left -= len(tokens)
-        end: StopReason | None = None
-        if is_end(tokens[-1]):
-            end = "end"
-        elif max_tokens and tokens_left <= 0:
-            end = "length"
-        elif not session.make_room(len(kv.inputs(tokens[-1]))):
-            end = "context"
+        end = end_behind(tokens[-1], tokens_left, session, kv)
         yield Step(tuple(tokens[:-1] if end == "end" else tokens), end, source)
         if end:
             return
         new: tuple[int, ...] = (tokens[-1],)  # tokens that drafters do not know yet
         try:
-            if inserted := forced.next_tokens():
+            if inserted := forced.next_tokens() if forced else ():
                 tokens_left -= len(inserted)
-                if max_tokens and tokens_left <= 0:
-                    end = "length"
-                elif not insert(session, kv, new[0], inserted):
-                    end = "context"
+                end = insert(inserted, new[0], tokens_left, session, kv)
                 if end:
                     yield Step((), end)
                     return
                 sampler.remember(inserted)
                 yield Step(inserted)
                 new = (*new, *inserted)
-            max_step = tokens_left if forced.max_step is None else min(tokens_left, forced.max_step)
-            source, tokens = run_step(session, sampler, kv, drafting, new, max_step - 1)
+            max_step = forced.max_step if forced else None
+            max_drafted = min(tokens_left, max_step or tokens_left) - 1
+            source, tokens = run_step(session, sampler, kv, drafting, new, max_drafted)
         except Stopped:
             yield Step((), "cancelled")
             return
 
 
-def insert(session: Session, kv: PartialFixed, newest: int, inserted: tuple[int, ...]) -> bool:
-    """Cache the pending tokens, the newest one and the inserted ones but the last; return False if they do not fit.
+def end_behind(newest: int, tokens_left: int, session: Session, kv: PartialFixed) -> StopReason | None:
+    """Return why the answer ends with its newest token, or None if another step follows; makes room for that step."""
+    if session.runtime.vocabulary.is_end(newest):
+        return "end"
+    if tokens_left <= 0:
+        return "length"
+    return None if session.make_room(len(kv.inputs(newest))) else "context"
 
-    Raises Stopped.
+
+def insert(
+    inserted: tuple[int, ...], newest: int, tokens_left: int, session: Session, kv: PartialFixed
+) -> StopReason | None:
+    """Cache the pending tokens, the newest one and the inserted ones but the last; return why that ends the answer.
+
+    Returns None if it does not. Raises Stopped.
     """
+    if tokens_left <= 0:
+        return "length"
     inputs = kv.inputs(newest)
     if not session.make_room(len(inputs) + len(inserted)):
-        return False
+        return "context"
     session.append((*inputs, *inserted[:-1]))
     kv.forget_pending()
-    return True
+    return None
 
 
 def run_step(

@@ -75,7 +75,7 @@ class ThoughtLimit:
 
     @property
     def max_step(self) -> int | None:
-        """Most tokens of the next step, so that no draft runs past the budget; None: no limit."""
+        """Limit of the tokens that the next step may give, so that no draft runs past the budget; None: no limit."""
         if not self._budget or self._parser.in_text:
             return None
         return max(1, self._budget - self._thought_tokens)
