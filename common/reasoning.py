@@ -237,7 +237,7 @@ class ReasoningParser:
 
         Blanks at the very beginning of an answer, up to MOST_BLANKS, stay held until other text follows.
         """
-        keep = 0 if ended else max(_overlap(self._held, marker) for marker in markers)
+        keep = 0 if ended else max(overlap(self._held, marker) for marker in markers)
         certain = self._held[: len(self._held) - keep]
         if not ended and not self.sections.all and len(certain) <= MOST_BLANKS and not certain.strip():
             return
@@ -245,7 +245,7 @@ class ReasoningParser:
         self._held = self._held[len(self._held) - keep :]
 
 
-def _overlap(text: str, marker: str) -> int:
+def overlap(text: str, marker: str) -> int:
     """Return the length of the longest suffix of `text` that is a prefix of `marker` (possibly all of it)."""
     at = text.find(marker[0], max(0, len(text) - len(marker)))  # for every token; most lack this character
     while at >= 0 and not marker.startswith(text[at:]):

@@ -9,12 +9,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from common.reasoning import Piece, ReasoningParser
+from common.reasoning import Piece, ReasoningParser, overlap
 from engine.generation.decode import DecodePass, Step, decode
-from engine.generation.harmony import HarmonyReader
 from engine.generation.sampling import Sampler, ScoredToken, score
 from engine.generation.thinking import ThoughtLimit, ThoughtMeter
-from engine.generation.tool_calls import CallPiece, ToolCallReader
+from engine.generation.tool_calls import CallPiece, CallReader
 from engine.generation.urgent import UrgentWork
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
@@ -86,7 +85,7 @@ class AnswerOptions:
     opening: str = ""
     answer_so_far: str = ""
     thinking_budget: int = 0
-    calls: ToolCallReader | HarmonyReader | None = None
+    calls: CallReader | None = None
     piece: Callable[[int], bytes] | None = None
     score_prompt: bool = False
     urgent: UrgentWork = field(default_factory=UrgentWork)
@@ -378,9 +377,11 @@ class TextStream:
         if self.stopped:
             return ""
         text = self._held + self._decoder.decode(token_bytes)
-        found = min((at for at in (text.find(stop) for stop in self.stops) if at >= 0), default=-1)
-        self.stopped = found >= 0
-        final = found if self.stopped else len(text) - longest_partial_stop(text, self.stops)
+        stop_at = min((at for at in (text.find(stop) for stop in self.stops) if at >= 0), default=-1)
+        self.stopped = stop_at >= 0
+        final = stop_at
+        if not self.stopped:
+            final = len(text) - max((overlap(text, stop) for stop in self.stops), default=0)
         self._held = "" if self.stopped else text[final:]
         self.has_text |= final > 0
         return text[:final]
@@ -398,14 +399,3 @@ class TextStream:
         held, self._held = self._held, ""
         self.has_text |= bool(held)
         return held
-
-
-def longest_partial_stop(text: str, stops: Sequence[str]) -> int:
-    """Return the length of the longest end of `text` that begins a stop string."""
-    best = 0
-    for stop in stops:
-        for length in range(min(len(stop) - 1, len(text)), best, -1):
-            if text.endswith(stop[:length]):
-                best = length
-                break
-    return best

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from common.reasoning import overlap
 from engine.generation.tool_arguments import ArgumentsEnd, Values, json_object, read_arguments
 from engine.protocol.requests import Tool
 from engine.tokenization.tool_formats import ToolFormat, schema_of, words
@@ -36,30 +37,22 @@ class CallPiece:
     text: str
 
 
-class ToolCallReader:
-    """Incremental reader of one answer's calls in one notation.
+class CallReader:
+    """Base of the incremental readers of one answer's calls.
 
     `tools`: those that may be called. `is_certain`: returns whether a grammar makes sure that what is written now is a
     call. Then arguments are returned as they are written; otherwise when they are whole and make sense.
     """
 
-    def __init__(self, found: ToolFormat, tools: Sequence[Tool], is_certain: Callable[[], bool]) -> None:
+    def __init__(self, tools: Sequence[Tool], is_certain: Callable[[], bool]) -> None:
         self.calls = 0  # that have started
-        self._format = found
         self._tools = {tool.name: tool for tool in tools}
         self._is_certain = is_certain
-        self._head = re.compile(found.head_of(NAME))
-        self._closing = words(found.after)[-1] if found.after.endswith(">") else ""
-        self._state: Callable[[bool], bool] = self._read_text
+        self._state: Callable[[bool], bool] = self._read_beginning  # reads held text; whether the next one can go on
         self._pieces: list[CallPiece] = []
         self._held = ""  # text about which nothing is decided
-        self._in_text = False  # whether the text since the last call has begun; blanks before it are not told
-        self._call: str | None = None  # the present call as it was written, with blanks before, up to the held text
-        self._name = ""
-        self._end = ArgumentsEnd(found.arguments)
+        self._name = ""  # of the tool that is called
         self._told = False  # whether the start of the present call was told
-        self._shown = 0  # characters of its arguments that were told
-        self._expected: list[str] = []  # what must follow the present call's arguments
 
     def feed(self, text: str) -> list[CallPiece]:
         """Read more of the answer's text and return the pieces that are certain now."""
@@ -68,11 +61,7 @@ class ToolCallReader:
 
     def close(self) -> list[CallPiece]:
         """End the answer and return what was held back."""
-        pieces = self._run(ended=True)
-        if self._call is not None and not self._told:
-            self._tell_whole(self._call + self._held)
-        self._held, self._call = "", None
-        return pieces + self._run(ended=True)
+        return self._run(ended=True)
 
     def _run(self, ended: bool) -> list[CallPiece]:
         while self._state(ended):
@@ -80,16 +69,52 @@ class ToolCallReader:
         pieces, self._pieces = self._pieces, []
         return pieces
 
-    # --- states: each reads from the held text and returns whether the next state can go on ---
+    def _read_beginning(self, ended: bool) -> bool:
+        raise NotImplementedError
 
-    def _read_text(self, ended: bool) -> bool:
+    def _tell(self, kind: PieceKind, text: str) -> None:
+        if text:
+            self._pieces.append(CallPiece(kind, text))
+
+    def _start_call(self) -> None:
+        """Tell that the present call has started, unless that was told."""
+        if not self._told:
+            self._told = True
+            self.calls += 1
+            self._tell("started", self._name)
+
+
+class ToolCallReader(CallReader):
+    """Incremental reader of one answer's calls in one notation."""
+
+    def __init__(self, notation: ToolFormat, tools: Sequence[Tool], is_certain: Callable[[], bool]) -> None:
+        super().__init__(tools, is_certain)
+        self._format = notation
+        self._head = re.compile(notation.head_of(NAME))
+        self._closing = words(notation.after)[-1] if notation.after.endswith(">") else ""
+        self._in_text = False  # whether the text since the last call has begun; blanks before it are not told
+        self._call: str | None = None  # the present call as it was written, with blanks before, up to the held text
+        self._end = ArgumentsEnd(notation.arguments)
+        self._shown = 0  # characters of the present call's arguments that were told
+        self._expected: list[str] = []  # what must follow the present call's arguments, or all calls
+
+    def close(self) -> list[CallPiece]:
+        pieces = self._run(ended=True)
+        if self._call is not None and not self._told:
+            self._tell_whole(self._call + self._held)
+        self._held, self._call = "", None
+        return pieces + self._run(ended=True)
+
+    # --- states ---
+
+    def _read_beginning(self, ended: bool) -> bool:
         opening = self._format.opening
         if self._may_be_bare(ended):
             self._state = self._read_bare
             return True
         at = self._held.find(opening) if opening else self._find_bare_call()
         if at < 0:
-            keep = 0 if ended else overlap(self._held, opening)
+            keep = 0 if ended or not opening else overlap(self._held, opening)
             self._tell_text(len(self._held) - keep, ended)
             return False
         self._tell_text(at, ended=False)
@@ -120,7 +145,7 @@ class ToolCallReader:
             self._tell_whole(whole)
         else:
             self._in_text, self._held = True, whole
-        self._state = self._read_text
+        self._state = self._read_beginning
         return True
 
     def _tell_text(self, count: int, ended: bool) -> None:
@@ -129,19 +154,18 @@ class ToolCallReader:
         if not self._in_text and not text.strip() and not (ended and not self.calls):
             return
         self._held = self._held[count:]
-        if text:
-            self._in_text = True
-            self._pieces.append(CallPiece("text", text))
+        self._in_text |= bool(text)
+        self._tell("text", text)
 
     def _read_head(self, ended: bool) -> bool:
-        found = self._head.match(self._held)
-        rest = self._held[found.end() :].lstrip() if found else ""
+        head = self._head.match(self._held)
+        rest = self._held[head.end() :].lstrip() if head else ""
         is_json = self._format.arguments == "json"
-        if found and is_json and not rest and not ended:
+        if head and is_json and not rest and not ended:
             return False
-        if found and found[1] in self._tools and (not is_json or rest.startswith("{")):
-            self._name, self._end, self._shown = found[1], ArgumentsEnd(self._format.arguments), 0
-            end = len(self._held) - len(rest) if is_json else found.end()
+        if head and head[1] in self._tools and (not is_json or rest.startswith("{")):
+            self._name, self._end, self._shown = head[1], ArgumentsEnd(self._format.arguments), 0
+            end = len(self._held) - len(rest) if is_json else head.end()
             self._call, self._held = f"{self._call or ''}{self._held[:end]}", self._held[end:]
             self._state = self._read_arguments
             if self._is_certain():
@@ -151,7 +175,7 @@ class ToolCallReader:
             end = at + len(self._closing)
             whole, self._held, self._call = f"{self._call or ''}{self._held[:end]}", self._held[end:], None
             self._tell_whole(whole)
-            self._state = self._read_text
+            self._state = self._read_beginning
             return True
         if len(self._held) > MOST_HELD:
             self._give_up()
@@ -161,8 +185,7 @@ class ToolCallReader:
     def _read_arguments(self, _ended: bool) -> bool:
         end = self._end.find(self._held)
         if self._told and self._format.arguments == "json":
-            if part := self._held[self._shown : end]:
-                self._pieces.append(CallPiece("arguments", part))
+            self._tell("arguments", self._held[self._shown : end])
             self._shown = len(self._held)
         elif end is not None:
             schema = schema_of(self._tools[self._name])
@@ -181,30 +204,31 @@ class ToolCallReader:
         self._state = self._read_behind
         return True
 
-    def _start_call(self) -> None:
-        """Tell that the present call has started, unless that was told."""
-        if not self._told:
-            self._told = True
-            self.calls += 1
-            self._pieces.append(CallPiece("started", self._name))
-
     def _tell_call(self, values: Values) -> None:
         """Tell a call whose arguments are whole."""
         self._start_call()
-        self._pieces.append(CallPiece("arguments", json.dumps(values, ensure_ascii=False)))
+        self._tell("arguments", json.dumps(values, ensure_ascii=False))
+
+    def _skip_expected(self, ended: bool) -> bool:
+        """Skip the expected text as far as it comes; return False if more of the answer must be known first."""
+        while self._expected:
+            self._held = self._held.lstrip()
+            if self._held.startswith(self._expected[0]):
+                self._held = self._held.removeprefix(self._expected.pop(0))
+            elif not self._expected[0].startswith(self._held):
+                return True
+            elif ended:
+                self._held = ""  # an answer that was cut off within the notation
+                return True
+            else:
+                return False
+        return True
 
     def _read_behind(self, ended: bool) -> bool:
         """Skip what stands behind arguments: the rest of the call, then either a comma or the end of all calls."""
-        while self._expected:
-            self._held = self._held.lstrip()
-            if self._expected[0].startswith(self._held) and self._held != self._expected[0]:
-                if not ended:
-                    return False
-                self._held = ""  # an answer that was cut off within the notation
-            if not self._held.startswith(self._expected[0]):
-                break
-            self._held = self._held.removeprefix(self._expected.pop(0))
-        is_list, self._state = bool(self._format.first) and not self._expected, self._read_text
+        if not self._skip_expected(ended):
+            return False
+        is_list, self._state = bool(self._format.first) and not self._expected, self._read_beginning
         if not is_list:
             return True
         self._held = self._held.lstrip()
@@ -220,20 +244,16 @@ class ToolCallReader:
 
     def _read_end(self, ended: bool) -> bool:
         """Skip what stands behind all calls."""
-        while self._expected and self._held.lstrip().startswith(self._expected[0]):
-            self._held = self._held.lstrip().removeprefix(self._expected.pop(0))
-        if self._expected and self._expected[0].startswith(self._held.lstrip()):
-            if not ended:
-                return False
-            self._held = ""
-        self._state = self._read_text
+        if not self._skip_expected(ended):
+            return False
+        self._state = self._read_beginning
         return True
 
     # --- what was no call after all ---
 
     def _give_up(self) -> None:
         """Take the present call for text."""
-        self._held, self._call, self._state = f"{self._call or ''}{self._held}", None, self._read_text
+        self._held, self._call, self._state = f"{self._call or ''}{self._held}", None, self._read_beginning
         self._in_text = True
         self._tell_text(len(self._held), ended=True)
 
@@ -246,14 +266,13 @@ class ToolCallReader:
             calls, rest = self._calls_of(FENCES.sub("", body))
         if not calls:
             self._in_text = True
-            self._pieces.append(CallPiece("text", written))
+            self._tell("text", written)
             return
         for name, values in calls:
             self._name, self._told = name, False
             self._tell_call(values)
         self._in_text = bool(rest)
-        if rest:
-            self._pieces.append(CallPiece("text", rest))
+        self._tell("text", rest)
 
     def _calls_of(self, text: str) -> tuple[list[tuple[str, Values]], str]:
         """Return names and arguments of calls in JSON, with fields in any order, and the text behind them.
@@ -264,9 +283,9 @@ class ToolCallReader:
         decoder, at = json.JSONDecoder(), 0
         with suppress(ValueError, RecursionError):
             while at < len(text):
-                found, end = decoder.raw_decode(text, at)
+                value, end = decoder.raw_decode(text, at)
                 new: list[tuple[str, Values]] = []
-                for call in found if isinstance(found, list) else [found]:
+                for call in value if isinstance(value, list) else [value]:
                     values = call.get("arguments", call.get("parameters", {})) if isinstance(call, dict) else None
                     values = json_object(values) if isinstance(values, str) else values
                     if not isinstance(values, dict) or call.get("name") not in self._tools:
@@ -277,8 +296,3 @@ class ToolCallReader:
                     at = between.end()
         rest = text[at:]
         return calls, "" if BARE.match(rest) else rest
-
-
-def overlap(text: str, marker: str) -> int:
-    """Return the length of the longest end of `text` that begins `marker`."""
-    return next((n for n in range(min(len(text), len(marker) - 1), 0, -1) if text.endswith(marker[:n])), 0)
