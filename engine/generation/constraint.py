@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from common.failures import Failure
 from common.reasoning import ReasoningParser
 from engine.generation.deep import DeepThread
-from engine.generation.grammars import ANY_OBJECT, calls_grammar, calls_or_answer_grammar, grammar_of, written_rule
-from engine.generation.schemas import Refusal
+from engine.generation.grammars import answer_grammar, written_rule
 from engine.generation.value_ends import TAIL, ValueEnds
 from engine.protocol.requests import Generate
 from engine.tokenization.tokens import ModelVocabulary
@@ -63,10 +62,10 @@ class GrammarCompiler:
         from llguidance import LLMatcher, LLParserLimits
 
         limits = LLParserLimits(verbose_errors=False)
-        found = LLMatcher(self.tokenizer, grammar, log_level=0, limits=limits)  # its log would quote the answer
-        if found.is_error():
-            raise Failure("bad_constraint.refused", found.get_error(), reason=reason_of(found.get_error()))
-        return Matcher(found, self.tokenizer, self.vocabulary.n_tokens, self.value_ends if is_json else None)
+        matcher = LLMatcher(self.tokenizer, grammar, log_level=0, limits=limits)  # its log would quote the answer
+        if matcher.is_error():
+            raise Failure("bad_constraint.refused", matcher.get_error(), reason=reason_of(matcher.get_error()))
+        return Matcher(matcher, self.tokenizer, self.vocabulary.n_tokens, self.value_ends if is_json else None)
 
 
 def refusal_of(schema: dict[str, Any]) -> str:
@@ -82,8 +81,8 @@ def reason_of(error: str) -> str:
     first = PLACE.sub("", error.partition("\n")[0])
     if first.startswith("panic"):
         return "it is too large"
-    found = REGEX_ERROR.search(error)
-    return f"{first} {found[1]}" if found and first.endswith(":") else first.rstrip(":.")
+    detail = REGEX_ERROR.search(error)
+    return f"{first} {detail[1]}" if detail and first.endswith(":") else first.rstrip(":.")
 
 
 def make_tokenizer(vocabulary: ModelVocabulary) -> LLTokenizer:
@@ -162,13 +161,24 @@ class Matcher:
         return self._matcher.validate_tokens(list(tokens))
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerStart:
+    """Beginning of an answer, as its prompt decides it.
+
+    `opening`: the end of the prompt that belongs to the answer. `so_far`: the answer so far, if one is continued.
+    `thought_openings`: tokens with which the model may begin to think.
+    """
+
+    opening: str = ""
+    so_far: str = ""
+    thought_openings: Sequence[int] = ()
+
+
 class AnswerConstraint:
     """The mask of one answer's next token. It holds for the answer's text, or only for what follows a certain text.
 
-    Thoughts are free. `opening`: the end of the prompt that belongs to the answer. `so_far`: the answer so far, if one
-    is continued. `thought_openings`: tokens with which the model may begin to think. `piece`: returns the text of a
-    token. `trigger`: returns where in a text the constraint's part begins, or None; without a trigger the constraint
-    holds from the text's beginning.
+    Thoughts are free. `piece`: returns the text of a token. `trigger`: returns where in a text the constraint's part
+    begins, or None; without a trigger the constraint holds from the text's beginning.
 
     Raises Failure if the answer so far does not fit.
     """
@@ -177,10 +187,7 @@ class AnswerConstraint:
         self,
         matcher: Matcher,
         piece: Callable[[int], bytes],
-        *,
-        opening: str = "",
-        so_far: str = "",
-        thought_openings: Sequence[int] = (),
+        start: AnswerStart = AnswerStart(),
         trigger: Callable[[str], int | None] | None = None,
     ) -> None:
         self.holds = False  # whether the next token is masked
@@ -192,11 +199,11 @@ class AnswerConstraint:
         self._parser = ReasoningParser()
         self._text = ""  # free text of the answer, without thoughts
         self._thought_openings: Sequence[int] = ()
-        self._follow(opening + so_far)
+        self._follow(start.opening + start.so_far)
         if trigger is None and not self._parser.closing:
-            self._thought_openings = () if self.holds or so_far else thought_openings
+            self._thought_openings = () if self.holds or start.so_far else start.thought_openings
             self.holds = not self._thought_openings
-            if not matcher.advance_text((self._text + self._parser.held.text).lstrip("\n")):
+            if not self._advance_by_text():
                 raise Failure("bad_constraint.continued")
 
     def allowed(self, wanted: int | None = None) -> Mask | None:
@@ -227,7 +234,11 @@ class AnswerConstraint:
         else:
             begins = self._follow(self._decoder.decode(self._piece(token)))
             if begins and self._trigger is None:  # the token that ended the thought may have begun the text
-                self._matcher.advance_text((self._text + self._parser.held.text).lstrip("\n"))
+                self._advance_by_text()
+
+    def _advance_by_text(self) -> bool:
+        """Append the text so far to the constrained text; return False if it may not come."""
+        return self._matcher.advance_text((self._text + self._parser.held.text).lstrip("\n"))
 
     def _follow(self, text: str) -> bool:
         """Read free text; the constraint holds from where its part begins. Return whether it holds now."""
@@ -242,44 +253,32 @@ class AnswerConstraint:
         return self.holds
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStart:
-    """How an answer begins: the parameters of `AnswerConstraint` that the prompt decides."""
-
-    opening: str = ""
-    so_far: str = ""
-    thought_openings: Sequence[int] = ()
-
-
 def constraint_for(
     request: Generate,
-    found: ToolFormat,
+    notation: ToolFormat,
     compiler: GrammarCompiler,
     start: AnswerStart,
     stopped: Callable[[], bool] = lambda: False,
 ) -> AnswerConstraint | None:
-    """Return the mask that a request asks for; None if its answer is free. `found`: the notation of its tool calls.
+    """Return the mask that a request asks for; None if its answer is free. `notation`: that of its tool calls.
 
     Tools that may be called constrain the answer from where it begins a call. Raises Failure for a constraint that
     cannot be compiled, and Stopped when `stopped` returns True meanwhile.
     """
-    wanted = request.constraint
     calls = bool(request.tools) and request.tool_choice != "none"
-    if not calls and wanted is None:
+    if not calls and request.constraint is None:
         return None
-    triggers = calls and request.tool_choice != "required" and wanted is None
+    triggers = calls and request.tool_choice != "required" and request.constraint is None
     _ = compiler.tokenizer, compiler.value_ends  # made in this thread, which the vocabulary belongs to
     return AnswerConstraint(
-        compiler.thread.run(lambda: compiled(request, found, compiler), stopped),
-        shown_pieces(found, compiler.vocabulary),
-        opening=start.opening,
-        so_far=start.so_far,
-        thought_openings=start.thought_openings,
-        trigger=partial(start_of_calls, found) if triggers else None,
+        compiler.thread.run(lambda: compiled(request, notation, compiler), stopped),
+        shown_pieces(notation, compiler.vocabulary),
+        start,
+        partial(start_of_calls, notation) if triggers else None,
     )
 
 
-def compiled(request: Generate, found: ToolFormat, compiler: GrammarCompiler) -> Matcher:
+def compiled(request: Generate, notation: ToolFormat, compiler: GrammarCompiler) -> Matcher:
     """Compile the grammar of a request's answer.
 
     If it is refused, each schema in it is tried alone: a tool loses the keywords that cannot be enforced, and the
@@ -287,47 +286,26 @@ def compiled(request: Generate, found: ToolFormat, compiler: GrammarCompiler) ->
     """
     is_json = request.constraint is None or request.constraint.kind != "grammar"
     try:
-        return compiler.matcher(grammar_for(request, found, compiler.vocabulary), is_json)
+        return compiler.matcher(answer_grammar(request, notation, compiler.vocabulary), is_json)
     except Failure as failure:
         if failure.sentence.id != "bad_constraint.refused" or not is_json:
             raise
-        return compiler.matcher(grammar_for(request, found, compiler.vocabulary, refusal_of), is_json)
+        return compiler.matcher(answer_grammar(request, notation, compiler.vocabulary, refusal_of), is_json)
 
 
-def grammar_for(
-    request: Generate, found: ToolFormat, vocabulary: ModelVocabulary, refusal: Refusal | None = None
-) -> str:
-    """Return the grammar of an answer to a request with a constraint or tools. `refusal` as in `json_rule`."""
-    wanted = request.constraint
-    if not request.tools or request.tool_choice == "none":
-        assert wanted
-        return grammar_of(wanted, refusal)
-    if request.tool_choice == "required":
-        tools = [tool for tool in request.tools if request.tool in ("", tool.name)]
-        return calls_grammar(
-            found, tools, vocabulary, request.parallel_tool_calls, after_opening=False, refusal=refusal
-        )
-    if wanted is None:
-        parallel = request.parallel_tool_calls
-        return calls_grammar(found, request.tools, vocabulary, parallel, bool(found.opening), refusal)
-    if wanted.kind == "grammar":
-        raise Failure("bad_constraint.with_tools")
-    return calls_or_answer_grammar(found, request.tools, vocabulary, wanted.text or ANY_OBJECT, refusal)
-
-
-def start_of_calls(found: ToolFormat, text: str) -> int | None:
+def start_of_calls(notation: ToolFormat, text: str) -> int | None:
     """Return where calls begin in an answer's text, behind their opening if the notation has one; None if nowhere."""
-    if found.opening:
-        at = text.find(found.opening)
-        return at + len(found.opening) if at >= 0 else None
-    bare = re.match(found.whole, text)
+    if notation.opening:
+        at = text.find(notation.opening)
+        return at + len(notation.opening) if at >= 0 else None
+    bare = re.match(notation.whole, text)
     return bare.start(1) if bare else None
 
 
-def shown_pieces(found: ToolFormat, vocabulary: ModelVocabulary) -> Callable[[int], bytes]:
+def shown_pieces(notation: ToolFormat, vocabulary: ModelVocabulary) -> Callable[[int], bytes]:
     """Return a function like `Vocabulary.piece` that shows the control tokens of a notation too."""
     shown: dict[int, bytes] = {}
-    for marker in found.markers:
+    for marker in notation.markers:
         tokens = vocabulary.tokenize(marker, special=True)
         if len(tokens) == 1 and not vocabulary.piece(tokens[0]):
             shown[tokens[0]] = marker.encode()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from common.failures import Failure
 from engine.generation.gbnf import GrammarError, convert_gbnf
 from engine.generation.schemas import Refusal, compilable
-from engine.protocol.requests import Constraint, Tool
+from engine.protocol.requests import Constraint, Generate, Tool
 from engine.tokenization.tokens import ModelVocabulary
 from engine.tokenization.tool_formats import HARMONY, MARKER, QUOTE, ToolFormat, read_schema, schema_of
 
@@ -42,10 +43,10 @@ def json_rule(schema: Any, root: Mapping[str, Any] | None = None, *, refusal: Re
 
     `root`: the tool's schema if this is a part of it. `refusal`: returns why a schema cannot be compiled, or "".
     """
-    found = compilable(schema, root, drops=True, refusal=refusal)
-    if refusal and refusal(found):
-        found = json.loads(ANY_OBJECT) if found.get("type") == "object" else {}
-    return written_rule(found)
+    enforced = compilable(schema, root, drops=True, refusal=refusal)
+    if refusal and refusal(enforced):
+        enforced = json.loads(ANY_OBJECT) if enforced.get("type") == "object" else {}
+    return written_rule(enforced)
 
 
 def written_rule(schema: Mapping[str, Any]) -> str:
@@ -86,76 +87,75 @@ def grammar_of(constraint: Constraint, refusal: Refusal | None = None) -> str:
                 raise Failure("bad_constraint.grammar", reason=str(error)) from error
 
 
-def calls_grammar(
-    found: ToolFormat,
-    tools: Sequence[Tool],
-    vocabulary: ModelVocabulary,
-    parallel: bool,
-    after_opening: bool,
-    refusal: Refusal | None = None,
+def answer_grammar(
+    request: Generate, notation: ToolFormat, vocabulary: ModelVocabulary, refusal: Refusal | None = None
 ) -> str:
-    """Return the grammar of an answer that calls tools; `after_opening`: from behind the text that calls begin with.
+    """Return the grammar of an answer to a request with a constraint or tools. `refusal` as in `json_rule`.
 
-    `refusal` as in `json_rule`. Raises Failure if the parameters of a tool are no schema, or if they are too long.
+    Raises Failure for a constraint that cannot be understood or enforced, and as `calls_grammar`.
     """
-    return "start: calls\n" + "\n".join(call_rules(found, tools, vocabulary, parallel, after_opening, refusal))
+    wanted, required = request.constraint, request.tool_choice == "required"
+    if not request.tools or request.tool_choice == "none":
+        assert wanted
+        return grammar_of(wanted, refusal)
+    tools = [tool for tool in request.tools if not required or request.tool in ("", tool.name)]
+    if required:
+        return calls_grammar(notation, tools, vocabulary, request.parallel_tool_calls, refusal)
+    if wanted is None:  # the grammar begins behind the opening of calls
+        notation = replace(notation, opening="") if notation.opening else notation
+        return calls_grammar(notation, tools, vocabulary, request.parallel_tool_calls, refusal)
+    if wanted.kind == "grammar":
+        raise Failure("bad_constraint.with_tools")
+    return calls_grammar(notation, tools, vocabulary, True, refusal, answer_rule(wanted.text or ANY_OBJECT, refusal))
 
 
-def calls_or_answer_grammar(
-    found: ToolFormat,
-    tools: Sequence[Tool],
-    vocabulary: ModelVocabulary,
-    schema: str,
-    refusal: Refusal | None = None,
-) -> str:
-    """Return the grammar of an answer that calls tools or is JSON by a schema. Raises Failure as `calls_grammar`."""
-    rules = call_rules(found, tools, vocabulary, parallel=True, after_opening=False, refusal=refusal)
-    return f"start: calls | answer\nanswer: {answer_rule(schema, refusal)}\n" + "\n".join(rules)
-
-
-def call_rules(
-    found: ToolFormat,
+def calls_grammar(
+    notation: ToolFormat,
     tools: Sequence[Tool],
     vocabulary: ModelVocabulary,
     parallel: bool,
-    after_opening: bool,
-    refusal: Refusal | None,
-) -> Iterator[str]:
-    """Yield the rules of `calls`. Raises Failure as `calls_grammar`."""
+    refusal: Refusal | None = None,
+    answer: str = "",
+) -> str:
+    """Return the grammar of an answer that calls tools, several of them in a row if `parallel`.
+
+    `refusal` as in `json_rule`. `answer`: the rule of an answer that calls none, if it may do that. Raises Failure if
+    the parameters of a tool are no schema, or if they are too long.
+    """
 
     def literal(text: str) -> str:
         return spell(text, vocabulary)
 
     if sum(len(tool.parameters) for tool in tools) > MOST_CHARACTERS:
         raise Failure("bad_tools.long", most=MOST_CHARACTERS)
-    opening = "" if after_opening else found.opening
-    more = f" ({literal(found.more)} call)*" if parallel and found.more is not None else ""
-    if found is HARMONY:
-        yield f"calls: {literal(found.first)}? call"
-        heads = [f"{literal(found.lead + tool.name)} harmony" for tool in tools]
-        yield HARMONY_MIDDLE
+    rules = ["start: calls | answer", f"answer: {answer}"] if answer else ["start: calls"]
+    if notation is HARMONY:
+        rules += [f"calls: {literal(notation.first)}? call", HARMONY_MIDDLE]
+        heads = [f"{literal(notation.lead + tool.name)} harmony" for tool in tools]
     else:
-        yield f"calls: {literal(opening + found.first)} call{more} {literal(found.end)}"
-        heads = [literal(found.lead + tool.name + found.middle) for tool in tools]
+        more = f" ({literal(notation.more)} call)*" if parallel and notation.more is not None else ""
+        rules.append(f"calls: {literal(notation.opening + notation.first)} call{more} {literal(notation.end)}")
+        heads = [literal(notation.lead + tool.name + notation.middle) for tool in tools]
     names = " | ".join(f"{head} tool_{i}" for i, head in enumerate(heads))
-    yield f"call: ({names}) {literal(found.after)}"
+    rules.append(f"call: ({names}) {literal(notation.after)}")
     for i, tool in enumerate(tools):
         schema = schema_of(tool)
         json_value = partial(json_rule, root=schema, refusal=refusal)
-        match found.arguments:
+        match notation.arguments:
             case "json":
-                yield f"tool_{i}: {json_value(schema)}"
+                rules.append(f"tool_{i}: {json_value(schema)}")
             case "xml":
-                yield from xml_rules(f"tool_{i}", schema, json_value)
+                rules += xml_rules(f"tool_{i}", schema, json_value)
             case "python":
-                yield from listed_rules(f"tool_{i}", schema, "=", ", ", json_value)
+                rules += listed_rules(f"tool_{i}", schema, "=", ", ", json_value)
             case "gemma":
                 gemma = partial(gemma_value, quote=literal(QUOTE), json_value=json_value)
-                yield from listed_rules(f"tool_{i}", schema, ":", ",", gemma)
-    if found.arguments == "xml":
-        yield 'xml_text[suffix="\\n</parameter>\\n"]: /(.|\\n)*/'
-    if found.arguments == "gemma":
-        yield GEMMA_RULES.replace("QUOTE", literal(QUOTE))
+                rules += listed_rules(f"tool_{i}", schema, ":", ",", gemma)
+    if notation.arguments == "xml":
+        rules.append('xml_text[suffix="\\n</parameter>\\n"]: /(.|\\n)*/')
+    if notation.arguments == "gemma":
+        rules.append(GEMMA_RULES.replace("QUOTE", literal(QUOTE)))
+    return "\n".join(rules)
 
 
 def spell(text: str, vocabulary: ModelVocabulary) -> str:
@@ -174,11 +174,11 @@ def spell(text: str, vocabulary: ModelVocabulary) -> str:
 def properties_of(schema: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
     """Return the properties of an object's schema, each with its schema and whether it is required, those first."""
     properties, required = schema.get("properties"), schema.get("required")
-    found = [
+    listed = [
         (name, value if isinstance(value, dict) else {}, isinstance(required, list) and name in required)
         for name, value in (properties.items() if isinstance(properties, dict) else ())
     ]
-    return sorted(found, key=lambda entry: not entry[2])
+    return sorted(listed, key=lambda entry: not entry[2])
 
 
 def xml_rules(rule: str, schema: Mapping[str, Any], json_value: ValueRule) -> Iterator[str]:

@@ -154,7 +154,7 @@ def test_a_grammar_that_leads_nowhere_ends_the_answer_with_a_sentence(grammar):
 
 def test_thoughts_are_free_and_the_answer_behind_them_is_not():
     matcher = COMPILER.matcher(convert_gbnf('root ::= "{}"'))
-    mask = AnswerConstraint(matcher, FakeVocabulary().piece, opening="<think>\n")
+    mask = AnswerConstraint(matcher, FakeVocabulary().piece, AnswerStart(opening="<think>\n"))
     for token in b"I {think}.</think>":
         assert mask.allowed() is None
         assert mask.count_allowed([0, 1]) == 2
@@ -172,7 +172,7 @@ def test_thoughts_are_free_and_the_answer_behind_them_is_not():
 def test_a_model_may_begin_to_think_by_itself():
     def mask() -> AnswerConstraint:
         matcher = COMPILER.matcher(convert_gbnf('root ::= "{}"'))
-        return AnswerConstraint(matcher, FakeVocabulary().piece, thought_openings=[ord("<")])
+        return AnswerConstraint(matcher, FakeVocabulary().piece, AnswerStart(thought_openings=[ord("<")]))
 
     thinking, answering = mask(), mask()
     allowed = thinking.allowed()
@@ -189,12 +189,14 @@ def test_a_model_may_begin_to_think_by_itself():
 
 def test_a_continued_answer_goes_on_within_its_grammar():
     matcher = COMPILER.matcher(convert_gbnf('root ::= "[" [0-9]+ "]"'))
-    mask = AnswerConstraint(matcher, FakeVocabulary().piece, so_far="<think>\nWell.\n</think>\n\n[12")
+    mask = AnswerConstraint(matcher, FakeVocabulary().piece, AnswerStart(so_far="<think>\nWell.\n</think>\n\n[12"))
     allowed = mask.allowed()
     assert allowed is not None
     assert bytes(np.flatnonzero(allowed).tolist()) == b"0123456789]"
     with pytest.raises(Failure, match="does not fit"):
-        AnswerConstraint(COMPILER.matcher(convert_gbnf('root ::= "x"')), FakeVocabulary().piece, so_far="[12")
+        AnswerConstraint(
+            COMPILER.matcher(convert_gbnf('root ::= "x"')), FakeVocabulary().piece, AnswerStart(so_far="[12")
+        )
 
 
 def test_without_a_constraint_there_is_no_mask_and_no_grammar_library():

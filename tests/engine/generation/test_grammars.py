@@ -8,7 +8,7 @@ import pytest
 
 from common.failures import Failure
 from engine.generation.constraint import AnswerStart, GrammarCompiler, constraint_for
-from engine.generation.grammars import calls_grammar, calls_or_answer_grammar, spell
+from engine.generation.grammars import answer_grammar, answer_rule, calls_grammar, spell
 from engine.generation.tool_calls import ToolCallReader
 from engine.protocol.requests import Generate, Tool
 from engine.tokenization.tool_formats import FORMATS, LFM
@@ -53,7 +53,7 @@ def test_calls_that_the_grammar_accepts_are_read(notation):
     calls = [("look", plain), ("look", full), ("wait", nothing)][: 3 if found.more is not None else 1]
     parts = [found.lead + name + found.middle + arguments + found.after for name, arguments in calls]
     text = found.opening + found.first + (found.more or "").join(parts) + found.end
-    matcher = COMPILER.matcher(calls_grammar(found, TOOLS, FakeVocabulary(), parallel=True, after_opening=False))
+    matcher = COMPILER.matcher(calls_grammar(found, TOOLS, FakeVocabulary(), parallel=True))
     assert matcher.advance_text(text)
     assert matcher.allowed()[END]
     reader = ToolCallReader(found, TOOLS, lambda: True)
@@ -67,7 +67,7 @@ def test_calls_that_the_grammar_accepts_are_read(notation):
 @pytest.mark.parametrize("notation", sorted(NOTATIONS))
 def test_calls_that_no_tool_accepts_are_forbidden(notation):
     found = NOTATIONS[notation]
-    grammar = calls_grammar(found, TOOLS, FakeVocabulary(), parallel=False, after_opening=False)
+    grammar = calls_grammar(found, TOOLS, FakeVocabulary(), parallel=False)
     begin = found.opening + found.first + found.lead
     assert COMPILER.matcher(grammar).advance_text(begin + "look" + found.middle)
     assert not COMPILER.matcher(grammar).advance_text(begin + "other")
@@ -78,15 +78,14 @@ def test_calls_that_no_tool_accepts_are_forbidden(notation):
 
 
 def test_a_grammar_begins_behind_the_opening():
-    found = NOTATIONS["hermes"]
-    grammar = calls_grammar(found, TOOLS, FakeVocabulary(), parallel=True, after_opening=True)
+    request = Generate(1, (), tools=TOOLS)
+    grammar = answer_grammar(request, NOTATIONS["hermes"], FakeVocabulary())
     assert COMPILER.matcher(grammar).advance_text('\n{"name": "wait", "arguments": {}}\n</tool_call>')
 
 
 def test_an_answer_by_a_schema_or_calls():
-    grammar = calls_or_answer_grammar(
-        NOTATIONS["hermes"], TOOLS, FakeVocabulary(), '{"type": "object", "properties": {"a": {"type": "integer"}}}'
-    )
+    answer = answer_rule('{"type": "object", "properties": {"a": {"type": "integer"}}}')
+    grammar = calls_grammar(NOTATIONS["hermes"], TOOLS, FakeVocabulary(), parallel=True, answer=answer)
     for text in ('{"a": 3}', '<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>'):
         matcher = COMPILER.matcher(grammar)
         assert matcher.advance_text(text)
@@ -109,7 +108,7 @@ def test_a_grammar_grows_with_its_tools_and_no_faster(notation):
     def size(count: int) -> int:
         properties = {f"property_{i}": {"type": "string"} for i in range(count)}
         tool = Tool("f", "", json.dumps({"properties": properties}))
-        return len(calls_grammar(NOTATIONS[notation], (tool,), FakeVocabulary(), True, False))
+        return len(calls_grammar(NOTATIONS[notation], (tool,), FakeVocabulary(), True))
 
     assert size(400) < 4.5 * size(100)
     with pytest.raises(Failure, match="parameters may have"):
@@ -128,7 +127,7 @@ def test_references_to_any_part_of_the_parameters_are_followed(notation):
         "gemma": 'tree:{left:{left:<|"|>a<|"|>}}',
     }
     call = found.opening + found.first + found.lead + "f" + found.middle + written[found.arguments] + found.after
-    matcher = COMPILER.matcher(calls_grammar(found, (tool,), FakeVocabulary(), parallel=False, after_opening=False))
+    matcher = COMPILER.matcher(calls_grammar(found, (tool,), FakeVocabulary(), parallel=False))
     assert matcher.advance_text(call + found.end)
 
 
@@ -174,5 +173,5 @@ def test_a_tool_that_cannot_be_compiled_leaves_the_others_as_they_are(notation):
 )
 def test_wrong_parameters_are_refused_with_the_name_of_the_tool(parameters):
     with pytest.raises(Failure, match="The parameters of the tool “bad” cannot be used") as raised:
-        calls_grammar(NOTATIONS["hermes"], (Tool("bad", "", parameters),), FakeVocabulary(), True, False)
+        calls_grammar(NOTATIONS["hermes"], (Tool("bad", "", parameters),), FakeVocabulary(), True)
     assert raised.value.code == "bad_tools"
