@@ -77,14 +77,6 @@ class PulseCollector:
         last = self._last or Pulse(0, 0, 0, 0)
         return replace(last, rss_bytes=resident_bytes(), free_bytes=now.available, total_bytes=now.total)
 
-    def gather(self, model: Watched | None) -> Pulse:
-        """Gather a pulse of the loaded model (None: no model is loaded).
-
-        Only the thread that works with the model may call this.
-        """
-        self._last = pulse = self._gather(model)
-        return pulse
-
     def insert_into(self, events: Iterable[Event], model: Watched) -> Iterator[Event]:
         """Yield an answer's events with pulses between them while somebody watches."""
         for event in events:
@@ -94,7 +86,11 @@ class PulseCollector:
                     yield pulse
             yield event
 
-    def _gather(self, model: Watched | None) -> Pulse:
+    def gather(self, model: Watched | None) -> Pulse:
+        """Gather a pulse of the loaded model (None: no model is loaded).
+
+        Only the thread that works with the model may call this.
+        """
         self._gathered_at = self._clock()
         if self._answer and (model is None or self._answer.session is not model.session):
             self._answer = None  # its model is no longer loaded
@@ -103,7 +99,7 @@ class PulseCollector:
         pending = len(self._answer.kv.pending) if self._answer else 0
         cached = len(model.session.tokens) if model else 0
         threads = thread_counts_of(model.target) if model else NO_THREADS
-        return Pulse(
+        self._last = Pulse(
             id=0,
             rss_bytes=resident_bytes(),
             free_bytes=computer.available,
@@ -125,6 +121,7 @@ class PulseCollector:
             threads=threads.decode,
             prompt_threads=threads.prompt,
         )
+        return self._last
 
 
 def cost_curve(cost_model: CostModel | None, depth: int) -> tuple[tuple[int, float], ...]:

@@ -81,7 +81,7 @@ class Sampler:
         raises = sampling.repeat_penalty < 1 or sampling.presence_penalty < 0 or sampling.frequency_penalty
         if (penalised and raises) or sampling.logit_bias or mask:
             self._count = 0
-        self._numbers = RandomNumbers(seed_or_random(sampling))
+        self._random = np.random.RandomState(seed_or_random(sampling))
 
     @property
     def reads_whole_rows(self) -> bool:
@@ -112,7 +112,8 @@ class Sampler:
             return int(self._likeliest(logits, row)[0][0])
         tokens, weights = self.candidates(logits, row)
         sums = weights.cumsum(dtype=np.float64)
-        return int(tokens[np.searchsorted(sums, sums[-1] * self._numbers.next())])
+        number = int.from_bytes(self._random.bytes(8), "little") / 2**64  # C++'s mt19937 has two words in a double, too
+        return int(tokens[np.searchsorted(sums, sums[-1] * number)])
 
     def candidates(self, logits: Logits, row: int = -1) -> tuple[Tokens, Row]:
         """Return the tokens that may be chosen and their weights, which are proportional to their probabilities."""
@@ -212,17 +213,6 @@ def check_numbers(logits: Row) -> None:
     """Raise Failure if the largest of these logits is no number: the model's weights or its header must be damaged."""
     if not np.isfinite(logits.max()):
         raise Failure("bad_model.no_numbers", f"the largest logit is {logits.max()}")
-
-
-class RandomNumbers:
-    """Random numbers in [0, 1), equal to the doubles of C++'s mt19937, which uses two 32-bit words for each."""
-
-    def __init__(self, seed: int) -> None:
-        self._state = np.random.RandomState(seed)
-
-    def next(self) -> float:
-        """Return the next random number."""
-        return int.from_bytes(self._state.bytes(8), "little") / 2**64
 
 
 def seed_or_random(sampling: Sampling) -> int:

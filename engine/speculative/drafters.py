@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 
 from common.store import Store
 from engine.costs.measurements import CostMeasurements
@@ -24,6 +25,7 @@ STORE_AFTER_STEPS = 500  # steps to learn from before the result is stored
 LEARNED_STORE = Store("drafts", 2, dict[str, object])  # the policy's state by model and draft model
 
 
+@dataclass
 class DraftSources:
     """All drafters of a loaded model, and the policy that learned about them.
 
@@ -31,23 +33,19 @@ class DraftSources:
     one; what is learned is stored for this pair of models. `own_layers`: drafter with the model's own layers.
     """
 
-    def __init__(
-        self,
-        cost_measurements: CostMeasurements,
-        ngrams: NgramCounter,
-        exits: EarlyExits,
-        draft_model: DraftModel | None = None,
-        draft_identity: str = "",
-        own_layers: OwnLayers | None = None,
-    ) -> None:
-        self.cost_measurements = cost_measurements
-        self.ngrams = ngrams
-        self.exits = exits
-        self.lookup = PromptLookup()
-        self.draft_model = draft_model
-        self.own_layers = own_layers
-        self.published_model = PublishedDraftModel(draft_model.follower, draft_model.share) if draft_model else None
-        self._identity = f"{cost_measurements.key.model} {draft_identity}".rstrip()
+    cost_measurements: CostMeasurements
+    ngrams: NgramCounter
+    exits: EarlyExits
+    draft_model: DraftModel | None = None
+    draft_identity: str = ""
+    own_layers: OwnLayers | None = None
+    lookup: PromptLookup = field(default_factory=PromptLookup)
+
+    def __post_init__(self) -> None:
+        self.published_model = self.draft_model and PublishedDraftModel(
+            self.draft_model.follower, self.draft_model.share
+        )
+        self._identity = f"{self.cost_measurements.key.model} {self.draft_identity}".rstrip()
         self.policy = DraftPolicy(LEARNED_STORE.get(self._identity))
 
     def store_learned(self) -> None:

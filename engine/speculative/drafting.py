@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from engine.costs.cost_model import CostModel
 from engine.protocol.events import DrafterStatistics
@@ -183,16 +183,6 @@ class Fixed(_DraftingBase):
         )
 
 
-@dataclass(slots=True)
-class DrafterCounts:
-    """One drafter's tokens and seconds in an answer."""
-
-    proposed: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    drafting_seconds: float = 0.0
-
-
 class Tally:
     """Counts of what drafting did for one answer, pass by pass.
 
@@ -201,25 +191,22 @@ class Tally:
 
     def __init__(self) -> None:
         self.verifying_seconds = 0.0
-        self._counts: dict[str, DrafterCounts] = {}
+        self._proposed, self._drafted, self._accepted = Counter[str](), Counter[str](), Counter[str]()  # by drafter
+        self._drafting_seconds = defaultdict[str, float](float)
         self._plain_seconds = 0.0  # estimated time of these tokens without drafts
         self._steps_seconds = 0.0  # estimated time of the steps, by the same costs
 
     def add(self, choice: DraftChoice, accepted: int, seconds: float) -> None:
         """Count a pass of `seconds` with this draft, of which `accepted` tokens were accepted."""
         for draft in choice.proposed:
-            counts = self._counts_of(draft.drafter)
-            counts.proposed += len(draft.tokens)
-            counts.drafting_seconds += draft.cost_seconds
+            self._proposed[draft.drafter] += len(draft.tokens)
+            self._drafting_seconds[draft.drafter] += draft.cost_seconds
         if choice.tokens:
-            self._counts_of(choice.drafter).drafted += len(choice.tokens)
-            self._counts_of(choice.drafter).accepted += accepted
+            self._drafted[choice.drafter] += len(choice.tokens)
+            self._accepted[choice.drafter] += accepted
             self.verifying_seconds += seconds
         self._plain_seconds += (1 + accepted) * choice.plain_seconds
         self._steps_seconds += choice.pass_seconds + choice.drafting_seconds
-
-    def _counts_of(self, drafter: str) -> DrafterCounts:
-        return self._counts.setdefault(drafter, DrafterCounts())
 
     @property
     def estimated_speedup(self) -> float:
@@ -229,17 +216,17 @@ class Tally:
     @property
     def drafted(self) -> int:
         """Number of drafted tokens that were verified."""
-        return sum(counts.drafted for counts in self._counts.values())
+        return self._drafted.total()
 
     @property
     def accepted(self) -> int:
         """Number of drafted tokens that the target chose too."""
-        return sum(counts.accepted for counts in self._counts.values())
+        return self._accepted.total()
 
     @property
     def drafters(self) -> tuple[DrafterStatistics, ...]:
         """Statistics of the drafters that proposed anything."""
         return tuple(
-            DrafterStatistics(name, counts.proposed, counts.drafted, counts.accepted, counts.drafting_seconds)
-            for name, counts in self._counts.items()
+            DrafterStatistics(name, proposed, self._drafted[name], self._accepted[name], self._drafting_seconds[name])
+            for name, proposed in self._proposed.items()
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from common.failures import Failure
@@ -43,17 +44,12 @@ def turns_to_forget(messages: Sequence[Message], n_ctx: int, count: Callable[[Se
 
     `count` returns the prompt tokens of messages and is called about log2(turns) times.
     """
-    low, high = 1, len(turn_starts(messages)) - 1
-    if high < 1 or count(drop_oldest_turns(messages, high)) >= n_ctx:
+    most = len(turn_starts(messages)) - 1
+    if most < 1 or count(drop_oldest_turns(messages, most)) >= n_ctx:
         return None
     room = n_ctx - n_ctx // ANSWER_SHARE
-    while low < high:
-        middle = (low + high) // 2
-        if count(drop_oldest_turns(messages, middle)) <= room:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    fewer = range(1, most)
+    return 1 + bisect_left(fewer, True, key=lambda turns: count(drop_oldest_turns(messages, turns)) <= room)
 
 
 def max_counted_tokens(info: ModelInfo) -> int:
