@@ -265,11 +265,11 @@ class Engine:
         if not last.content.strip() and last.role != "tool" and not last.pictures and not last.tool_calls:
             raise Failure("empty_prompt.message")
         messages, options = drop_oldest_turns(request.messages, request.forget_turns), self._prompt_options(request)
-        most, stopped = max_counted_tokens(info), self.stop.is_set
+        options = replace(options, max_tokens=max_counted_tokens(info))
         if request.continue_last:
-            prompt = continued_prompt(template, messages, self._last_tokens, most, stopped, options)
+            prompt = continued_prompt(template, messages, self._last_tokens, options)
         else:
-            prompt = template.tokens(messages, False, most, stopped, options)
+            prompt = template.tokens(messages, options)
         if len(prompt) >= info.n_ctx:
             raise self._too_long(messages, len(prompt), options)
         return prompt
@@ -283,7 +283,7 @@ class Engine:
         if isinstance(target, PictureRuntime) and target.sees:
             see = partial(target.picture_tokens, exact=exact)
         tools = request.tools if isinstance(request, Generate | Count) else ()
-        return PromptOptions(request.thinking, tools, see)
+        return PromptOptions(request.thinking, tools, see, stopped=self.stop.is_set)
 
     def _follow_power(self, mode: PowerMode) -> None:
         """Save power from the next pass on, or not, as a request wishes and the battery says."""
@@ -301,10 +301,11 @@ class Engine:
         return answering is not None and answering[0] == request and answering[1].end_thought()
 
     def _too_long(self, messages: Sequence[Message], tokens: int, options: PromptOptions) -> ChatTooLong:
-        model, stopped = self._loaded(), self.stop.is_set
+        model = self._loaded()
+        options = replace(options, max_tokens=model.info.n_ctx)
 
         def count(kept_messages: Sequence[Message]) -> int:
-            return len(model.template.tokens(kept_messages, False, model.info.n_ctx, stopped, options))
+            return len(model.template.tokens(kept_messages, options))
 
         return chat_too_long(messages, tokens, model.info, count, model.larger_context(tokens))
 
@@ -314,8 +315,8 @@ class Engine:
         self._follow_power(request.power)
         prompt: list[int] = []
         with contextlib.suppress(Stopped):  # a stop is no error: the tokens that were read stay in the cache
-            options = self._prompt_options(request)
-            prompt = model.template.certain_tokens(request.messages, room, self.stop.is_set, options)
+            options = replace(self._prompt_options(request), max_tokens=room)
+            prompt = model.template.certain_tokens(request.messages, options)
             prompt = prompt[: whole_blocks(prompt, room)]
             model.chat_cache.open_chat(request.chat, prompt)
             if not model.session.holds(prompt):
@@ -331,9 +332,8 @@ class Engine:
         Raises Stopped.
         """
         model = self._loaded()
-        prompt = model.template.tokens(
-            request.messages, False, model.info.n_ctx, self.stop.is_set, self._prompt_options(request)
-        )
+        options = replace(self._prompt_options(request), max_tokens=model.info.n_ctx)
+        prompt = model.template.tokens(request.messages, options)
         is_asked = request.chat == model.chat_cache.chat and not self.reads_from_disk
         thinks = bool(opened_reasoning(prompt, model.template.vocabulary.text))
         if not is_asked or thinks or not can_write(model.session, prompt, request.max_tokens):
@@ -359,8 +359,8 @@ class Engine:
             texts = tuple(sum_token_counts(template.vocabulary.token_counts(text), stopped) for text in request.texts)
             prompt = 0
             if request.messages:
-                options = self._prompt_options(request, exact=False)
-                prompt = len(template.tokens(request.messages, stopped=stopped, options=options))
+                options = replace(self._prompt_options(request, exact=False), stopped=stopped)
+                prompt = len(template.tokens(request.messages, options))
             return Counted(request.id, texts, prompt)
         raise no_model()
 

@@ -114,25 +114,22 @@ class MidLayer(WritingDrafter):
             uncached = [token]
 
 
+@dataclass
 class EarlyExits:
     """The exits of a loaded model, and the drafters made of them.
 
-    `best`: the best number of layers for this model, None if unknown; `pays`: whether its drafts pay. `why_not`: why
-    another library computes the model although our own graph was asked for.
+    `costs()`: as for `MidLayer`. `best`: the best number of layers for this model, None if unknown; `pays`: whether its
+    drafts pay. `why_not`: why another library computes the model although our own graph was asked for.
     """
 
-    def __init__(
-        self,
-        target: Runtime,
-        shapes: Shapes | None,
-        costs: Callable[[], CostModel | None],
-        best: int | None = None,
-        pays: bool = False,
-        why_not: Sentence | None = None,
-    ) -> None:
-        self.target, self.shapes, self.why_not = target, shapes, why_not
-        self.best, self.pays = best, pays
-        self._costs = costs
+    target: Runtime
+    shapes: Shapes | None
+    costs: Callable[[], CostModel | None]
+    best: int | None = None
+    pays: bool = False
+    why_not: Sentence | None = None
+
+    def __post_init__(self) -> None:
         self._drafters: dict[tuple[int, type[MidLayer]], MidLayer] = {}
 
     def drafter(self, layers: int | None, form: type[MidLayer] = MidLayer) -> MidLayer:
@@ -140,39 +137,24 @@ class EarlyExits:
 
         Raises Failure if these layers cannot draft.
         """
-        target = self._require_exits()
-        count = layers or self._default_exit(target.exits)
-        most = target.exits[-1]
-        if count not in target.exits:
-            raise Failure("no_such_layer.of_model", count=count, layers=most + 1, most=most)
-        key = count, form
-        if key not in self._drafters:
-            self._drafters[key] = form(target, exit_of(self.shapes, count, most + 1), self._costs)
-        return self._drafters[key]
-
-    def paying_drafters(self) -> tuple[MidLayer, ...]:
-        """Return the best exit's drafter if its drafts were measured to pay, else an empty tuple."""
-        if (
-            not self.pays
-            or self.best is None
-            or not isinstance(self.target, EarlyExitRuntime)
-            or self.best not in self.target.exits
-        ):
-            return ()
-        return (self.drafter(self.best),)
-
-    def _default_exit(self, exits: range) -> int:
-        if self.best is not None and self.best in exits:
-            return self.best
-        return max(1, round(DEFAULT_EXIT_SHARE * (len(exits) + 1)))
-
-    def _require_exits(self) -> EarlyExitRuntime:
         if not isinstance(self.target, EarlyExitRuntime):
             how = self.why_not or Sentence.of("no_early_exit.choose_graph")
             raise Failure("no_early_exit.other_library", how=how)
         if not self.target.exits:
             raise Failure("no_early_exit.whole_heads")
-        return self.target
+        most = self.target.exits[-1]
+        usual = self.best if self.best in self.target.exits else max(1, round(DEFAULT_EXIT_SHARE * (most + 1)))
+        count = layers or usual
+        if count not in self.target.exits:
+            raise Failure("no_such_layer.of_model", count=count, layers=most + 1, most=most)
+        if (count, form) not in self._drafters:
+            self._drafters[count, form] = form(self.target, exit_of(self.shapes, count, most + 1), self.costs)
+        return self._drafters[count, form]
+
+    def paying_drafters(self) -> tuple[MidLayer, ...]:
+        """Return the best exit's drafter if its drafts were measured to pay, else an empty tuple."""
+        exits = self.target.exits if isinstance(self.target, EarlyExitRuntime) else ()
+        return (self.drafter(self.best),) if self.pays and self.best in exits else ()
 
 
 def exit_of(shapes: Shapes | None, layers: int, of: int) -> Exit:
@@ -239,8 +221,8 @@ def store_exits(exits: Exits) -> None:
 
 def load_exits(key: CalibrationKey) -> Exits | None:
     """Load the measurements for this model, machine and library; None if there are no usable ones."""
-    found = EXITS.get(*_store_keys(key))
-    return found if found and found.key == key and found.found else None
+    exits = EXITS.get(*_store_keys(key))
+    return exits if exits and exits.key == key and exits.found else None
 
 
 def _store_keys(key: CalibrationKey) -> tuple[str, int, str]:

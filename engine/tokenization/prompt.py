@@ -7,7 +7,7 @@ from itertools import chain
 
 from common.failures import Failure
 from engine.protocol.requests import Infill, Message
-from engine.tokenization.template import AS_DEFAULT, OPENINGS, ChatTemplate, PromptOptions, never_stopped
+from engine.tokenization.template import AS_DEFAULT, OPENINGS, ChatTemplate, PromptOptions
 from engine.tokenization.tokens import InfillTokens, ModelVocabulary, tokens_that_spell
 
 INFILL_MARKS = 5  # tokens around the parts of a prompt for the middle of a text, with the first token of the answer
@@ -26,22 +26,19 @@ def continued_prompt(
     template: ChatTemplate,
     messages: Sequence[Message],
     known_tokens: Sequence[int],
-    max_tokens: int | None = None,
-    stopped: Callable[[], bool] = never_stopped,
     options: PromptOptions = AS_DEFAULT,
 ) -> list[int]:
     """Return the tokens of `messages` with the last one, an answer, left open, so that the model continues it.
 
     Several token sequences spell the same text, and a model continues each differently. So if the `known_tokens`, those
     of the last prompt and its answer, spell the text to continue, they are used; their keys and values are also still
-    cached. Otherwise (another model, after a restart) the text is tokenized again. `max_tokens`, `stopped` and
-    `options` are those of `ChatTemplate.tokens`.
+    cached. Otherwise (another model, after a restart) the text is tokenized again.
 
     Raises Failure if the last message is no answer, and what `ChatTemplate.tokens` raises.
     """
     if len(messages) < 2 or messages[-1].role != "assistant":
         raise Failure("nothing_to_continue.no_answer")
-    prompt = template.tokens(messages[:-1], False, max_tokens, stopped, options)
+    prompt = template.tokens(messages[:-1], options)
     opening = opened_reasoning(prompt, template.vocabulary.text)
     text = messages[-1].content.removeprefix(opening)
     if list(known_tokens[: len(prompt)]) == prompt:
@@ -50,7 +47,7 @@ def continued_prompt(
             return prompt + spelled
     if opening:  # the template would remove the reasoning, or open it twice
         return prompt + template.vocabulary.tokenize(text, special=False)
-    return template.tokens(messages, True, max_tokens, stopped, options)
+    return template.tokens(messages, options, continue_last=True)
 
 
 def infill_prompt(vocabulary: ModelVocabulary, infill: Infill, answer: int, n_ctx: int) -> list[int]:

@@ -56,24 +56,27 @@ EFFORTS: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
 NO_CHOICE = ThinkingOptions()
 
 
+def never_stopped() -> bool:
+    """Return False: a `stopped` callback that never stops."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class PromptOptions:
     """What a prompt holds besides messages: what the user chose about reasoning, and the tools that may be called.
 
     `see`: returns the tokens that stand for each of the prompt's pictures; None: messages must have no pictures.
+    `max_tokens`: a longer prompt may be cut anywhere beyond this number. `stopped`: returns whether to stop.
     """
 
     thinking: ThinkingOptions = NO_CHOICE
     tools: tuple[Tool, ...] = ()
     see: Callable[[Sequence[Picture]], list[list[int]]] | None = None
+    max_tokens: int | None = None
+    stopped: Callable[[], bool] = never_stopped
 
 
 AS_DEFAULT = PromptOptions()
-
-
-def never_stopped() -> bool:
-    """Return False: a `stopped` callback that never stops."""
-    return False
 
 
 class ChatTemplate:
@@ -96,19 +99,23 @@ class ChatTemplate:
         self._visible: frozenset[str] = frozenset()
         self._marks = self._find_marks()
         self.thinking = ThinkingControls()
-        self._tool_support: ToolSupport | None = None  # not known yet
+        self._tool_support: ToolSupport | None = ToolSupport()
         if not source.strip():
             self.notes = (Sentence.of("template.missing"),)
-            return
-        if source.strip() == CHATML_NAME:
-            return
-        if problem := self._find_problem(source, stopped):
+        elif source.strip() == CHATML_NAME:
+            pass
+        elif problem := self._find_problem(source, stopped):
             self.notes = (Sentence.of("template.damaged", reason=problem),)
-            return
+        else:
+            self._use(source, stopped)
+
+    def _use(self, source: str, stopped: Callable[[], bool]) -> None:
+        """Render prompts by the model's own template. Raises Stopped."""
         self.kind, self.stops, self._source = "model", (), source
-        found = sorted(find_tags(source))[:MAX_TAGS]
+        self._tool_support = None  # not known yet
+        tags = sorted(find_tags(source))[:MAX_TAGS]
         self._visible = frozenset(
-            tag for tag in found if not self._control_texts(vocabulary.tokenize(tag, special=True))
+            tag for tag in tags if not self._control_texts(self.vocabulary.tokenize(tag, special=True))
         )
         self._marks = self._find_marks()
         self.thinking = self._find_controls(stopped)
@@ -183,13 +190,8 @@ class ChatTemplate:
 
     def tool_support(self, stopped: Callable[[], bool] = never_stopped) -> ToolSupport:
         """Return what the template does with tools, found by rendering it with some. Raises Stopped."""
-        if self._tool_support is None:
-            self._tool_support = self._find_tool_support(stopped)
-        return self._tool_support
-
-    def _find_tool_support(self, stopped: Callable[[], bool]) -> ToolSupport:
-        if self.kind == "chatml":
-            return ToolSupport()
+        if self._tool_support is not None:
+            return self._tool_support
 
         def render(messages: Sequence[Message]) -> str:
             with suppress(RenderError):
@@ -200,16 +202,17 @@ class ChatTemplate:
             tokens = self.vocabulary.tokenize(text, special=True)
             return len(tokens) == 1 and self.vocabulary.is_control(tokens[0])
 
-        return find_tool_support(self._source, has_token, render)
+        self._tool_support = find_tool_support(self._source, has_token, render)
+        return self._tool_support
 
     def thought_openings(self, thinking: ThinkingOptions) -> list[int]:
         """Return the tokens with which the model may begin to think by itself."""
         if thinking.mode == "off" or not (thinking.mode == "on" or self.thinking.thinks):
             return []
-        found = [self.vocabulary.tokenize(marker, special=True) for marker in OPENINGS if marker in self._source]
+        openings = [self.vocabulary.tokenize(marker, special=True) for marker in OPENINGS if marker in self._source]
         return [
             tokens[0]
-            for tokens in found
+            for tokens in openings
             if len(tokens) == 1 or self.vocabulary.is_control(tokens[0]) or self.vocabulary.text(tokens[0]) == CHANNEL
         ]
 
@@ -218,18 +221,12 @@ class ChatTemplate:
         self._renderer.close()
 
     def tokens(
-        self,
-        messages: Sequence[Message],
-        continue_last: bool = False,
-        max_tokens: int | None = None,
-        stopped: Callable[[], bool] = never_stopped,
-        options: PromptOptions = AS_DEFAULT,
+        self, messages: Sequence[Message], options: PromptOptions = AS_DEFAULT, continue_last: bool = False
     ) -> list[int]:
         """Return the prompt that requests the answer to the last message.
 
-        `continue_last`: the last message is the beginning of that answer. `max_tokens`: a longer prompt may be cut
-        anywhere beyond this number. Raises Failure if the template refuses the messages or a tool is none, and Stopped
-        soon after `stopped` returns True.
+        `continue_last`: the last message is the beginning of that answer. Raises Failure if the template refuses the
+        messages or a tool is none, and Stopped soon after `options.stopped` returns True.
         """
         unusual: set[str] = set()
         others = texts_beside(messages, options.tools)
@@ -242,11 +239,9 @@ class ChatTemplate:
             escapers = {message.role: escaper for message in messages} | {"assistant": of_answer}
             escaped = [replace(m, content=pictures.marked(m, escapers[m.role].escape(m.content))) for m in messages]
             answered = escaped[:-1] if continue_last else escaped
-            prompt = self._render(answered, stopped, options, escaper.escape) + (
-                escaped[-1].content if continue_last else ""
-            )
+            prompt = self._render(answered, options, escaper.escape) + (escaped[-1].content if continue_last else "")
             pictures.check(prompt)
-            tokens, control_texts = self._tokenize_escaped(prompt, escaper, pictures, max_tokens, stopped)
+            tokens, control_texts = self._tokenize_escaped(prompt, escaper, pictures, options)
             texts = [*(message.content for message in escaped), *map(escaper.escape, others)]
             unescaped = {control for control in control_texts if any(control in text for text in texts)}
             if unescaped <= unusual:
@@ -254,12 +249,7 @@ class ChatTemplate:
             unusual |= unescaped
 
     def _tokenize_escaped(
-        self,
-        escaped: str,
-        escaper: ControlTextEscaper,
-        pictures: _Pictures,
-        max_tokens: int | None,
-        stopped: Callable[[], bool],
+        self, escaped: str, escaper: ControlTextEscaper, pictures: _Pictures, options: PromptOptions
     ) -> tuple[list[int], set[str]]:
         """Return the tokens of an escaped prompt, and the texts of the control tokens among them.
 
@@ -270,29 +260,23 @@ class ChatTemplate:
         plain = escaper.unescape(escaped)
         parts, control_texts = [(plain, True)], set[str]()  # whole at first, to find all control tokens
         while True:
-            tokens = self._checked(self._tokens_of(parts, pictures, max_tokens, stopped))
+            tokens = self._checked(self._tokens_of(pictures.split(parts), options))
             control_texts |= self._control_texts(tokens)
             before, parts = parts, split_by_origin(escaped, plain, control_texts | self._marks)
             if parts == before:
                 return tokens, control_texts
 
-    def _tokens_of(
-        self,
-        parts: Iterable[tuple[str, bool]],
-        pictures: _Pictures,
-        max_tokens: int | None,
-        stopped: Callable[[], bool],
-    ) -> list[int]:
+    def _tokens_of(self, parts: Iterable[tuple[str, bool, list[int]]], options: PromptOptions) -> list[int]:
         tokens: list[int] = []
-        for part, special, seen in pictures.split(parts):
+        for part, special, seen in parts:
             tokens += seen
             for text in (part,) if special else cut_within(part, self._marks):
                 add_bos = self.vocabulary.adds_bos and not tokens
                 for piece_tokens in self.vocabulary.tokenize_pieces(text, special, add_bos):
-                    if stopped():
+                    if options.stopped():
                         raise Stopped
                     tokens += piece_tokens
-                    if max_tokens is not None and len(tokens) > max_tokens:
+                    if options.max_tokens is not None and len(tokens) > options.max_tokens:
                         return tokens
         return tokens
 
@@ -309,32 +293,21 @@ class ChatTemplate:
             raise Failure("template.unknown_tokens")
         return tokens
 
-    def certain_tokens(
-        self,
-        messages: Sequence[Message],
-        max_tokens: int | None = None,
-        stopped: Callable[[], bool] = never_stopped,
-        options: PromptOptions = AS_DEFAULT,
-    ) -> list[int]:
+    def certain_tokens(self, messages: Sequence[Message], options: PromptOptions = AS_DEFAULT) -> list[int]:
         """Return the beginning of the next prompt that does not depend on what the user will write.
 
-        `max_tokens`, `stopped`, `options` and exceptions are those of `tokens`.
+        Raises what `tokens` raises.
         """
         *before, last = messages or [Message("user", "")]
         stable, typed = (before, last) if last.role == "user" else ([*before, last], Message("user", ""))
-        a, b = (
-            self.tokens([*stable, replace(typed, content=typed.content + end)], False, max_tokens, stopped, options)
-            for end in ("a", "0")
-        )
+        a, b = (self.tokens([*stable, replace(typed, content=typed.content + end)], options) for end in ("a", "0"))
         certain = a[: common_prefix(a, b)]
         while certain and self.vocabulary.text(certain[-1])[-1:].isspace():
             certain.pop()  # blanks may merge with the user's blanks into another token
         return certain
 
-    def _render(
-        self, messages: Sequence[Message], stopped: Callable[[], bool], options: PromptOptions, escape: Escape
-    ) -> str:
-        chosen = self._values_of(options.thinking)
+    def _render(self, messages: Sequence[Message], options: PromptOptions, escape: Escape) -> str:
+        chosen, stopped = self._values_of(options.thinking), options.stopped
         if options.tools or any(message.tool_calls or message.role == "tool" for message in messages):
             support = self.tool_support(stopped)
             if not support.writes:
@@ -391,12 +364,12 @@ class _Pictures:
     @classmethod
     def of(cls, messages: Sequence[Message], options: PromptOptions, others: Iterable[str]) -> _Pictures:
         """Return the messages' pictures, marked by a character that occurs in no text."""
-        found = [picture for message in messages for picture in message.pictures]
-        if found and not options.see:
+        shown = [picture for message in messages for picture in message.pictures]
+        if shown and not options.see:
             raise Failure("no_vision.model")
         texts = [*others, *(message.content for message in messages)]
-        marker = next(char for char in map(chr, MARKERS) if not any(char in text for text in texts)) if found else ""
-        return cls(marker, tuple(options.see(found)) if options.see else ())
+        marker = next(char for char in map(chr, MARKERS) if not any(char in text for text in texts)) if shown else ""
+        return cls(marker, tuple(options.see(shown)) if options.see else ())
 
     def marked(self, message: Message, content: str) -> str:
         """Return a message's content with its pictures in front."""
@@ -418,7 +391,10 @@ class _Pictures:
 
 
 def texts_beside(messages: Sequence[Message], tools: Sequence[Tool]) -> list[str]:
-    """Return the texts of a prompt that strangers wrote, besides the contents of its messages."""
+    """Return the texts that messages and tools bring into a prompt besides the messages' contents.
+
+    They are tool calls, thoughts, and the tools' descriptions and parameters.
+    """
     calls = [text for message in messages for call in message.tool_calls for text in (call.name, call.arguments)]
     thoughts = [message.reasoning for message in messages if message.reasoning]
     return [*calls, *thoughts, *(text for tool in tools for text in (tool.description, tool.parameters))]
