@@ -224,7 +224,7 @@ class Answer:
         if self.reasoning.closing:
             self.thoughts.close()
         if self.options.calls:
-            yield from self._call_events(id, self.options.calls.close())
+            yield from (self._event(id, piece) for piece in self.options.calls.close())
 
     def _logprobs(self, id: int, step: Step) -> Iterator[Event]:
         """Yield the probabilities of the step's tokens; an end token and forced ones have none."""
@@ -249,25 +249,11 @@ class Answer:
         """Yield the events that carry pieces of the answer."""
         for piece in pieces:
             if piece.kind == "text" and self.options.calls:
-                yield from self._call_events(id, self.options.calls.feed(piece.text))
+                yield from (self._event(id, part) for part in self.options.calls.feed(piece.text))
             else:
                 yield self._event(id, piece)
 
-    def _call_events(self, id: int, pieces: Sequence[CallPiece]) -> Iterator[Event]:
-        """Yield the events that carry text, or parts of tool calls."""
-        for piece in pieces:
-            match piece.kind:
-                case "text":
-                    yield Text(id, piece.text)
-                case "thought":
-                    yield Thinking(id, piece.text)
-                case "started":
-                    self._called += 1
-                    yield ToolCallStarted(id, self._called - 1, f"call_{secrets.token_hex(8)}", piece.text)
-                case "arguments":
-                    yield ToolCallArguments(id, self._called - 1, piece.text)
-
-    def _event(self, id: int, piece: Piece) -> Event:
+    def _event(self, id: int, piece: Piece | CallPiece) -> Event:
         """Return the event that carries a piece of the answer."""
         match piece.kind:
             case "opened":
@@ -279,6 +265,11 @@ class Answer:
                 return ThinkingEnded(id, piece.text, opened, thoughts.last_tokens, thoughts.last_seconds)
             case "text":
                 return Text(id, piece.text)
+            case "started":
+                self._called += 1
+                return ToolCallStarted(id, self._called - 1, f"call_{secrets.token_hex(8)}", piece.text)
+            case "arguments":
+                return ToolCallArguments(id, self._called - 1, piece.text)
 
     def _statistics(self, prompt: Sequence[int], reason: StopReason) -> Statistics:
         counts, threads = self.counts, thread_counts_of(self.session.runtime)

@@ -76,20 +76,16 @@ class PromptLookup:
 
     def _record_token(self, token: int) -> None:
         """Record whether `token` was expected, and where a copy is or was left."""
-        expected = self.matches()
-        self._expected_position = expected[0].position if expected else None
-        hit = False
-        if self._expected_position is not None:
-            hit = self._suffixes.tokens[self._expected_position] == token
-            self._records.add(self._suffixes.tokens[self._expected_position], hit)
-        if hit:
-            assert self._expected_position is not None
-            self._run_length += 1
-            self._expected_position += 1
-        else:
-            if self._run_length >= SHORTEST_COPY:
-                self._left_position = self._expected_position
-            self._run_length, self._expected_position = 0, None
+        position = self.matches()[0].position if self.matches() else None
+        if position is not None:
+            expected = self._suffixes.tokens[position]
+            self._records.add(expected, expected == token)
+            if expected == token:
+                self._run_length, self._expected_position = self._run_length + 1, position + 1
+                return
+        if self._run_length >= SHORTEST_COPY:
+            self._left_position = position
+        self._run_length, self._expected_position = 0, None
 
     def matches(self) -> list[Match]:
         """Return earlier occurrences of the last tokens, most promising first."""

@@ -44,14 +44,15 @@ class ControlTextEscaper:
 
     def escape(self, content: str) -> str:
         """Return a message's content for the template, with escaped control-token texts; the length stays the same."""
-        return self._pattern.sub(lambda found: self._escape_found(found[0]), content)
 
-    def _escape_found(self, text: str) -> str:
-        return text if text in self._visible else text.translate(self._escapes)
+        def escaped(match: re.Match[str]) -> str:
+            return match[0] if match[0] in self._visible else match[0].translate(self._escapes)
+
+        return self._pattern.sub(escaped, content)
 
     def unescape(self, text: str) -> str:
         """Return the rendered text with the original characters; the length stays the same."""
-        return self._escape_pattern.sub(lambda found: self._originals[found[0]], text)
+        return self._escape_pattern.sub(lambda match: self._originals[match[0]], text)
 
 
 def find_tags(source: str) -> set[str]:
@@ -95,7 +96,7 @@ def cut_within(text: str, marks: Collection[str]) -> list[str]:
     if not any(mark in text for mark in marks):
         return [text]
     begins = re.compile(f"(?=(?:{'|'.join(map(re.escape, marks))}))")  # finds those that overlap too
-    cuts = [found.start() + 1 for found in begins.finditer(text)]
+    cuts = [match.start() + 1 for match in begins.finditer(text)]
     return [text[start:end] for start, end in pairwise((0, *cuts, len(text)))]
 
 

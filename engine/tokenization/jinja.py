@@ -81,7 +81,7 @@ def to_json(
 ) -> str:
     """Return a value as JSON without HTML escapes, which Jinja's own `tojson` adds and a prompt must not have."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
-    return NON_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text) if ensure_ascii else text
+    return NON_ASCII.sub(lambda character: json.dumps(character[0])[1:-1], text) if ensure_ascii else text
 
 
 class TextTooLong(Exception):
@@ -105,36 +105,24 @@ def render_limited(template: jinja2.Template, values: dict[str, Any], max_chars:
 USUAL = (jinja2.TemplateError, ValueError, TypeError)  # exceptions of templates that refuse a chat
 
 
-class RequestHandler:
-    """Handler of render requests in the template's process.
+def reply_to(request: bytes) -> tuple[bytes, bool]:
+    """Render a template; return the reply, and whether the process may go on. Request and reply are JSON.
 
-    `healthy` turns False when the process must end: Python ran out of memory or stack and may misbehave, or it keeps
-    the memory of a large chat.
+    A request has the template's `source` and the `values` to render it with. A reply has either a `text`, or a
+    `problem` (the template is "damaged", "refuses", or is "endless") and a `reason`. The process must end if Python ran
+    out of memory or stack and may misbehave, or if it would keep the memory of a large chat.
     """
-
-    def __init__(self) -> None:
-        self.healthy = True
-
-    def reply_to(self, request: bytes) -> bytes:
-        """Render a template; request and reply are JSON.
-
-        A request has the template's `source` and the `values` to render it with. A reply has either a `text`, or a
-        `problem` (the template is "damaged", "refuses", or is "endless") and a `reason`.
-        """
-        problem = "damaged"
-        try:
-            fields = json.loads(request)
-            template = compile_template(fields["source"])
-            problem = "refuses"
-            text = render_limited(template, fields["values"], MAX_TEXT + TEXT_PER_REQUEST_BYTE * len(request))
-            self.healthy = len(request) < LARGE_REQUEST
-            return json.dumps({"text": text}).encode()
-        except (MemoryError, TextTooLong):
-            self.healthy = False
-            return json.dumps({"problem": "endless"}).encode()
-        except Exception as error:  # noqa: BLE001  # a stranger's program raises anything
-            self.healthy = isinstance(error, USUAL)
-            return json.dumps({"problem": problem, "reason": error_reason(error)}).encode()
+    problem = "damaged"
+    try:
+        fields = json.loads(request)
+        template = compile_template(fields["source"])
+        problem = "refuses"
+        text = render_limited(template, fields["values"], MAX_TEXT + TEXT_PER_REQUEST_BYTE * len(request))
+        return json.dumps({"text": text}).encode(), len(request) < LARGE_REQUEST
+    except (MemoryError, TextTooLong):
+        return json.dumps({"problem": "endless"}).encode(), False
+    except Exception as error:  # noqa: BLE001  a stranger's program raises anything
+        return json.dumps({"problem": problem, "reason": error_reason(error)}).encode(), isinstance(error, USUAL)
 
 
 def error_reason(error: Exception) -> str:
@@ -151,13 +139,12 @@ def serve(seconds: float) -> int:
     """
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # printed text must not become a reply
-    handler = RequestHandler()
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        line = b""
+        line, goes_on = b"", True
         while True:
             replies.write(line + b"\n")
             replies.flush()
-            if not handler.healthy:
+            if not goes_on:
                 return 0
             faulthandler.dump_traceback_later(IDLE_SECONDS, exit=True, file=nowhere)
             if not (request := requests.readline()):
@@ -165,7 +152,7 @@ def serve(seconds: float) -> int:
             faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
             used = used_address_space()  # includes what faulthandler's timer thread has reserved
             limit_address_space(used and used + memory_allowance(request))
-            line = handler.reply_to(request)
+            line, goes_on = reply_to(request)
             limit_address_space(None)
 
 

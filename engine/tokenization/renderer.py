@@ -153,28 +153,25 @@ class Exchange(threading.Thread):
         Raises RenderError at a limit: `seconds` of processor time, WALL_FACTOR times as many by the clock, or
         `max_bytes` of memory. Raises Stopped when `stopped` returns True.
         """
-        deadline, max_cpu = time.monotonic() + WALL_FACTOR * seconds, self._cpu_seconds() + seconds
+        deadline, max_cpu = time.monotonic() + WALL_FACTOR * seconds, self._usage()[0] + seconds
         self.join(POLL_SECONDS)
         while self.is_alive():
             if stopped():
                 self._kill()
                 raise Stopped
-            if time.monotonic() > deadline or self._cpu_seconds() > max_cpu or self._resident_bytes() > max_bytes:
+            cpu_seconds, resident = self._usage()
+            if time.monotonic() > deadline or cpu_seconds > max_cpu or resident > max_bytes:
                 self._kill()
                 raise RenderError("endless")
             self.join(POLL_SECONDS)
 
-    def _cpu_seconds(self) -> float:
-        """Return the process's processor time so far in seconds."""
+    def _usage(self) -> tuple[float, int]:
+        """Return the process's processor time so far in seconds, and its resident bytes."""
         with suppress(psutil.Error):  # the process ended
-            times = psutil.Process(self._process.pid).cpu_times()
-            return times.user + times.system
-        return 0.0
-
-    def _resident_bytes(self) -> int:
-        with suppress(psutil.Error):  # the process ended
-            return psutil.Process(self._process.pid).memory_info().rss
-        return 0
+            process = psutil.Process(self._process.pid)
+            times = process.cpu_times()
+            return times.user + times.system, process.memory_info().rss
+        return 0.0, 0
 
     def _kill(self) -> None:
         self._process.kill()
