@@ -188,9 +188,9 @@ class ReasoningParser:
         return self._in_text
 
     def _decide_thought(self, ended: bool) -> bool:
-        found = [(at, closing) for closing in self._closings if (at := self._held.find(closing)) >= 0]
-        if found:
-            at, closing = min(found)
+        ends = [(at, closing) for closing in self._closings if (at := self._held.find(closing)) >= 0]
+        if ends:
+            at, closing = min(ends)
             self._emit("thought", self._held[:at])
             self._emit("closed", closing)
             self._held, self._closings = self._held[at + len(closing) :], ()
@@ -204,9 +204,9 @@ class ReasoningParser:
             self._emit("text", self._held)
             self._held = ""
             return False
-        found = [(at, closing) for closing in UNOPENED if (at := self._held.find(closing)) >= 0]
-        if found:
-            return self._end_unopened(*min(found), ended)
+        ends = [(at, closing) for closing in UNOPENED if (at := self._held.find(closing)) >= 0]
+        if ends:
+            return self._end_unopened(*min(ends), ended)
         self._release("text", UNOPENED, ended)
         return False
 

@@ -71,12 +71,12 @@ class _Parser:
         if depth > DEEPEST:
             raise GrammarError(f"more than {DEEPEST} groups within each other")
         blanks = BLANK_LINES if depth else BLANKS
-        found = [self._sequence(depth, blanks)]
+        sequences = [self._sequence(depth, blanks)]
         while self.grammar.startswith("|", self.at):
             self.at += 1
             self._skip(BLANK_LINES)
-            found.append(self._sequence(depth, blanks))
-        return " | ".join(found)
+            sequences.append(self._sequence(depth, blanks))
+        return " | ".join(sequences)
 
     def _sequence(self, depth: int, blanks: re.Pattern[str]) -> str:
         items: list[str] = []
@@ -116,10 +116,10 @@ class _Parser:
             return self.grammar[self.at - 1]
         if not self.grammar.startswith("{", self.at):
             return ""
-        found = self._match(REPEATS, "a number of repeats")
-        least, most = found[1], found[3] if found[2] else found[1]
+        repeats = self._match(REPEATS, "a number of repeats")
+        least, most = repeats[1], repeats[3] if repeats[2] else repeats[1]
         if int(most or least) > MOST_REPEATS or int(most or least) < int(least):
-            raise GrammarError(f"repeats must lie between 0 and {MOST_REPEATS}, not {found[0]}")
+            raise GrammarError(f"repeats must lie between 0 and {MOST_REPEATS}, not {repeats[0]}")
         return f"{{{least},{most or ''}}}"
 
     def _literal(self) -> str:
@@ -150,8 +150,8 @@ class _Parser:
         return f"/[{'^' * negated}{''.join(parts)}]/"
 
     def _character(self) -> str:
-        found = self._match(CHARACTER, "a character")
-        two, four, eight, escaped, plain = found.groups()
+        character = self._match(CHARACTER, "a character")
+        two, four, eight, escaped, plain = character.groups()
         if escaped or plain:
             return ESCAPED.get(escaped, escaped) if escaped else plain
         code = int(two or four or eight, 16)
@@ -160,15 +160,15 @@ class _Parser:
         return chr(code)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
-        if found := pattern.match(self.grammar, self.at):
-            self.at = found.end()
+        if match := pattern.match(self.grammar, self.at):
+            self.at = match.end()
 
     def _match(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
-        found = pattern.match(self.grammar, self.at)
-        if not found:
+        match = pattern.match(self.grammar, self.at)
+        if not match:
             raise self._error(expected)
-        self.at = found.end()
-        return found
+        self.at = match.end()
+        return match
 
     def _expect(self, text: str) -> None:
         if not self.grammar.startswith(text, self.at):

@@ -7,7 +7,7 @@ of a loaded model and changes none. Only the thread that changes these parts gat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -47,22 +47,18 @@ class Watched(Protocol):
 
 
 class PulseCollector:
-    """Collector of pulses. `watched`: somebody watches. `saving_power`: why power is saved.
+    """Collector of pulses. `watched`: somebody watches. `saving_power`: why power is saved."""
 
-    `clock`: returns monotonic seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
         self.watched = False
         self.saving_power: SavingReason = ""
-        self._clock = clock
         self._gathered_at = -EVERY_SECONDS
         self._answer: Answer | None = None  # the current or last answer, whose numbers stay visible
         self._last: Pulse | None = None
 
     def is_due(self, at_end: bool = False) -> bool:
         """Return whether to gather a pulse now; always at the end of an answer, for a window that watches later."""
-        return at_end or (self.watched and self._clock() - self._gathered_at >= EVERY_SECONDS)
+        return at_end or (self.watched and time.monotonic() - self._gathered_at >= EVERY_SECONDS)
 
     def report_answer(self, answer: Answer) -> None:
         """Report this answer in the next pulses, until the next answer begins.
@@ -91,7 +87,7 @@ class PulseCollector:
 
         Only the thread that works with the model may call this.
         """
-        self._gathered_at = self._clock()
+        self._gathered_at = time.monotonic()
         if self._answer and (model is None or self._answer.session is not model.session):
             self._answer = None  # its model is no longer loaded
         computer = memory()

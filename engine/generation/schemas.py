@@ -157,15 +157,15 @@ class _Preparation:
 
     def costly(self, kept: dict[str, Any], combined: bool) -> list[tuple[str, str]]:
         """Return the keywords that would take too long to compile, each with the reason."""
-        found = [
+        refused = [
             (key, f"it names more than {most:,}")
             for key, most in MOST_NAMED.items()
             if isinstance(kept.get(key), dict | list) and len(kept[key]) > most
         ]
-        found += [(key, "a number has more than 18 digits") for key in VALUES if has_large_number(kept.get(key))]
+        refused += [(key, "a number has more than 18 digits") for key in VALUES if has_large_number(kept.get(key))]
         if "multipleOf" in kept and not self.affords(kept["multipleOf"], combined):
-            found.append(("multipleOf", f"the number has too many digits, or is above {MOST_DIVISOR:,}"))
-        return found
+            refused.append(("multipleOf", f"the number has too many digits, or is above {MOST_DIVISOR:,}"))
+        return refused
 
     def affords(self, number: Any, combined: bool) -> bool:
         """Return whether one more divisor can be compiled in a moment."""
@@ -201,8 +201,8 @@ def whole_number(key: str, value: Any) -> Any:
 def parts_in_place(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return what is combined with a schema: an `anyOf` is one thing, and each schema of `allOf` is one."""
     all_of = schema.get("allOf")
-    found = [(key, schema[key]) for key in ("anyOf", "oneOf", "$ref") if key in schema]
-    return [*found, *(("allOf", [part]) for part in (all_of if isinstance(all_of, list) else ()))]
+    parts = [(key, schema[key]) for key in ("anyOf", "oneOf", "$ref") if key in schema]
+    return [*parts, *(("allOf", [part]) for part in (all_of if isinstance(all_of, list) else ()))]
 
 
 def bound_integers(schema: dict[str, Any]) -> None:
@@ -226,7 +226,7 @@ def has_large_number(value: Any) -> bool:
 
 
 def cost_of_divisor(number: Any) -> int:
-    """Return the states that `multipleOf` needs: its digits as an integer, found as llguidance finds them."""
+    """Return the states that `multipleOf` needs: its digits as an integer, counted as llguidance does."""
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < abs(number) < MOST_INTEGER:
         return 1  # it will be refused for what it is, or is an integer that it refuses as too large
     digits, decimals = abs(float(number)), 0
@@ -247,16 +247,16 @@ def find(root: Any, reference: Any) -> Any:
         return None
     if fragment and not fragment.startswith("/"):
         return find_anchor(root, fragment)
-    found: Any = root
+    part: Any = root
     for step in fragment.split("/")[1:]:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-            found = found[int(name)]
-        elif isinstance(found, dict) and name in found:
-            found = found[name]
+        if isinstance(part, list) and name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        elif isinstance(part, dict) and name in part:
+            part = part[name]
         else:
             return None
-    return found if isinstance(found, dict | bool) else None
+    return part if isinstance(part, dict | bool) else None
 
 
 def find_anchor(root: dict[str, Any], name: str) -> dict[str, Any] | None:

@@ -59,7 +59,7 @@ class ThoughtLimit:
         meter: ThoughtMeter,
         budget: int,
         tokenize: Callable[[str], Sequence[int]],
-        is_whole: Callable[[], bool] = lambda: True,
+        is_whole: Callable[[], bool],
     ) -> None:
         self._parser = parser
         self._meter = meter

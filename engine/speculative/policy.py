@@ -148,27 +148,27 @@ def later_savings(reach: Sequence[float], total: Sequence[float], extra: Sequenc
     ones are 0.
     """
     end = len(reach) - 1
-    found = [0.0] * (end + 2)
+    savings = [0.0] * (end + 2)
     for at in range(end - 1, 0, -1):
-        best, before, chance = found[at + 1], total[at], reach[at]
+        best, before, chance = savings[at + 1], total[at], reach[at]
         for n, price in extra:
             if at + n > end:
                 break
-            saved = total[at + n] - before - chance * price + found[at + n + 1]
+            saved = total[at + n] - before - chance * price + savings[at + n + 1]
             if saved > best:
                 best = saved
-        found[at] = best
-    return found
+        savings[at] = best
+    return savings
 
 
 def reach_probabilities(rates: Sequence[float]) -> list[float]:
     """Return the chance that at least 0, 1, 2 … tokens of a draft are accepted, until it falls below HOPELESS."""
-    found = [1.0]
+    reach = [1.0]
     for rate in rates:
-        found.append(found[-1] * rate)
-        if found[-1] < HOPELESS:
+        reach.append(reach[-1] * rate)
+        if reach[-1] < HOPELESS:
             break
-    return found
+    return reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +218,11 @@ class DraftPolicy:
 
     def propose(self, drafters: Iterable[Drafter], costs: StepCosts, limit: int) -> list[Draft]:
         """Return the drafts, of at most `limit` tokens, of all drafters that are worth asking."""
-        found = []
+        drafts: list[Draft] = []
         for drafter in drafters:
             if length := min(limit, self.tokens_to_request(drafter, costs)):
-                found.extend(drafter.propose(length))
-        return found
+                drafts.extend(drafter.propose(length))
+        return drafts
 
     def tokens_to_request(self, drafter: Drafter, costs: StepCosts) -> int:
         """Return how many tokens to ask a drafter for; 0 if it is not worth asking.

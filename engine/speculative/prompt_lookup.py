@@ -90,8 +90,8 @@ class PromptLookup:
     def matches(self) -> list[Match]:
         """Return earlier occurrences of the last tokens, most promising first."""
         if self._matches is None:
-            found = self._suffixes.occurrences(MAX_OCCURRENCES)
-            matches = [Match(p, length, self._is_near(p)) for p, length in found.items()]
+            lengths = self._suffixes.occurrences(MAX_OCCURRENCES)
+            matches = [Match(p, length, self._is_near(p)) for p, length in lengths.items()]
             self._matches = sorted(matches, key=self._rank, reverse=True)
         return self._matches
 
@@ -186,17 +186,17 @@ class Suffixes:
         of each are followed, so that no text makes a step slow. So matches of 8 and more tokens, of 4 to 7, of 2 to 3
         and of 1 are tried in this order until `limit` are found; among equals the most recent ones are found first.
         """
-        found: dict[int, int] = {}
+        lengths: dict[int, int] = {}
         size = len(self.tokens)
         for level, links in zip(reversed(LEVELS), reversed(self._links), strict=True):
             p = links[size - 1] if size >= level else 0
             left = 4 * limit
-            while p and left and len(found) < limit:
-                if p not in found and (length := self.match_length(p)) >= level:
-                    found[p] = length
+            while p and left and len(lengths) < limit:
+                if p not in lengths and (length := self.match_length(p)) >= level:
+                    lengths[p] = length
                 p = links[p - 1]
                 left -= 1
-        return found
+        return lengths
 
     def match_length(self, position: int) -> int:
         """Return how many tokens before `position` equal the last ones."""

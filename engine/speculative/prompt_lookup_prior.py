@@ -62,14 +62,14 @@ class LookupEvidence:
 def features(evidence: LookupEvidence) -> NDArray[np.float64]:
     """Return the regression's features, [tokens of the draft, WEIGHTS], in the order of WEIGHTS."""
     places = np.arange(len(evidence.tokens))
-    found = np.empty((len(places), len(WEIGHTS)))
-    found[:, 0] = 1
-    found[:, 1] = evidence.length + places == 1
-    found[:, 2] = [math.log2(1 + evidence.rivals.get(place, 0)) for place in range(len(places))]
-    found[:, 3] = evidence.prompt
-    found[:, 4] = evidence.prompt * np.log2(evidence.length + places)
-    found[:, 5] = [evidence.records.get(token, 0) for token in evidence.tokens]
-    return found
+    columns = np.empty((len(places), len(WEIGHTS)))
+    columns[:, 0] = 1
+    columns[:, 1] = evidence.length + places == 1
+    columns[:, 2] = [math.log2(1 + evidence.rivals.get(place, 0)) for place in range(len(places))]
+    columns[:, 3] = evidence.prompt
+    columns[:, 4] = evidence.prompt * np.log2(evidence.length + places)
+    columns[:, 5] = [evidence.records.get(token, 0) for token in evidence.tokens]
+    return columns
 
 
 def acceptance_prior(evidence: LookupEvidence) -> tuple[float, ...]:
@@ -80,7 +80,7 @@ def acceptance_prior(evidence: LookupEvidence) -> tuple[float, ...]:
     takes longer than ten tokens do here.
     """
     whole = BIAS + PROMPT * evidence.prompt
-    found, reach = [], 1.0
+    chances, reach = [], 1.0
     for place, token in enumerate(evidence.tokens):
         odds = whole + RECORD * evidence.records.get(token, 0)
         if evidence.prompt:
@@ -89,11 +89,11 @@ def acceptance_prior(evidence: LookupEvidence) -> tuple[float, ...]:
         if place in evidence.rivals:
             odds += RIVAL * math.log2(1 + evidence.rivals[place])
         chance = 1 / (1 + math.exp(-odds))
-        found.append(chance)
+        chances.append(chance)
         reach *= chance
         if reach < HOPELESS:
             break
-    return tuple(found)
+    return tuple(chances)
 
 
 VECTOR = np.array(list(WEIGHTS.values()))

@@ -139,7 +139,7 @@ def candidate_format(source: str, has_token: Callable[[str], bool]) -> ToolForma
     """Return the notation that a template's source points to; `has_token` tells whether a text is a control token."""
     if has_token(LFM.opening):
         return LFM
-    return next((found for found in (*FORMATS, HARMONY) if all(sign in source for sign in found.sign)), None)
+    return next((each for each in (*FORMATS, HARMONY) if all(sign in source for sign in each.sign)), None)
 
 
 def find_tool_support(
@@ -271,7 +271,7 @@ def with_tools_told(messages: Sequence[Message], tools: Sequence[Tool], escape: 
     return [Message("system", text), *messages]
 
 
-def with_calls_written(messages: Sequence[Message], found: ToolFormat, escape: Escape) -> list[Message]:
+def with_calls_written(messages: Sequence[Message], notation: ToolFormat, escape: Escape) -> list[Message]:
     """Return the messages with calls and results as text, for a template that writes neither.
 
     A result becomes a message of the user, except where the model knows the role.
@@ -279,22 +279,22 @@ def with_calls_written(messages: Sequence[Message], found: ToolFormat, escape: E
     written: list[Message] = []
     for message in messages:
         if message.tool_calls:
-            calls = write_calls(message.tool_calls, found, escape)
+            calls = write_calls(message.tool_calls, notation, escape)
             message = Message(message.role, f"{message.content}\n{calls}".strip())
-        elif message.role == "tool" and found is not LFM:
+        elif message.role == "tool" and notation is not LFM:
             message = Message("user", f"<tool_response>\n{message.content}\n</tool_response>")
         written.append(message)
     return written
 
 
-def write_calls(calls: Sequence[ToolCall], found: ToolFormat, escape: Escape) -> str:
+def write_calls(calls: Sequence[ToolCall], notation: ToolFormat, escape: Escape) -> str:
     """Return calls in a notation with JSON or Python arguments."""
 
     def arguments(call: ToolCall) -> str:
         values = arguments_of(call)
-        if found.arguments == "python":
+        if notation.arguments == "python":
             return ", ".join(f"{escape(name)}={escape(repr(value))}" for name, value in values.items())
         return escape(json.dumps(values, ensure_ascii=False))
 
-    parts = [f"{found.lead}{escape(call.name)}{found.middle}{arguments(call)}{found.after}" for call in calls]
-    return f"{found.opening}{found.first}{(found.more or ' ').join(parts)}{found.end}"
+    parts = [f"{notation.lead}{escape(call.name)}{notation.middle}{arguments(call)}{notation.after}" for call in calls]
+    return f"{notation.opening}{notation.first}{(notation.more or ' ').join(parts)}{notation.end}"
