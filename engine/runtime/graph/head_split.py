@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
 import msgspec
@@ -21,18 +22,14 @@ from engine.runtime.contexts import EXACT, size_class
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import F16, F32, I32, I64, Graph, shape
 from engine.runtime.graph.kv_layout import (
-    BUCKET,
     F16_BYTES,
-    Cells,
-    HeadPartition,
-    HeadRows,
     KeysAndValues,
     KVLayout,
     Projected,
     Rotate,
     Seen,
-    out_of_memory,
-    partition_heads,
+    bias_of,
+    fill_mask,
     round_up,
 )
 from engine.runtime.graph.slots import Merge, MergeChains, Rotation, Slots
@@ -57,28 +54,21 @@ class HeadSplitKV(KVLayout):
         compressed: Sequence[tuple[int, int]],
     ) -> None:
         """Allocate the cells of all layers. Raises Failure if memory is short."""
-        self.d, self.rotation, self.mode, self.slots = d, rotation, mode, slots
+        self.rotation, self.mode, self.slots = rotation, mode, slots
         self.partitions = partition_heads(d, compressed)
-        self.n_ctx = round_up(n_ctx)
         self._compressed = sorted(compressed)
         self._new_slots: list[int] = []  # slots of the next pass's tokens
         self.head_rows = HeadRows(d, self.partitions)
-        self.layers: list[Cells] = []
-        try:
-            for partition in self.partitions:
-                self.layers.append(self._cells(partition, self.n_ctx, slots.capacity))
-        except MemoryError as error:
-            self.close()
-            raise out_of_memory(n_ctx) from error
+        heads = [(partition.full, partition.compressed) for partition in self.partitions]
+        super().__init__(d, heads, (round_up(n_ctx), slots.capacity))
 
     @property
     def form(self) -> str:
         heads = " ".join(f"{layer}.{head}" for layer, head in self._compressed)
         return f"{self.mode} {self.d.layers} × {self.d.kv_heads} × {self.d.head}: {heads}"
 
-    def _cells(self, partition: HeadPartition, cells: int, slots: int) -> Cells:
-        first = partition.full * cells
-        return Cells(self.d.head, first + partition.compressed * slots, first)
+    def entries(self, size: int) -> tuple[int, ...]:
+        return size, self.slots.used
 
     # --- before a pass ---
 
@@ -95,7 +85,7 @@ class HeadSplitKV(KVLayout):
         needed = self.slots.slots_needed(len(tokens))
         moved = needed > self.slots.capacity
         if moved:
-            self._move(self.n_ctx, size_class(needed, 1 << 40), size)
+            self._move((self.n_ctx, size_class(needed, 1 << 40)), size)
         self._new_slots = self.slots.assign(tokens)
         return moved
 
@@ -106,106 +96,65 @@ class HeadSplitKV(KVLayout):
         chains = MergeChains(merge)
         for partition, cells in zip(self.partitions, self.layers, strict=True):
             if partition.compressed:
-                keys, values = (self._slots_of(partition, cells, rows) for rows in cells.rows)
+                keys, values = cells.views(1)
                 keys[chains.into] = chains.average(keys, self.rotation)
                 values[chains.into] = chains.average(values, None)
-
-    def _cells_of(self, partition: HeadPartition, cells: Cells, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return a view of the full heads' rows of a layer as [cells, heads, head]."""
-        count = cells.first // max(1, partition.full)
-        return rows[: cells.first].reshape(partition.full, count, self.d.head).transpose(1, 0, 2)
-
-    def _slots_of(self, partition: HeadPartition, cells: Cells, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return a view of the compressed heads' rows of a layer as [slots, heads, head]."""
-        count = (cells.count - cells.first) // max(1, partition.compressed)
-        return rows[cells.first :].reshape(partition.compressed, count, self.d.head).transpose(1, 0, 2)
 
     def store_plain(self, tokens: range, first: int, kept: Sequence[KeysAndValues]) -> None:
         """Store given keys and values of the text's `tokens`, in the layers from `first` on, in place of a pass."""
         part = slice(tokens.start, tokens.stop)
         for partition, cells, pair in list(zip(self.partitions, self.layers, kept, strict=True))[first:]:
-            for rows, given in zip(cells.rows, pair, strict=True):
-                ordered = given[part][:, list(partition.order)] if partition.compressed else given[part]
-                if partition.full:
-                    self._cells_of(partition, cells, rows)[part] = ordered[:, : partition.full]
-                if partition.compressed:
-                    self._slots_of(partition, cells, rows)[self._new_slots] = ordered[:, partition.full :]
+            for full, compressed, given in zip(cells.views(0), cells.views(1), pair, strict=True):
+                ordered = given[part][:, list(partition.order)]
+                full[part], compressed[self._new_slots] = ordered[:, : partition.full], ordered[:, partition.full :]
 
     # --- for a graph ---
 
-    def bucket(self, end: int) -> tuple[int, int]:
-        """Return how many cells and how many slots a pass reads."""
-        return min(round_up(end, BUCKET), self.n_ctx), min(round_up(self.slots.used, BUCKET), self.slots.capacity)
-
-    @property
-    def largest_bucket(self) -> tuple[int, int]:
-        return self.n_ctx, self.slots.capacity
-
-    def create_inputs(self, g: Graph, n: int, bucket: tuple[int, int]) -> tuple[Any, ...]:
+    def create_inputs(self, g: Graph, n: int, bucket: tuple[int, ...]) -> tuple[Any, ...]:
         """Create the inputs of a pass.
 
         These are the rows of new keys, the order of the queries, memory for the joined results, and a mask for each
         group of heads.
         """
-        d, (cells, slots) = self.d, bucket
+        d = self.d
         index = g.input(I64, n * d.kv_heads, d.layers)
         order = g.input(I32, n * d.heads, d.layers)
         joined = g.input(F32, d.head, n * d.heads)
-        return index, order, joined, g.input(F16, cells, n), g.input(F16, slots, n)
+        return index, order, joined, *(g.input(F16, entries, n) for entries in bucket)
 
     def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, new: Projected, rotate: Rotate) -> Any:
-        index, order, joined, mask, slot_mask = inputs
-        d, partition, cells = self.d, self.partitions[layer], self.layers[layer]
-        n = shape(mask)[1]
-        self._store(g, layer, index, rotate(new.k), new.v, n)
+        index, order, joined, *masks = inputs
+        d, n = self.d, shape(masks[0])[1]
+        index = g.view_1d(index, n * d.kv_heads, layer * n * d.kv_heads * 2 * F32_BYTES)
+        self._store(g, layer, index, rotate(new.k), new.v)
         order = g.view_1d(order, n * d.heads, layer * n * d.heads * F32_BYTES)
         q = g.get_rows(g.reshape_2d(new.q, d.head, d.heads * n), order)
-        begin = 0
-        for heads, first, room, entries in (
-            (partition.full, 0, self.n_ctx, mask),
-            (partition.compressed, cells.first, self.slots.capacity, slot_mask),
-        ):
-            if not heads:
+        begin, row = 0, d.head * F32_BYTES
+        for group, mask in enumerate(masks):
+            many = self.heads[layer][group] * d.queries
+            if not many:
                 continue
-            many, row = heads * d.queries, d.head * F16_BYTES
-            part = g.view_3d(
-                q, d.head, many, n, d.head * F32_BYTES, d.head * many * F32_BYTES, begin * d.head * F32_BYTES
-            )
-            count = shape(entries)[0]
-            ks, vs = (g.view_3d(c, d.head, count, heads, row, room * row, first * row) for c in (cells.k, cells.v))
-            result = g.attention(g.permute(part, 0, 2, 1, 3), ks, vs, entries, d.scale)
+            queries = g.view_3d(q, d.head, many, n, row, row * many, begin * row)
+            result = self._attention(g, layer, group, queries, mask)
             rows = g.view_1d(order, many * n, begin * F32_BYTES)
             joined = g.set_rows(joined, g.reshape_2d(result, d.head, many * n), rows)
             begin += many * n
         return joined
 
-    def _store(self, g: Graph, layer: int, index: Any, k: Any, v: Any, n: int) -> None:
-        d, cells = self.d, self.layers[layer]
-        index = g.view_1d(index, n * d.kv_heads, layer * n * d.kv_heads * 2 * F32_BYTES)
-        for new, kept in ((k, cells.k), (v, cells.v)):
-            g.expand(g.set_rows(kept, g.reshape_2d(new, d.head, d.kv_heads * n), index))
-
     def fill_inputs(self, arrays: Sequence[NDArray[Any]], size: int, seen: Seen) -> None:
         index, order, _joined, mask, slot_mask = arrays
         n = len(mask)
         slots = np.array(self._new_slots)
-        room = self.n_ctx, self.slots.capacity
-        index[:] = self.head_rows.rows(np.arange(size, size + n), slots, room).reshape(index.shape)
+        index[:] = self.head_rows.rows(np.arange(size, size + n), slots, self.room).reshape(index.shape)
         order[:] = self.head_rows.order(n)
-        unseen = np.where(seen, np.float16(0), np.float16(-np.inf))
-        mask[:, :size], mask[:, size : size + n], mask[:, size + n :] = 0, unseen, -np.inf
+        fill_mask(mask, size, seen)
         slot_mask[:] = self.slots.bias[: slot_mask.shape[1]]
-        slot_mask[:, slots] = unseen
+        slot_mask[:, slots] = bias_of(seen)
 
     # --- cached tokens ---
 
     def keep_nodes(self, base: int, nodes: Sequence[int]) -> None:
-        source = [base + node for node in nodes]
-        for partition, cells in zip(self.partitions, self.layers, strict=True):
-            for rows in cells.rows:
-                if partition.full:
-                    full = self._cells_of(partition, cells, rows)
-                    full[base : base + len(source)] = full[source]
+        super().keep_nodes(base, nodes)
         self.slots.keep_nodes(base, nodes)
 
     def drop_after(self, size: int, _held: int) -> int:
@@ -220,41 +169,12 @@ class HeadSplitKV(KVLayout):
         if not size:
             self.slots.clear()
         self.slots.truncate(size)
-        slots = self.slots.capacity if size else FIRST_SLOTS
-        self._move(round_up(n_ctx), slots, size)
+        self._move((round_up(n_ctx), self.slots.capacity if size else FIRST_SLOTS), size)
 
-    def _move(self, n_ctx: int, slots: int, size: int) -> None:
-        """Move to new cells and slots layer by layer, so that memory never holds the cache twice. Raises Failure."""
-        keys: list[Cells] = list(self.layers)
-        try:
-            for i, (partition, old) in enumerate(zip(self.partitions, keys, strict=True)):
-                new = self._cells(partition, n_ctx, slots)
-                for source, target in zip(old.rows, new.rows, strict=True):
-                    self._cells_of(partition, new, target)[:size] = self._cells_of(partition, old, source)[:size]
-                    used = self._slots_of(partition, old, source)[: self.slots.used]
-                    self._slots_of(partition, new, target)[: self.slots.used] = used
-                self.layers[i] = new
-                old.free()
-        except MemoryError as error:
-            self._shrink_to_smallest(n_ctx, slots)
-            raise out_of_memory(n_ctx) from error
-        self.n_ctx = n_ctx
-        if slots != self.slots.capacity:
-            self.slots.grow(slots)
-
-    def _shrink_to_smallest(self, n_ctx: int, slots: int) -> None:
-        """Shrink all layers to the smaller sizes after a move that failed halfway.
-
-        All layers must agree where a head begins.
-        """
-        self.n_ctx = min(self.n_ctx, n_ctx)
-        if slots < self.slots.capacity:
-            self.slots.grow(slots)
-        for partition, cells in zip(self.partitions, self.layers, strict=True):
-            now = cells.first // max(1, partition.full), (cells.count - cells.first) // max(1, partition.compressed)
-            left = self.n_ctx, self.slots.capacity
-            cells.drop_rows([(partition.full, now[0], left[0]), (partition.compressed, now[1], left[1])])
-            cells.first = partition.full * self.n_ctx
+    def _use_room(self, room: tuple[int, ...]) -> None:
+        super()._use_room(room)
+        if room[1] != self.slots.capacity:
+            self.slots.grow(room[1])
 
     def head_groups(self, size: int) -> tuple[HeadGroup, ...]:
         entry = 2 * self.d.head * F16_BYTES
@@ -269,21 +189,13 @@ class HeadSplitKV(KVLayout):
             if heads
         )
 
-    def state_bytes(self, size: int) -> int:
-        full = sum(partition.full for partition in self.partitions) * size
-        rest = sum(partition.compressed for partition in self.partitions) * self.slots.used
-        return (full + rest) * 2 * self.d.head * F16_BYTES
-
     def write(self, file: IO[bytes], size: int) -> None:
         """Write the slots' state, its length before it as a line of JSON, then each layer's cells and slots."""
         self.slots.truncate(size)
         packed = io.BytesIO()
         np.savez(packed, **self.slots.state())  # type: ignore[arg-type]
         file.write(msgspec.json.encode(len(packed.getvalue())) + b"\n" + packed.getvalue())
-        for partition, cells in zip(self.partitions, self.layers, strict=True):
-            for rows in cells.rows:
-                file.write(np.ascontiguousarray(self._cells_of(partition, cells, rows)[:size]).data)
-                file.write(np.ascontiguousarray(self._slots_of(partition, cells, rows)[: self.slots.used]).data)
+        super().write(file, size)
 
     def read(self, file: IO[bytes], size: int) -> bool:
         try:
@@ -294,29 +206,78 @@ class HeadSplitKV(KVLayout):
                     return False
                 self.slots.clear()
                 if used > self.slots.capacity:
-                    self._move(self.n_ctx, size_class(used, 1 << 40), 0)
+                    self._move((self.n_ctx, size_class(used, 1 << 40)), 0)
                 self.slots.set_state(dict(state))
             if self.slots.settled + len(self.slots.tail) != size:
                 raise ValueError("not as many tokens as it says")
-            return all(
-                self._read_layer(file, partition, cells, size)
-                for partition, cells in zip(self.partitions, self.layers, strict=True)
-            )
+            return super().read(file, size)
         except (OSError, ValueError, KeyError, EOFError, msgspec.MsgspecError):
             self.slots.clear()
             return False
 
-    def _read_layer(self, file: IO[bytes], partition: HeadPartition, cells: Cells, size: int) -> bool:
-        for rows in cells.rows:
-            full, compressed = (of(partition, cells, rows) for of in (self._cells_of, self._slots_of))
-            for kept in (full[:size], compressed[: self.slots.used]):
-                data = file.read(kept.nbytes)
-                if len(data) < kept.nbytes:
-                    return False
-                kept[:] = np.frombuffer(data, np.float16).reshape(kept.shape)
-        return True
 
-    def close(self) -> None:
-        for cells in self.layers:
-            cells.free()
-        self.layers = []
+# --- the partition of each layer's kv-heads into full and compressed ones, and the rows of both ---
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPartition:
+    """One layer's kv-heads in `order`: the `full` heads, which keep every token, come before the compressed ones."""
+
+    order: tuple[int, ...]
+    full: int
+
+    @property
+    def compressed(self) -> int:
+        """Number of compressed heads."""
+        return len(self.order) - self.full
+
+    def queries(self, each: int) -> NDArray[np.int32]:
+        """Return the query heads in the order of their kv-heads, `each` per kv-head."""
+        return np.array([head * each + i for head in self.order for i in range(each)], np.int32)
+
+
+def partition_heads(d: Dimensions, compressed: Sequence[tuple[int, int]]) -> list[HeadPartition]:
+    """Sort each layer's kv-heads into full and compressed ones; `compressed` lists (layer, kv-head) pairs."""
+    chosen = set(compressed)
+    partitions = []
+    for layer in range(d.layers):
+        full = [head for head in range(d.kv_heads) if (layer, head) not in chosen]
+        rest = [head for head in range(d.kv_heads) if (layer, head) in chosen]
+        partitions.append(HeadPartition((*full, *rest), len(full)))
+    return partitions
+
+
+class HeadRows:
+    """Row numbers of new keys and of queries when heads are ordered by group; they become inputs of a pass."""
+
+    def __init__(self, d: Dimensions, partitions: Sequence[HeadPartition]) -> None:
+        self.d, self.partitions = d, partitions
+        shape = (d.layers, d.kv_heads)
+        self.is_full = np.zeros(shape, np.bool_)
+        self._rank = np.zeros(shape, np.int64)
+        self._orders: dict[int, NDArray[np.int32]] = {}
+        for layer, partition in enumerate(partitions):
+            for i, head in enumerate(partition.order):
+                full = i < partition.full
+                self.is_full[layer, head] = full
+                self._rank[layer, head] = i if full else i - partition.full
+
+    def rows(self, cells: NDArray[np.int64], slots: NDArray[np.int64], room: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return the rows that new tokens' keys are written to, [layers, tokens, kv-heads].
+
+        Full heads use the tokens' `cells`, compressed heads their `slots`; `room` is (cells, slots) per head.
+        """
+        n_ctx, capacity = room
+        entry = np.where(self.is_full[:, None, :], cells[:, None], slots[:, None])
+        first = np.array([partition.full * n_ctx for partition in self.partitions])[:, None]
+        begin = np.where(self.is_full, self._rank * n_ctx, first + self._rank * capacity)
+        return entry + begin[:, None, :]
+
+    def order(self, n: int) -> NDArray[np.int32]:
+        """Return, per layer, the rows of [tokens · heads] queries, reordered: full heads' queries before the others."""
+        if n not in self._orders:
+            tokens, each = np.arange(n)[:, None] * self.d.heads, self.d.queries
+            parts = ((g.queries(each)[: g.full * each], g.queries(each)[g.full * each :]) for g in self.partitions)
+            rows = [np.concatenate([(tokens + part).ravel() for part in pair]) for pair in parts]
+            self._orders[n] = np.array(rows, np.int32)
+        return self._orders[n]

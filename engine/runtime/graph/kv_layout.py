@@ -11,9 +11,8 @@ import ctypes
 import mmap
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from common.failures import Failure
 from engine.protocol.events import HeadGroup
 from engine.runtime.graph.dimensions import Dimensions
-from engine.runtime.graph.ggml import ALIGNMENT, F16, Context, Graph, MappedBuffer, array, data_bytes
+from engine.runtime.graph.ggml import ALIGNMENT, F16, Context, Graph, MappedBuffer, array, data_bytes, shape
 
 HUGE_PAGE = 1 << 21  # bytes; systems with other page sizes lose nothing by this alignment
 
@@ -66,13 +65,18 @@ def map_private_memory(size: int) -> mmap.mmap:
 
 
 class Cells:
-    """One layer's keys and values in F16, [count, width] each, as tensors `k` and `v` and as arrays `rows`."""
+    """One layer's keys and values in F16, as tensors `k` and `v` and as arrays `rows` of `width` numbers.
 
-    def __init__(self, width: int, count: int, first: int = 0) -> None:
-        """Allocate both matrices. `first`: the row where the compressed heads' slots begin. Raises MemoryError."""
-        self.width, self.count, self.first = width, count, first
+    There is a row for each head and entry. Group i has `heads[i]` heads with `entries[i]` rows each; the rows of a head
+    lie together, and the groups lie one behind the other.
+    """
+
+    def __init__(self, width: int, heads: Sequence[int], entries: Sequence[int]) -> None:
+        """Allocate both matrices. Raises MemoryError."""
+        self.heads, self.entries, self.width = tuple(heads), tuple(entries), width
+        self.count = self.first(len(self.heads))
         self.context = Context(2)
-        self.k, self.v = self.context.new(F16, width, count), self.context.new(F16, width, count)
+        self.k, self.v = self.context.new(F16, width, self.count), self.context.new(F16, width, self.count)
         half = -(-data_bytes(self.k) // ALIGNMENT) * ALIGNMENT
         try:
             self.block = Block(2 * half)
@@ -82,24 +86,26 @@ class Cells:
         self.buffer = MappedBuffer(self.block.address, self.block.size)
         self.buffer.put(self.k, self.block.address)
         self.buffer.put(self.v, self.block.address + half)
-        self.rows: tuple[NDArray[Any], NDArray[Any]] = (self._array(self.k), self._array(self.v))
+        self.rows = [array(pointer, np.float16, self.count, width) for pointer in (self.k, self.v)]
 
-    def _array(self, pointer: Any) -> NDArray[Any]:
-        return array(pointer, np.float16, self.count, self.width)
+    def first(self, group: int) -> int:
+        """Return the row where a group of heads begins."""
+        return sum(heads * entries for heads, entries in zip(self.heads[:group], self.entries[:group], strict=True))
 
-    def drop_rows(self, parts: Sequence[tuple[int, int, int]]) -> None:
-        """Drop rows in place, without new memory.
+    def views(self, group: int = 0) -> list[NDArray[Any]]:
+        """Return views of a group's keys and of its values as [entries, heads, width]."""
+        begin, end, shape = self.first(group), self.first(group + 1), (self.heads[group], self.entries[group], -1)
+        return [rows[begin:end].reshape(*shape[:2], self.width).transpose(1, 0, 2) for rows in self.rows]
 
-        Each of `parts`, which lie one behind the other, is (heads, rows per head now, rows per head to keep). Of every
-        head the first rows are kept.
-        """
+    def shrink(self, entries: Sequence[int]) -> None:
+        """Keep the first `entries[i]` rows of each head of group i, in place, without new memory."""
         begin = end = 0
-        for heads, now, left in parts:
+        for heads, now, left in zip(self.heads, self.entries, entries, strict=True):
             for _ in range(heads):
                 for rows in self.rows:
                     rows[end : end + left] = rows[begin : begin + left]
                 begin, end = begin + now, end + left
-        self.count, self.rows = end, (self.rows[0][:end], self.rows[1][:end])
+        self.entries, self.count, self.rows = tuple(entries), end, [rows[:end] for rows in self.rows]
 
     def free(self) -> None:
         self.buffer.free()
@@ -124,6 +130,17 @@ def round_up(count: int, step: int = BUCKET) -> int:
     return max(step, -(-count // step) * step)
 
 
+def fill_mask(mask: NDArray[Any], size: int, seen: Seen) -> None:
+    """Show each new token all `size` cached ones, and those of the new ones that `seen` marks."""
+    end = size + len(mask)
+    mask[:, :size], mask[:, size:end], mask[:, end:] = 0, bias_of(seen), -np.inf
+
+
+def bias_of(seen: Seen) -> NDArray[np.float16]:
+    """Return what is added to attention scores: 0 where a token is seen, else -inf."""
+    return np.where(seen, np.float16(0), np.float16(-np.inf))
+
+
 class Projected(NamedTuple):
     """A layer's projections of n new tokens, as tensors.
 
@@ -141,37 +158,56 @@ Rotate = Callable[[Any], Any]
 class KVLayout(ABC):
     """A KV cache of our own graph: it owns keys and values and decides which of them a pass attends to.
 
-    In its methods `size` is the number of tokens that are cached.
+    `heads[layer]` are the layer's kv-heads by groups, and `room` the entries that each head of a group has memory for;
+    the heads of the first group keep every token. In the methods `size` is the number of tokens that are cached.
     """
 
-    n_ctx: int
-    layers: list[Cells]
     can_truncate = True  # False if only all tokens can be dropped together
     max_pass_tokens: int | None = None  # None if the cache sets no limit
+
+    def __init__(self, d: Dimensions, heads: Sequence[tuple[int, ...]], room: tuple[int, ...]) -> None:
+        """Allocate the cells of all layers. Raises Failure if memory is short."""
+        self.d, self.heads, self.room = d, heads, room
+        self.layers: list[Cells] = []
+        try:
+            for layer in range(d.layers):
+                self.layers.append(self._cells(layer, room))
+        except MemoryError as error:
+            self.close()
+            raise out_of_memory(self.n_ctx) from error
+
+    def _cells(self, layer: int, room: tuple[int, ...]) -> Cells:
+        return Cells(self.d.head, self.heads[layer], room)
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens that the cache has room for."""
+        return self.room[0]
 
     @property
     @abstractmethod
     def form(self) -> str:
         """Mode and shapes as a text; a saved cache can be loaded only into a cache of the same form."""
 
-    @abstractmethod
-    def begin_pass(self, tokens: Sequence[int], size: int) -> bool:
+    def entries(self, size: int) -> tuple[int, ...]:
+        """Return how many entries each head of a group holds or may hold."""
+        return (size,)
+
+    def begin_pass(self, tokens: Sequence[int], size: int) -> bool:  # noqa: ARG002
         """Prepare the cache for a pass over `tokens` behind `size` cached ones; must be called before each pass.
 
         Return whether the cache was reallocated, which makes the built graphs useless. May raise Failure.
         """
+        return False
 
-    @abstractmethod
-    def bucket(self, end: int) -> Hashable:
-        """Return which part of the cache a pass reads that ends with `end` cached tokens.
+    # --- for a graph ---
 
-        Passes of equal buckets share a graph.
+    def bucket(self, end: int) -> tuple[int, ...]:
+        """Return how many entries of each group a pass reads that ends with `end` cached tokens.
+
+        The numbers are rounded up to multiples of BUCKET, so that passes share their graphs.
         """
-
-    @property
-    @abstractmethod
-    def largest_bucket(self) -> Hashable:
-        """The bucket of a pass that reads the whole cache."""
+        return tuple(min(round_up(count), room) for count, room in zip(self.entries(end), self.room, strict=True))
 
     @abstractmethod
     def create_inputs(self, g: Graph, n: int, bucket: Any) -> tuple[Any, ...]:
@@ -184,105 +220,94 @@ class KVLayout(ABC):
         The queries are rotated already; `rotate` rotates keys to their positions.
         """
 
+    def _store(self, g: Graph, layer: int, index: Any, k: Any, v: Any) -> None:
+        """Write new keys and values to the rows `index` of a layer's cells."""
+        cells, rows = self.layers[layer], shape(index)[0]
+        for new, cached in ((k, cells.k), (v, cells.v)):
+            g.expand(g.set_rows(cached, g.reshape_2d(new, self.d.head, rows), index))
+
+    def _attention(self, g: Graph, layer: int, group: int, q: Any, mask: Any) -> Any:
+        """Attend with queries [head, heads, n] to a group's entries that `mask` [entries, n] shows."""
+        cells, head, count = self.layers[layer], self.d.head, shape(mask)[0]
+        row, heads = head * F16_BYTES, cells.heads[group]
+        each, first = row * cells.entries[group], row * cells.first(group)
+        k, v = (g.view_3d(cached, head, count, heads, row, each, first) for cached in (cells.k, cells.v))
+        return g.attention(g.permute(q, 0, 2, 1, 3), k, v, mask, self.d.scale)
+
     @abstractmethod
     def fill_inputs(self, arrays: Sequence[NDArray[Any]], size: int, seen: Seen) -> None:
         """Fill the input arrays for new tokens behind `size` cached ones; `seen` says which of them see each other."""
 
-    @abstractmethod
+    # --- cached tokens ---
+
     def keep_nodes(self, base: int, nodes: Sequence[int]) -> None:
         """Keep, of the tokens run behind the first `base`, those at `nodes` (counted from `base`, in order)."""
+        source = [base + node for node in nodes]
+        for cells in self.layers:
+            for kept in cells.views():
+                kept[base : base + len(source)] = kept[source]
 
-    @abstractmethod
-    def drop_after(self, size: int, held: int) -> int:
+    def drop_after(self, size: int, held: int) -> int:  # noqa: ARG002
         """Drop all of `held` tokens behind the first `size`; return how many are left, maybe fewer than `size`."""
+        return size
 
-    @abstractmethod
     def resize(self, n_ctx: int, size: int) -> None:
         """Move to a cache for `n_ctx` tokens, which may be fewer than now. Raises Failure without losing tokens."""
+        self._move((round_up(n_ctx),), size)
+
+    def _move(self, room: tuple[int, ...], size: int) -> None:
+        """Move to new cells layer by layer, so that memory never holds the cache twice.
+
+        Raises Failure if memory is short; all layers, which must agree where a head begins, then have the smaller room.
+        """
+        try:
+            for layer, old in enumerate(self.layers):
+                new = self._cells(layer, room)
+                for source, target in zip(self._content(old, size), self._content(new, size), strict=True):
+                    target[:] = source
+                self.layers[layer] = new
+                old.free()
+        except MemoryError as error:
+            self._use_room(tuple(map(min, self.room, room)))
+            for cells in self.layers:
+                cells.shrink(self.room)
+            raise out_of_memory(room[0]) from error
+        self._use_room(room)
+
+    def _use_room(self, room: tuple[int, ...]) -> None:
+        self.room = room
+
+    def _content(self, cells: Cells, size: int) -> list[NDArray[Any]]:
+        """Return views of what a layer holds: the keys of each group, then the values of each."""
+        groups = [[kept[:count] for kept in cells.views(i)] for i, count in enumerate(self.entries(size))]
+        return [views[kind] for kind in (0, 1) for views in groups]
 
     def head_groups(self, size: int) -> tuple[HeadGroup, ...]:  # noqa: ARG002
         """Return the groups of heads with their sizes; empty if all heads keep every token."""
         return ()
 
-    @abstractmethod
     def state_bytes(self, size: int) -> int:
         """Return about how many bytes `write` writes for `size` tokens."""
+        return sum(kept.nbytes for cells in self.layers for kept in self._content(cells, size))
 
-    @abstractmethod
     def write(self, file: IO[bytes], size: int) -> None:
         """Write the first `size` tokens' keys and values to `file`."""
+        for cells in self.layers:
+            for kept in self._content(cells, size):
+                file.write(np.ascontiguousarray(kept).data)
 
-    @abstractmethod
     def read(self, file: IO[bytes], size: int) -> bool:
         """Load what `write` wrote; return False if the file is too short or does not fit."""
+        for cells in self.layers:
+            for kept in self._content(cells, size):
+                data = file.read(kept.nbytes)
+                if len(data) < kept.nbytes:
+                    return False
+                kept[:] = np.frombuffer(data, np.float16).reshape(kept.shape)
+        return True
 
-    @abstractmethod
     def close(self) -> None:
         """Free the memory of the keys and values."""
-
-
-# --- the partition of each layer's kv-heads into full and compressed ones, and the rows of both ---
-
-
-@dataclass(frozen=True, slots=True)
-class HeadPartition:
-    """One layer's kv-heads in `order`: the `full` heads, which keep every token, come before the compressed ones."""
-
-    order: tuple[int, ...]
-    full: int
-
-    @property
-    def compressed(self) -> int:
-        """Number of compressed heads."""
-        return len(self.order) - self.full
-
-    def queries(self, each: int) -> NDArray[np.int32]:
-        """Return the query heads in the order of their kv-heads, `each` per kv-head."""
-        return np.array([head * each + i for head in self.order for i in range(each)], np.int32)
-
-
-def partition_heads(d: Dimensions, compressed: Sequence[tuple[int, int]]) -> list[HeadPartition]:
-    """Sort each layer's kv-heads into full and compressed ones; `compressed` lists (layer, kv-head) pairs."""
-    chosen = set(compressed)
-    partitions = []
-    for layer in range(d.layers):
-        full = [head for head in range(d.kv_heads) if (layer, head) not in chosen]
-        rest = [head for head in range(d.kv_heads) if (layer, head) in chosen]
-        partitions.append(HeadPartition((*full, *rest), len(full)))
-    return partitions
-
-
-class HeadRows:
-    """Row numbers of new keys and of queries when heads are ordered by group; they become inputs of a pass."""
-
-    def __init__(self, d: Dimensions, partitions: Sequence[HeadPartition]) -> None:
-        self.d, self.partitions = d, partitions
-        shape = (d.layers, d.kv_heads)
-        self.is_full = np.zeros(shape, np.bool_)
-        self._rank = np.zeros(shape, np.int64)
-        self._orders: dict[int, NDArray[np.int32]] = {}
-        for layer, partition in enumerate(partitions):
-            for i, head in enumerate(partition.order):
-                full = i < partition.full
-                self.is_full[layer, head] = full
-                self._rank[layer, head] = i if full else i - partition.full
-
-    def rows(self, cells: NDArray[np.int64], slots: NDArray[np.int64], room: tuple[int, int]) -> NDArray[np.int64]:
-        """Return the rows that new tokens' keys are written to, [layers, tokens, kv-heads].
-
-        Full heads use the tokens' `cells`, compressed heads their `slots`; `room` is (cells, slots) per head.
-        """
-        n_ctx, capacity = room
-        entry = np.where(self.is_full[:, None, :], cells[:, None], slots[:, None])
-        first = np.array([partition.full * n_ctx for partition in self.partitions])[:, None]
-        begin = np.where(self.is_full, self._rank * n_ctx, first + self._rank * capacity)
-        return entry + begin[:, None, :]
-
-    def order(self, n: int) -> NDArray[np.int32]:
-        """Return, per layer, the rows of [tokens · heads] queries, reordered: full heads' queries before the others."""
-        if n not in self._orders:
-            tokens, each = np.arange(n)[:, None] * self.d.heads, self.d.queries
-            parts = ((g.queries(each)[: g.full * each], g.queries(each)[g.full * each :]) for g in self.partitions)
-            rows = [np.concatenate([(tokens + part).ravel() for part in pair]) for pair in parts]
-            self._orders[n] = np.array(rows, np.int32)
-        return self._orders[n]
+        for cells in self.layers:
+            cells.free()
+        self.layers = []

@@ -218,7 +218,7 @@ class PassRunner:
         self.model, self.kv, self.processor = model, kv, processor
         self._cached: OrderedDict[Hashable, GraphPass] = OrderedDict()
         self._allocator = ggml("ggml_gallocr_new", P, P)(plain_memory())
-        largest = make(model, kv, most, min(most, most_rows), kv.largest_bucket)
+        largest = make(model, kv, most, min(most, most_rows), kv.room)
         fits = ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._allocator, largest.g.graph)
         largest.g.free()
         if not fits:

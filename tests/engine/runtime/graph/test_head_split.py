@@ -85,9 +85,9 @@ def test_keys_turned_are_keys_rotated_for_another_position(small):
     with closing(opened(small, "merged", ALL)) as target:
         list(prefill(target, [9] * 400))
         assert isinstance(target.kv, HeadSplitKV)
-        cells, group, slots = target.kv.layers[0], target.kv.partitions[0], target.kv.slots
+        cells, slots = target.kv.layers[0], target.kv.slots
         assert isinstance(slots, MergedSlots)
-        keys = target.kv._slots_of(group, cells, cells.rows[0]).astype(np.float32)
+        keys = cells.views(1)[0].astype(np.float32)
         slot, count, last = slots.entries[9]
         assert count > 200
         other, _ = slots.tail[0]
