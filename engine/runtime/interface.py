@@ -1,9 +1,9 @@
 """The model as decode loop, sessions and drafters know it: tokens in, rows of logits out, keys and values kept.
 
-`engine.runtime.llama`, `ik` and `graph` implement the protocols, and so does a small fake in the tests. A library's
-cells, contexts, sequences and graphs stay behind them. What only some models can do, or what costs something, is a
-capability of its own: test for it with `isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime`, `PredictingRuntime`,
-`RollbackRuntime` or `CheckpointRuntime`.
+`engine.runtime.llama`, `ik` and `graph` implement the protocols, and so does a small fake in the tests; what `Runtime`
+returns itself is right for a cache that keeps every token. A library's cells, contexts, sequences and graphs stay
+behind them. What only some models can do, or what costs something, is a capability of its own: test for it with
+`isinstance(runtime, TreeRuntime)`, `EarlyExitRuntime`, `PredictingRuntime`, `RollbackRuntime` or `CheckpointRuntime`.
 """
 
 from __future__ import annotations
@@ -179,13 +179,16 @@ class Runtime(Protocol):
         In a longer cache, sliding windows have forgotten tokens that a truncated cache would need. 0 for recurrent
         layers, UNLIMITED where every layer keeps all tokens.
         """
+        return UNLIMITED if self.can_truncate else 0
 
     @property
     def max_draft(self) -> int:
         """Maximum number of tokens behind the first one of a pass that can be forgotten after it: the longest draft."""
+        return self.max_logits - 1 if self.can_truncate else 0
 
     def can_truncate_to(self, size: int) -> bool:
         """Return whether the cache can be truncated to exactly `size` tokens now."""
+        return size in (0, self.size) or (self.can_truncate and size < self.size)
 
     @property
     def state_bytes(self) -> int:
@@ -194,6 +197,7 @@ class Runtime(Protocol):
     @property
     def head_groups(self) -> tuple[HeadGroup, ...]:
         """The KV cache by groups of heads; empty where all heads keep every token."""
+        return ()
 
     def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> Logits:
         """Append tokens in one pass and return rows of logits for the last `n_logits` of them.

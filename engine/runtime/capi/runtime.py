@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from common.failures import Failure
-from engine.protocol.events import HeadGroup
 from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
 from engine.runtime.capi.sequences import (
@@ -27,7 +26,7 @@ from engine.runtime.capi.sequences import (
 )
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions, ThreadCounts
-from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, UNLIMITED, Row, Tokens, Tree, top_logits
+from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, UNLIMITED, Row, Runtime, Tokens, Tree, top_logits
 from engine.stop import StopFlag
 from engine.tokenization.pictures import blocks
 
@@ -58,7 +57,7 @@ class CLogits:
         return np.ctypeslib.as_array(pointer, (self._n_vocab,))
 
 
-class CRuntime(ABC):
+class CRuntime(Runtime, ABC):
     """Owner of a context and a batch; the model must outlive it.
 
     A large cache that moves to another context waits in a file of `folder`.
@@ -108,24 +107,9 @@ class CRuntime(ABC):
         return self.model.can_truncate
 
     @property
-    def window(self) -> int:
-        return UNLIMITED if self.can_truncate else 0  # libraries that keep windows whole
-
-    @property
-    def max_draft(self) -> int:
-        return self.max_logits - 1 if self.can_truncate else 0
-
-    def can_truncate_to(self, size: int) -> bool:
-        return size in (0, self._size) or (self.can_truncate and size < self._size)
-
-    @property
     def state_bytes(self) -> int:
         """Bytes of the chat's keys and values as a copy or a file takes them."""
         return size_bytes(self.context) if self.context.is_open else 0
-
-    @property
-    def head_groups(self) -> tuple[HeadGroup, ...]:
-        return ()
 
     @property
     def thread_counts(self) -> ThreadCounts:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engine.runtime.capi.context import free_cores
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.graph.dimensions import Dimensions
-from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
+from engine.runtime.graph.ggml import ABORTED, F32, I32, INT, SUCCESS, Graph, plain_memory, rows_of
 from engine.runtime.graph.kv_layout import KVLayout, Projected, Rotate, Seen
 from engine.runtime.graph.model import GraphModel, Weights
 from engine.runtime.llama.library import ggml
@@ -160,12 +160,40 @@ def device_function(name: str, *arguments: Any) -> Any:
     return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
+@dataclass(frozen=True, slots=True)
+class LayerRange:
+    """Factory of passes through the layers from `first` up to, not including, `end`; None stands for the last layer.
+
+    A pass that begins above the first layer takes hidden states in place of token ids. One that ends below the last
+    layer keeps the hidden states behind it in `states`, and computes logits only if `logits`.
+    """
+
+    first: int = 0
+    end: int | None = None
+    logits: bool = True
+
+    def __call__(self, model: GraphModel, kv: KVLayout, n: int, rows: int, bucket: Hashable) -> GraphPass:
+        return GraphPass(model, kv, n, rows, bucket, self)
+
+
+ALL_LAYERS = LayerRange()
+
+
 class GraphPass:
     """The graph of a pass of `n` tokens that computes logits for the last `rows` of them."""
 
-    def __init__(self, model: GraphModel, kv: KVLayout, n: int, rows: int, bucket: Hashable) -> None:
+    def __init__(
+        self,
+        model: GraphModel,
+        kv: KVLayout,
+        n: int,
+        rows: int,
+        bucket: Hashable,
+        layers: LayerRange = ALL_LAYERS,
+    ) -> None:
         d = model.dimensions
-        self.n, self._first = n, n - rows
+        self.n, self._first, self._layers = n, n - rows, layers
+        self._behind: Any = None  # hidden states behind the last layer of the range
         self.g = Graph(d.layers)
         start, positions, wanted = self._start(self.g, d), self.g.input(I32, n), self.g.input(I32, rows)
         kv_inputs = kv.create_inputs(self.g, n, bucket)
@@ -173,16 +201,25 @@ class GraphPass:
         forward = Forward(self.g, d, model.weights, positions, n, partial(kv.attend, self.g, kv_inputs))
         self._result = self.g.output(self._compute(forward, start, wanted))
         self.logits: NDArray[np.float32]
+        self.states: NDArray[np.float32]  # [n, embedding]
 
-    def _start(self, g: Graph, _d: Dimensions) -> Any:
-        return g.input(I32, self.n)
+    def _start(self, g: Graph, d: Dimensions) -> Any:
+        return g.input(F32, d.embedding, self.n) if self._layers.first else g.input(I32, self.n)
 
     def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
-        return forward.finish(forward.embed(start), 0, rows)
+        first, end = self._layers.first, self._layers.end
+        x = start if first else forward.embed(start)
+        if end is None:
+            return forward.finish(x, first, rows)
+        x = forward.run_layers(x, first, end)
+        self._behind = forward.g.output(x)
+        return forward.logits(forward.g.get_rows(x, rows)) if self._layers.logits else x
 
     def bind(self) -> None:
-        """Create arrays over the inputs and the logits; called once the tensors' memory is assigned."""
+        """Create arrays over the inputs and results; called once the tensors' memory is assigned."""
         self.logits = rows_of(self._result)
+        if self._behind is not None:
+            self.states = rows_of(self._behind)
         self.tokens, self.positions, self.rows, *self.kv_inputs = (self.g.array(pointer) for pointer in self._inputs)
 
     def fill_inputs(self, tokens: Inputs, positions: Sequence[int]) -> None:
@@ -243,15 +280,15 @@ class PassRunner:
 
     def _cached_pass(self, make: PassFactory[AnyPass], n: int, rows: int, bucket: Hashable) -> AnyPass:
         key = (make, n, rows, bucket)
-        found = cast("AnyPass | None", self._cached.get(key))
-        if found is None:
-            found = make(self.model, self.kv, n, rows, bucket)
-            self._assign_memory(found)
-            self._cached[key] = found
+        ready = cast("AnyPass | None", self._cached.get(key))
+        if ready is None:
+            ready = make(self.model, self.kv, n, rows, bucket)
+            self._assign_memory(ready)
+            self._cached[key] = ready
             if len(self._cached) > MAX_CACHED_PASSES:
                 self._cached.popitem(last=False)[1].g.free()
         self._cached.move_to_end(key)
-        return found
+        return ready
 
     def _assign_memory(self, new: GraphPass) -> None:
         if not ggml("ggml_gallocr_alloc_graph", ctypes.c_bool, P, P)(self._allocator, new.g.graph):

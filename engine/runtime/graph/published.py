@@ -81,7 +81,7 @@ class PublishedKV(HeadSplitKV):
     max_pass_tokens = 1
     slots: PublishedSlots
 
-    def create_inputs(self, g: Graph, n: int, bucket: tuple[int, int]) -> tuple[Any, ...]:
+    def create_inputs(self, g: Graph, n: int, bucket: tuple[int, ...]) -> tuple[Any, ...]:
         """Create the inputs of `HeadSplitKV`, the new rows' numbers once more, and three factors per head.
 
         The factors weigh the rotated key, the plain key and the entry's old content.

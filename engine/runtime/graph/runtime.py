@@ -12,16 +12,16 @@ from engine.protocol.events import HeadGroup
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import EXACT, ContextOptions, KVMode
 from engine.runtime.graph import kv_storage
-from engine.runtime.graph.early_exit import LookAhead, LowerLayers, LowerPass, UpperLayers
+from engine.runtime.graph.early_exit import LookAhead
 from engine.runtime.graph.kv_layout import KVLayout, Seen, out_of_memory
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import make_kv
-from engine.runtime.graph.passes import GraphPass, PassRunner, Processor
-from engine.runtime.interface import UNLIMITED, Row, RowLogits, Tree
+from engine.runtime.graph.passes import GraphPass, Inputs, LayerRange, PassRunner, Processor
+from engine.runtime.interface import Row, RowLogits, Runtime, Tree
 from engine.stop import StopFlag
 
 
-class GraphRuntime:
+class GraphRuntime(Runtime):
     """A model on our own graph with its KV cache and its passes; the model must outlive it.
 
     Implements `TreeRuntime`, `EarlyExitRuntime` and `RollbackRuntime` of `engine.runtime.interface`. Snapshots that are
@@ -75,57 +75,36 @@ class GraphRuntime:
 
     @property
     def n_ctx(self) -> int:
-        """Number of tokens that the KV cache can hold."""
         return self.kv.n_ctx
 
     @property
     def size(self) -> int:
-        """Number of cached tokens."""
         return self._size
 
     @property
     def max_batch(self) -> int:
-        """Maximum number of tokens per pass."""
         return self.options.n_batch
 
     @property
     def max_logits(self) -> int:
-        """Maximum number of logits rows per pass."""
         return min(self.options.max_logits, self.kv.max_pass_tokens or self.options.max_logits)
 
     @property
     def can_truncate(self) -> bool:
-        """Whether single tokens can be dropped; False if merging or forgetting them cannot be undone."""
         return self.kv.can_truncate
 
     @property
-    def window(self) -> int:
-        """Tokens up to which the cache can be truncated anywhere: any number, or none."""
-        return UNLIMITED if self.can_truncate else 0
-
-    @property
-    def max_draft(self) -> int:
-        """Maximum number of tokens behind the first one of a pass that can be forgotten after it."""
-        return self.max_logits - 1 if self.can_truncate else 0
-
-    def can_truncate_to(self, size: int) -> bool:
-        """Return whether the cache can be truncated to exactly `size` tokens now."""
-        return size in (0, self._size) or (self.can_truncate and size < self._size)
-
-    @property
     def state_bytes(self) -> int:
-        """Bytes of the cached tokens' keys and values."""
         return self.kv.state_bytes(self._size)
 
     @property
     def head_groups(self) -> tuple[HeadGroup, ...]:
-        """Groups of heads with their sizes; empty if all heads keep every token."""
         return self.kv.head_groups(self._size)
 
     # --- passes ---
 
     def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> RowLogits:  # noqa: ARG002
-        """Append tokens and return their last `n_logits` rows; see `engine.runtime.interface.Runtime`.
+        """Append tokens and return their last `n_logits` rows.
 
         The pass is split if the cache takes fewer tokens at once, and finished in the upper layers if `look_ahead`
         began it.
@@ -196,14 +175,19 @@ class GraphRuntime:
         self._forget_logits()
         return self._logits_of(self._run_lower(tokens, logits=True))
 
-    def _run_lower(self, tokens: Sequence[int], logits: bool) -> LowerPass:
+    def _run_lower(self, tokens: Sequence[int], logits: bool) -> GraphPass:
         """Run tokens through the lower layers, behind those looked ahead at before."""
         ahead, behind = self._look_ahead, self._size + len(self._look_ahead.tokens)
         self._check(tokens, behind, 1)
-        positions, seen = range(behind, behind + len(tokens)), np.tri(len(tokens), dtype=np.bool_)
-        done = self._open_pass_runner().run(LowerLayers(ahead.layers, logits), tokens, positions, seen, 1, behind)
+        done = self._run_in_line(LayerRange(0, ahead.layers, logits), tokens, 1, behind)
         ahead.add(tokens, done.states)
         return done
+
+    def _run_in_line(self, layers: LayerRange, inputs: Inputs, rows: int, behind: int) -> GraphPass:
+        """Run some layers for inputs that follow each other behind the first `behind` tokens."""
+        n = len(inputs)
+        positions, seen = range(behind, behind + n), np.tri(n, dtype=np.bool_)
+        return self._open_pass_runner().run(layers, inputs, positions, seen, rows, behind)
 
     def _finish_look_ahead(self, tokens: Sequence[int], rows: int) -> RowLogits:
         """Run a pass whose first tokens were looked ahead at.
@@ -211,18 +195,15 @@ class GraphRuntime:
         The lower layers run for the other tokens only, the upper layers for all.
         """
         self._check(tokens, self._size, rows)
-        ahead, n = self._look_ahead, len(tokens)
+        ahead = self._look_ahead
         self._forget_logits()
         try:
             if rest := tokens[ahead.keep_common(tokens) :]:
                 self._run_lower(rest, logits=False)
-            positions, seen = range(self._size, self._size + n), np.tri(n, dtype=np.bool_)
-            done = self._open_pass_runner().run(
-                UpperLayers(ahead.layers), ahead.states, positions, seen, rows, self._size
-            )
+            done = self._run_in_line(LayerRange(ahead.layers), ahead.states, rows, self._size)
         finally:
             ahead.clear()
-        self._size += n
+        self._size += len(tokens)
         return self._logits_of(done, begun=True)
 
     # --- trees ---
