@@ -21,7 +21,6 @@ from engine.protocol.requests import BackendName, KVType
 from engine.runtime.capi.embedding import Embedder
 from engine.runtime.capi.model import CDryModel
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.contexts import DrySizes
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.header import read_header
@@ -75,7 +74,6 @@ def look(path: Path, name: BackendName) -> None:
     watch.watch(crash_mark(headers[0], name))  # after a crash the other library computes the model
     try:
         with backend(name).dry(headers) as sizes:
-            assert isinstance(sizes, CDryModel)
             try_contexts(sizes)
             ChatTemplate(sizes.model.template, sizes.model.vocabulary)
             try_vocabulary(sizes.model.vocabulary)
@@ -92,7 +90,7 @@ def look_at_embedder(path: Path, name: BackendName) -> None:
             embedder.vector(embedder.tokens("A bird."))
 
 
-def try_contexts(sizes: DrySizes) -> None:
+def try_contexts(sizes: CDryModel) -> None:
     """Make contexts with every type of KV cache that this library can have for this model; `sizes` makes no others."""
     for n_ctx in (SMALL_CTX, min(MOST_CTX, sizes.n_ctx_train or MOST_CTX)):
         for kv_type in get_args(KVType):

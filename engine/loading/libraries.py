@@ -13,8 +13,8 @@ from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol.requests import BackendName
 from engine.runtime.capi.context import CContext
-from engine.runtime.capi.model import CModel
-from engine.runtime.contexts import ContextOptions, DrySizes, KVMode
+from engine.runtime.capi.model import CDryModel, CModel
+from engine.runtime.contexts import ContextOptions, KVMode
 from engine.runtime.interface import Runtime
 from engine.stop import StopFlag
 from engine.tokenization.tokens import ModelVocabulary
@@ -44,7 +44,7 @@ class Backend:
     name: BackendName
     load: Callable[..., CModel]
     target: Callable[..., Runtime]
-    dry: Callable[..., DrySizes]
+    dry: Callable[..., CDryModel]
     build: str
     kernels: str
     load_plain: Callable[..., CModel]

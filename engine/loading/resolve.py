@@ -33,7 +33,8 @@ from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory
 from engine.protocol.requests import BackendName
-from engine.runtime.contexts import EXACT, DrySizes
+from engine.runtime.capi.model import CDryModel
+from engine.runtime.contexts import EXACT
 from models.header import Header
 from models.own_drafter import drafter_beside, refusal, usable_layers
 from models.projector import Projector, find_projector
@@ -199,7 +200,7 @@ def _budget_for(options: LoadOptions, freed_bytes: int) -> MemoryBudget:
     return memory_budget(now.total, now.available, options.memory_bytes, freed_bytes)
 
 
-def _refuse_draft(target: DrySizes, draft: DrySizes) -> None:
+def _refuse_draft(target: CDryModel, draft: CDryModel) -> None:
     check_same_vocabulary(target.header, draft.header)
     for model in (target, draft):
         if not model.can_truncate:

@@ -7,11 +7,10 @@ comparisons only: it is slower and takes more memory, and the libraries read qua
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol
 
 from common.failures import Failure
 from engine.protocol.requests import FlashAttention, KVModeName, KVType
-from models.header import Header
 
 MAX_LOGITS = 64  # rows of logits that a target has room for in one pass: to verify drafts and to calibrate
 DEFAULT_SHARE = 0.25  # of the kv-heads, where a mode is chosen without a share
@@ -231,22 +230,6 @@ class Sizes(Protocol):
 
         They are not part of `weights`.
         """
-
-
-class DrySizes(Sizes, Protocol):
-    """The sizes of a file that a library has open without memory for its weights; must be closed."""
-
-    @property
-    def header(self) -> Header:
-        """The file's header."""
-
-    @property
-    def can_truncate(self) -> bool:
-        """Whether a runtime of this model can forget its newest tokens alone (`Runtime.can_truncate`)."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None: ...
 
 
 # --- how many tokens a cache is made for ---

@@ -218,11 +218,6 @@ class CContext:
         return bool(self.pointer)
 
     @property
-    def cached_tokens(self) -> int:
-        """Number of the chat's tokens that the library's cache holds."""
-        return int(self.lib.llama_memory_seq_pos_max(self.memory, SEQUENCE)) + 1
-
-    @property
     def first_cached(self) -> int:
         """Index of the first of the chat's tokens that all layers of the library's cache still hold; -1 if empty."""
         return int(self.lib.llama_memory_seq_pos_min(self.memory, SEQUENCE))

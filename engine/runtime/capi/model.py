@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import deque
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from common.paths import display_name
 from engine.protocol.requests import KVType
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.contexts import OwnLayersSizes
+from engine.runtime.contexts import MAX_LOGITS, ContextSizes, OwnLayersSizes, WeightSizes
 from engine.runtime.interface import UNLIMITED
 from engine.stop import Stopped
 from models.facts import KIND_SENTENCES, OTHER_KINDS
@@ -51,13 +51,12 @@ class CModel:
         validate_header(self.header)
         stopped = False
 
-        @lib.llama_progress_callback
         def on_progress(fraction: float, _user_data: Any) -> bool:
             nonlocal stopped
             stopped = not progress(fraction)
             return not stopped
 
-        params.progress_callback = on_progress
+        params.progress_callback = lib.llama_progress_callback(on_progress)
         with log.errors() as errors:
             self.pointer = lib.llama_model_load_from_file(os.fsencode(self.path), params)
         if stopped:
@@ -142,15 +141,15 @@ REASONS = (
 )
 
 
-def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
+def load_failure(path: Path, errors: Sequence[str], name: str) -> Failure:
     """Return the failure for a model that did not load, worded from the library's log where the reason is known.
 
     The library gives the reason only in its log.
     """
     detail = "\n".join(errors)
     for pattern, id in REASONS:
-        if found := re.search(pattern, detail):
-            groups = {group: display_name(text) for group, text in found.groupdict().items()}
+        if match := re.search(pattern, detail):
+            groups = {group: display_name(text) for group, text in match.groupdict().items()}
             return Failure(id, detail, name=path.name, library=name, **groups)
     return Failure("bad_model.not_accepted", detail, name=path.name, library=name)
 
@@ -161,27 +160,22 @@ def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
 MIB = 1 << 20
 
 
-class CDryModel:
-    """The part of `engine.runtime.contexts.DrySizes` that a model without its weights can answer."""
+class CDryModel(ABC):
+    """The sizes (`engine.runtime.contexts.Sizes`) of a model that is open without memory for its weights."""
+
+    weights: WeightSizes
 
     def __init__(self, model: CModel) -> None:
-        self.model = model
+        self.model, self.header = model, model.header
+        self.can_truncate = model.can_truncate
+        self.n_ctx_train = model.n_ctx_train
+        self.n_vocab = model.vocabulary.n_tokens
 
-    @property
-    def header(self) -> Header:
-        return self.model.header
-
-    @property
-    def can_truncate(self) -> bool:
-        return self.model.can_truncate
-
-    @property
-    def n_ctx_train(self) -> int:
-        return self.model.n_ctx_train
-
-    @property
-    def n_vocab(self) -> int:
-        return self.model.vocabulary.n_tokens
+    @abstractmethod
+    def context(
+        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS, rollback: int = 0
+    ) -> ContextSizes | None:
+        """Return what `Sizes.context` returns."""
 
     def own_layers(self, n_ctx: int, kv_type: KVType, n_batch: int) -> OwnLayersSizes | None:  # noqa: ARG002
         return None

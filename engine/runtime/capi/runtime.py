@@ -196,7 +196,7 @@ class CRuntime(Runtime, ABC):
         """Cut the library's cache to the chat's first `size` tokens, or clear it if it cannot be cut there."""
         if size and self.can_truncate_to(size) and self.sequences.truncate(self._positions.of(size)):
             self._size = size
-            self._positions.cut(size)
+            self._positions = self._positions.cut(size)
         else:
             self._clear()
 
@@ -222,7 +222,7 @@ class CRuntime(Runtime, ABC):
     def _move_to_context(self, options: ContextOptions) -> None:
         """Move the chat to a new context with `options`. Raises Failure as `resize` does."""
         size, copy = self._size, copy_sequence(self.context, self.folder) if self._size else None
-        positions = self._positions.copy()
+        positions = self._positions
         old_options = self.context.options
         self.context.close()  # before the new context is made, so that memory never holds both
         self._size = 0
@@ -241,7 +241,7 @@ class CRuntime(Runtime, ABC):
 
     def snapshot(self) -> Callable[[], None]:
         size, copy = self._size, copy_sequence(self.context, self.folder) if self._size else None
-        positions = self._positions.copy()
+        positions = self._positions
 
         def restore() -> None:
             self._ensure_open()
@@ -258,7 +258,7 @@ class CRuntime(Runtime, ABC):
             except BaseException:
                 self._clear()
                 raise
-            self._size, self._positions = size, positions.copy()
+            self._size, self._positions = size, positions
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         assert len(tokens) == self._size, (len(tokens), self._size)
@@ -272,7 +272,7 @@ class CRuntime(Runtime, ABC):
         except BaseException:
             self._clear()  # the library may have read a part of the file
             raise
-        self._size, self._positions = len(tokens), Positions(blocks(tokens))
+        self._size, self._positions = len(tokens), Positions(tuple(blocks(tokens)))
         return tokens
 
     def close(self) -> None:

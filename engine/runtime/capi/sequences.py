@@ -20,8 +20,9 @@ import ctypes
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from weakref import finalize
 
@@ -102,36 +103,23 @@ class Sequences:
         self.shared = [0] * len(self.shared)
 
 
+@dataclass(frozen=True, slots=True)
 class Positions:
-    """Positions of the tokens in the library's cache, by the blocks of pictures among them.
+    """Positions of the tokens in the library's cache, by the `blocks` of pictures among them.
 
     With M-RoPE a picture of 16 × 12 tokens takes 16 positions: its tokens have coordinates besides. Without it each
     token takes one position.
     """
 
-    def __init__(self, blocks: Iterable[Block] = ()) -> None:
-        self._blocks = tuple(filter(takes_other_positions, blocks))
+    blocks: tuple[Block, ...] = ()
 
     def of(self, size: int) -> int:
         """Return the position of the token at index `size`, which is not inside of a picture."""
-        return size - sum(b.end - b.start - b.positions for b in self._blocks if b.end <= size)
+        return size - sum(b.end - b.start - b.positions for b in self.blocks if b.end <= size)
 
-    def add(self, block: Block) -> None:
-        """Note a block that was appended to the cache."""
-        self._blocks = (*self._blocks, *filter(takes_other_positions, (block,)))
-
-    def cut(self, size: int) -> None:
-        """Forget the blocks that end behind the first `size` tokens."""
-        self._blocks = tuple(block for block in self._blocks if block.end <= size)
-
-    def copy(self) -> Positions:
-        """Return a copy, to be restored with a copy of the cache."""
-        return Positions(self._blocks)
-
-
-def takes_other_positions(block: Block) -> bool:
-    """Return whether the block takes another number of positions than it has tokens."""
-    return block.positions != block.end - block.start
+    def cut(self, size: int) -> Positions:
+        """Return the positions without the blocks that end behind the first `size` tokens."""
+        return Positions(tuple(block for block in self.blocks if block.end <= size))
 
 
 # --- copies outside the context ---

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
+from typing import Any
 
 from common.failures import Failure
-from engine.runtime.capi.library import CLibrary, Pointer
+from engine.runtime.capi.library import CLibrary
 from engine.tokenization.tokens import SHOWN_CONTROLS, InfillTokens
 
 PIECE = 32_768  # characters that are tokenized at once: 20 to 50 ms
@@ -27,7 +28,7 @@ BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
 class CVocabulary:
     """`engine.tokenization.tokens.ModelVocabulary` of a loaded model; valid as long as the model is loaded."""
 
-    def __init__(self, lib: CLibrary, pointer: Pointer) -> None:
+    def __init__(self, lib: CLibrary, pointer: Any) -> None:
         self.lib = lib
         self.pointer = pointer
         self.n_tokens: int = self.lib.llama_vocab_n_tokens(pointer)
@@ -75,7 +76,7 @@ class CVocabulary:
         start = 0
         while len(text) - start > PIECE:
             searched = start + PIECE - SEARCHED
-            cut = max((found.start() for found in self._cuts.finditer(text, searched, searched + SEARCHED)), default=0)
+            cut = max((match.start() for match in self._cuts.finditer(text, searched, searched + SEARCHED)), default=0)
             if not cut:
                 later = self._cuts.search(text, searched)
                 if later is None:
@@ -155,8 +156,8 @@ class CVocabulary:
 
     def _mark(self, texts: Sequence[str]) -> int | None:
         """Return the first of the marks that is a token; ik_llama.cpp has no function that names these."""
-        found = (self.tokenize(text, special=True) for text in texts)
-        return next((tokens[0] for tokens in found if len(tokens) == 1), None)
+        all_tokens = (self.tokenize(text, special=True) for text in texts)
+        return next((tokens[0] for tokens in all_tokens if len(tokens) == 1), None)
 
     @property
     def bos_text(self) -> str:

@@ -155,7 +155,7 @@ VERSION = 3  # rises when our graph computes other numbers or at another speed: 
 class DryGraph(DryModel):
     """A model without weights, to plan the memory that our graph would need.
 
-    Implements `engine.runtime.contexts.DrySizes`. Raises Failure for a file that the graph cannot compute.
+    Raises Failure for a file that the graph cannot compute.
     """
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:

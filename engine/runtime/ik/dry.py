@@ -52,7 +52,7 @@ GRAPH = 26 * MIB  # bytes of the graph's nodes, which the library does not log
 
 
 class IkDryModel(CDryModel):
-    """`DrySizes` by ik_llama.cpp. Raises Failure for a file that is no chat model, as loading it would."""
+    """Sizes by ik_llama.cpp. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
         with log.lines() as lines:

@@ -22,7 +22,7 @@ from engine.runtime.capi.embedding import OWN_POOLING
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import MIB, NO_POOLING, CDryModel, CModel, ModelFile, logged_bytes
 from engine.runtime.capi.runtime import CLogits, CRuntime
-from engine.runtime.capi.sequences import copy_partial, restore_partial
+from engine.runtime.capi.sequences import Positions, copy_partial, restore_partial
 from engine.runtime.contexts import (
     MAX_LOGITS,
     ContextOptions,
@@ -323,7 +323,8 @@ class LlamaRuntime(CRuntime):
         except BaseException:
             self._undo_failed_pass()
             raise
-        self._positions.add(replace(block, start=self._size, end=self._size + len(tokens)))
+        block = replace(block, start=self._size, end=self._size + len(tokens))
+        self._positions = Positions((*self._positions.blocks, block))
         self._size += len(tokens)
 
     # --- checkpoints ---
@@ -340,7 +341,7 @@ class LlamaRuntime(CRuntime):
             self._clear()
             return False
         self._size, self._lost, self._newest_undoable = checkpoint.size, 0, 0
-        self._positions.cut(checkpoint.size)
+        self._positions = self._positions.cut(checkpoint.size)
         self._truncate_layers(self._size)
         return True
 
@@ -402,7 +403,7 @@ class LlamaRuntime(CRuntime):
 
 
 class DryModel(CDryModel):
-    """`DrySizes` by llama.cpp. Raises Failure for a file that is no chat model, as loading it would."""
+    """Sizes by llama.cpp. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
         headers = model_headers(file)
