@@ -7,7 +7,6 @@ define the same symbols.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from ctypes import CDLL, POINTER, c_bool, c_char_p, c_float, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +17,51 @@ from typing import Any
 from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, on_demand
 from engine.runtime.ik.native import PACKAGE, Native, preload_native, start_native
 
-TOKENS = POINTER(c_int32)
+TOKENS, FLOATS, BYTES = POINTER(c_int32), POINTER(c_float), POINTER(c_uint8)
 NO_FLAGS = 0
+
+# The functions of llama.h that ik_llama_cpp does not declare, or that llama.cpp renamed since: today's name, then this
+# library's name, result and arguments.
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "llama_log_set": ("llama_log_set", None, LogCallback, c_void_p),
+    "llama_print_system_info": ("llama_print_system_info", c_char_p),
+    # models
+    "llama_model_free": ("llama_free_model", None, c_void_p),
+    "llama_model_n_ctx_train": ("llama_n_ctx_train", c_int32, c_void_p),
+    "llama_model_size": ("llama_model_size", c_uint64, c_void_p),
+    "llama_model_is_recurrent": ("llama_model_is_recurrent", c_bool, c_void_p),
+    "llama_model_is_hybrid": ("llama_model_is_hybrid", c_bool, c_void_p),
+    "llama_model_has_encoder": ("llama_model_has_encoder", c_bool, c_void_p),
+    "llama_model_has_decoder": ("llama_model_has_decoder", c_bool, c_void_p),
+    "llama_model_chat_template": ("llama_model_chat_template", c_char_p, c_void_p, c_char_p),
+    "llama_get_model_tensor": ("llama_get_model_tensor", c_void_p, c_void_p, c_char_p),
+    # vocabularies, which are their models
+    "llama_vocab_n_tokens": ("llama_n_vocab", c_int32, c_void_p),
+    "llama_vocab_bos": ("llama_token_bos", c_int32, c_void_p),
+    "llama_vocab_eos": ("llama_token_eos", c_int32, c_void_p),
+    "llama_vocab_fim_pre": ("llama_token_prefix", c_int32, c_void_p),
+    "llama_vocab_fim_suf": ("llama_token_suffix", c_int32, c_void_p),
+    "llama_vocab_fim_mid": ("llama_token_middle", c_int32, c_void_p),
+    "llama_vocab_is_eog": ("llama_token_is_eog", c_bool, c_void_p, c_int32),
+    "llama_vocab_is_control": ("llama_token_is_control", c_bool, c_void_p, c_int32),
+    # contexts
+    "llama_n_ctx": ("llama_n_ctx", c_uint32, c_void_p),
+    "llama_n_batch": ("llama_n_batch", c_uint32, c_void_p),
+    "llama_set_abort_callback": ("llama_set_abort_callback", None, c_void_p, AbortCallback, c_void_p),
+    "llama_set_n_threads": ("llama_set_n_threads", None, c_void_p, c_uint32, c_uint32),
+    "llama_get_logits": ("llama_get_logits", c_void_p, c_void_p),
+    "llama_get_embeddings_ith": ("llama_get_embeddings_ith", FLOATS, c_void_p, c_int32),
+    # KV caches, which are their contexts
+    "llama_memory_seq_rm": ("llama_kv_cache_seq_rm", c_bool, c_void_p, c_int32, c_int32, c_int32),
+    "llama_memory_seq_cp": ("llama_kv_cache_seq_cp", None, c_void_p, c_int32, c_int32, c_int32, c_int32),
+    "llama_memory_seq_pos_max": ("llama_kv_cache_seq_pos_max", c_int32, c_void_p, c_int32),
+    "llama_state_seq_save_file": (
+        "llama_state_seq_save_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t,
+    ),
+    "llama_state_seq_load_file": (
+        "llama_state_seq_load_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t, POINTER(c_size_t),
+    ),
+}  # fmt: skip
 
 log = LibraryLog("engine.ik")
 _on_log = LogCallback(log.write)  # kept here, because the library holds no Python reference to it
@@ -29,126 +71,62 @@ _on_log = LogCallback(log.write)  # kept here, because the library holds no Pyth
 class Opened:
     """The opened library.
 
-    `api` is ik_llama_cpp's module of C functions and structs, `functions` holds them under today's names, and `native`
-    is our code in front of the library, or None if there is none.
+    `code` is the library itself, `functions` holds its C functions and structs under today's names, and `native` is our
+    code in front of the library, or None if there is none.
     """
 
-    api: Any
+    code: CDLL
     functions: SimpleNamespace
     native: Native | None
-
-    @property
-    def code(self) -> CDLL:
-        """The library itself, which has functions that the module does not declare."""
-        library: CDLL = self.api._lib
-        return library
 
 
 @cache
 def open_library() -> Opened:
     """Load the library behind our native code and return it: the linker prefers the symbols that were loaded first."""
-    code = preload_native()
+    own_code = preload_native()
     from ik_llama_cpp import _ctypes_api as api
 
-    native = start_native(code, api._lib)
-    function = function_finder(api._lib)
-    function("llama_log_set", None, LogCallback, c_void_p)(_on_log, None)
-    api.llama_backend_init()
-    return Opened(api, bind_functions(api, function), native)
+    native = start_native(own_code, api._lib)
+    renamed = {name: declare(api._lib, *signature) for name, signature in FUNCTIONS.items()}
+    functions = SimpleNamespace(**vars(api) | renamed | adapters(api._lib, renamed["llama_memory_seq_rm"]))
+    functions.llama_log_set(_on_log, None)
+    functions.llama_backend_init()
+    return Opened(api._lib, functions, native)
 
 
 lib = on_demand(lambda: open_library().functions)
 
-FunctionFinder = Callable[..., Callable[..., Any]]
 
-
-def function_finder(code: CDLL) -> FunctionFinder:
-    """Return a function that declares and returns a C function, given its name, result and arguments as in llama.h."""
-
-    def function(name: str, result: Any, *arguments: Any) -> Any:
-        c_function = getattr(code, name)
-        c_function.restype, c_function.argtypes = result, arguments
-        return c_function
-
+def declare(code: CDLL, name: str, result: Any, *arguments: Any) -> Any:
+    """Declare a C function of the library and return it, given its name, result and arguments as in llama.h."""
+    function = getattr(code, name)
+    function.restype, function.argtypes = result, arguments
     return function
 
 
-def bind_functions(api: Any, function: FunctionFinder) -> SimpleNamespace:
-    """Return the functions that `CLibrary` lists, built from this library's older API."""
-    get_vocabulary = function("llama_model_get_vocab", c_void_p, c_void_p)
-    adds_bos = function("llama_vocab_get_add_bos", c_bool, c_void_p)
-    sequence_rm = function("llama_kv_cache_seq_rm", c_bool, c_void_p, c_int32, c_int32, c_int32)
-    state_size = function("llama_state_seq_get_size", c_size_t, c_void_p, c_int32, c_uint32)
-    state_data = (c_size_t, c_void_p, POINTER(c_uint8), c_size_t, c_int32, c_uint32)
-    state_get = function("llama_state_seq_get_data", *state_data)
-    state_set = function("llama_state_seq_set_data", *state_data)
+def adapters(code: CDLL, sequence_rm: Any) -> dict[str, Any]:
+    """Return functions that take other arguments in this library: models for vocabularies, contexts for memories."""
+    get_vocabulary = declare(code, "llama_model_get_vocab", c_void_p, c_void_p)
+    adds_bos = declare(code, "llama_vocab_get_add_bos", c_bool, c_void_p)
+    get_size = declare(code, "llama_state_seq_get_size", c_size_t, c_void_p, c_int32, c_uint32)
+    get_data, set_data = (
+        declare(code, f"llama_state_seq_{verb}_data", c_size_t, c_void_p, BYTES, c_size_t, c_int32, c_uint32)
+        for verb in ("get", "set")
+    )
 
     def clear(memory: int, _data: bool) -> None:
         """Remove the cells of all sequences; llama_kv_cache_clear would write zeros over the whole cache."""
         sequence_rm(memory, -1, -1, -1)
 
-    return SimpleNamespace(
-        llama_token=c_int32,
-        llama_progress_callback=api.llama_progress_callback,
-        # models
-        llama_model_default_params=api.llama_model_default_params,
-        llama_model_load_from_file=api.llama_model_load_from_file,
-        llama_model_free=api.llama_free_model,
-        llama_model_get_vocab=lambda model: model,
-        llama_model_n_ctx_train=function("llama_n_ctx_train", c_int32, c_void_p),
-        llama_model_n_embd=function("llama_model_n_embd", c_int32, c_void_p),
-        llama_model_n_params=function("llama_model_n_params", c_uint64, c_void_p),
-        llama_model_size=function("llama_model_size", c_uint64, c_void_p),
-        llama_model_is_recurrent=function("llama_model_is_recurrent", c_bool, c_void_p),
-        llama_model_is_hybrid=function("llama_model_is_hybrid", c_bool, c_void_p),
-        llama_model_has_encoder=function("llama_model_has_encoder", c_bool, c_void_p),
-        llama_model_has_decoder=function("llama_model_has_decoder", c_bool, c_void_p),
-        llama_model_chat_template=function("llama_model_chat_template", c_char_p, c_void_p, c_char_p),
-        # vocabulary
-        llama_vocab_n_tokens=function("llama_n_vocab", c_int32, c_void_p),
-        llama_vocab_get_add_bos=lambda model: adds_bos(get_vocabulary(model)),
-        llama_vocab_bos=function("llama_token_bos", c_int32, c_void_p),
-        llama_vocab_eos=function("llama_token_eos", c_int32, c_void_p),
-        llama_vocab_fim_pre=function("llama_token_prefix", c_int32, c_void_p),
-        llama_vocab_fim_suf=function("llama_token_suffix", c_int32, c_void_p),
-        llama_vocab_fim_mid=function("llama_token_middle", c_int32, c_void_p),
-        llama_vocab_is_eog=function("llama_token_is_eog", c_bool, c_void_p, c_int32),
-        llama_vocab_is_control=function("llama_token_is_control", c_bool, c_void_p, c_int32),
-        llama_tokenize=api.llama_tokenize,
-        llama_token_to_piece=api.llama_token_to_piece,
-        llama_get_model_tensor=function("llama_get_model_tensor", c_void_p, c_void_p, c_char_p),
-        # contexts
-        llama_context_default_params=api.llama_context_default_params,
-        llama_init_from_model=api.llama_init_from_model,
-        llama_free=api.llama_free,
-        llama_n_ctx=function("llama_n_ctx", c_uint32, c_void_p),
-        llama_n_batch=function("llama_n_batch", c_uint32, c_void_p),
-        llama_set_abort_callback=function("llama_set_abort_callback", None, c_void_p, AbortCallback, c_void_p),
-        llama_batch_init=api.llama_batch_init,
-        llama_batch_free=api.llama_batch_free,
-        llama_decode=api.llama_decode,
-        llama_set_n_threads=function("llama_set_n_threads", None, c_void_p, c_uint32, c_uint32),
-        llama_get_logits=function("llama_get_logits", c_void_p, c_void_p),
-        llama_get_logits_ith=function("llama_get_logits_ith", POINTER(c_float), c_void_p, c_int32),
-        llama_get_embeddings_ith=function("llama_get_embeddings_ith", POINTER(c_float), c_void_p, c_int32),
-        llama_get_embeddings_seq=function("llama_get_embeddings_seq", POINTER(c_float), c_void_p, c_int32),
-        # KV cache
-        llama_get_memory=lambda context: context,
-        llama_memory_clear=clear,
-        llama_memory_seq_rm=sequence_rm,
-        llama_memory_seq_cp=function("llama_kv_cache_seq_cp", None, c_void_p, c_int32, c_int32, c_int32, c_int32),
-        llama_memory_seq_pos_max=function("llama_kv_cache_seq_pos_max", c_int32, c_void_p, c_int32),
-        # states
-        llama_state_seq_get_size=lambda context, sequence: state_size(context, sequence, NO_FLAGS),
-        llama_state_seq_get_data=lambda context, to, size, sequence: state_get(context, to, size, sequence, NO_FLAGS),
-        llama_state_seq_set_data=lambda context, of, size, sequence: state_set(context, of, size, sequence, NO_FLAGS),
-        llama_state_seq_save_file=function(
-            "llama_state_seq_save_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t
-        ),
-        llama_state_seq_load_file=function(
-            "llama_state_seq_load_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t, POINTER(c_size_t)
-        ),
-    )
+    return {
+        "llama_model_get_vocab": lambda model: model,
+        "llama_vocab_get_add_bos": lambda model: adds_bos(get_vocabulary(model)),
+        "llama_get_memory": lambda context: context,
+        "llama_memory_clear": clear,
+        "llama_state_seq_get_size": lambda context, sequence: get_size(context, sequence, NO_FLAGS),
+        "llama_state_seq_get_data": lambda *arguments: get_data(*arguments, NO_FLAGS),
+        "llama_state_seq_set_data": lambda *arguments: set_data(*arguments, NO_FLAGS),
+    }
 
 
 def native() -> Native | None:
@@ -172,7 +150,7 @@ def build() -> str:
     features as the wheel.
     """
     own_code = native()
-    features = function_finder(open_library().code)("llama_print_system_info", c_char_p)().decode().strip()
+    features = lib.llama_print_system_info().decode().strip()
     products = f" with {own_code.products.name} products {own_code.checksum}" if own_code and own_code.products else ""
     return f"{PACKAGE} {version()} {checksum()}{products}; {features}"
 
