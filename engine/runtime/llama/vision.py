@@ -14,10 +14,10 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +81,6 @@ class _Progress:
         self.given_up = False  # whether nobody waits for the result any more
 
     @property
-    def stopped(self) -> bool:
-        return self.given_up or self.stop.is_set()
-
-    @property
     def fraction(self) -> float:
         return min(0.99, self.nodes / self.total)
 
@@ -93,16 +89,16 @@ class _Progress:
 
     def on_node(self, _tensor: Any, asks: bool, _user_data: Any) -> bool:
         if not asks:
-            return not self.stopped
+            return not self.given_up and not self.stop.is_set()
         self.nodes += 1
         return self.nodes % EVERY_NODES == 0
 
 
-class _Layout:
+class _Layout(NamedTuple):
     """A picture's division: tokens of the prompt, and for each block its placeholder, an mtmd_input_chunk."""
 
-    def __init__(self, tokens: list[int], chunks: dict[Block, Any]) -> None:
-        self.tokens, self.chunks = tokens, chunks
+    tokens: list[int]
+    chunks: dict[Block, Any]
 
 
 class Vision:
@@ -119,9 +115,7 @@ class Vision:
         self._progress = _Progress(stop, FIRST_GUESS * projector.layers)
         self._layouts: OrderedDict[tuple[str, int, int], _Layout] = OrderedDict()
         self._embeddings: OrderedDict[Block, Embeddings] = OrderedDict()
-        self._owners: dict[
-            Block, tuple[Picture, int]
-        ] = {}  # of the prompt's blocks: the picture, and which block of it
+        self._owners: dict[Block, tuple[Picture, int]] = {}  # the prompt's blocks: picture, and which block of it
         self._lock = threading.RLock()  # counting tokens happens in another thread
 
     @property
@@ -170,8 +164,8 @@ class Vision:
         self._load()
         mtmd, tokens, chunks = _library(), list[int](), dict[Block, Any]()
         bitmap = mtmd.mtmd_bitmap_init(picture.width, picture.height, None)
-        with self._chunks(bitmap) as found:
-            for chunk in found:
+        with self._chunks(bitmap) as parts:
+            for chunk in parts:
                 if mtmd.mtmd_input_chunk_get_type(chunk) == TEXT:
                     count = ctypes.c_size_t()
                     text = mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(count))
@@ -183,15 +177,24 @@ class Vision:
                 tokens += numbers
         return _Layout(tokens, chunks)
 
-    def _chunks(self, bitmap: Any) -> _Chunks:
-        """Return the chunks of a bitmap, which is freed with them. Raises Failure."""
-        return _Chunks(self._context, bitmap)
+    @contextmanager
+    def _chunks(self, bitmap: Any) -> Iterator[list[Any]]:
+        """Yield the mtmd_input_chunk list of a bitmap, and free it with the bitmap at the end. Raises Failure."""
+        mtmd = _library()
+        part = mtmd.mtmd_input_part(None, bitmap)
+        parts = (ctypes.POINTER(mtmd.mtmd_input_part) * 1)(ctypes.pointer(part))
+        chunks = mtmd.mtmd_input_chunks_init()
+        try:
+            with library_log.errors() as errors:
+                result = mtmd.mtmd_tokenize_from_parts(self._context, chunks, parts, 1, False)
+            if result:
+                raise Failure("bad_picture.refused", "\n".join(errors))
+            yield [mtmd.mtmd_input_chunks_get(chunks, i) for i in range(mtmd.mtmd_input_chunks_size(chunks))]
+        finally:
+            mtmd.mtmd_input_chunks_free(chunks)
+            mtmd.mtmd_bitmap_free(bitmap)
 
     # --- embeddings ---
-
-    def missing(self, tokens: Iterable[Sequence[int]]) -> int:
-        """Return how many of the blocks have no embeddings yet."""
-        return sum(name_of(block) not in self._embeddings for block in tokens)
 
     def encode(self, tokens: Sequence[int]) -> Iterator[float]:
         """Compute the embeddings of the block with these tokens if there are none; yield the fraction that is done."""
@@ -201,14 +204,14 @@ class Vision:
             return
         picture, index = self._owners[name]
         self._load()
-        with self._chunks(self._bitmap(picture)) as found:
-            chunk = [c for c in found if _library().mtmd_input_chunk_get_type(c) == IMAGE][index]
+        with self._chunks(self._bitmap(picture)) as parts:
+            chunk = [part for part in parts if _library().mtmd_input_chunk_get_type(part) == IMAGE][index]
             started = time.perf_counter()
             yield from self._run(chunk)
             seconds = time.perf_counter() - started
         self.seconds += seconds
         self.encoded += len(tokens)
-        self._keep(name, self._output(len(tokens)))
+        self._keep(name, len(tokens))
 
     def _run(self, chunk: Any) -> Iterator[float]:
         """Encode the chunk in a thread of its own, so that its progress can be told meanwhile."""
@@ -232,13 +235,10 @@ class Vision:
         if results != [0]:
             raise Failure("bad_picture.encoder")
 
-    def _output(self, count: int) -> Embeddings:
-        """Copy the embeddings of the last block."""
+    def _keep(self, name: Block, count: int) -> None:
+        """Keep the embeddings of the last block, of `count` tokens; drop the oldest ones beyond KEPT_BYTES."""
         pointer = _library().mtmd_get_output_embd(self._context)
-        return np.ctypeslib.as_array(pointer, (count, self.projector.width)).copy()
-
-    def _keep(self, name: Block, embeddings: Embeddings) -> None:
-        self._embeddings[name] = embeddings
+        self._embeddings[name] = np.ctypeslib.as_array(pointer, (count, self.projector.width)).copy()
         kept = sum(each.nbytes for each in self._embeddings.values())
         while kept > KEPT_BYTES and len(self._embeddings) > 1:
             kept -= self._embeddings.popitem(last=False)[1].nbytes
@@ -326,11 +326,9 @@ class Vision:
 
     def release_if_short(self) -> None:
         """Free the projector if it is loaded and little memory is available, to the model or to other programs."""
-        if self.is_loaded:
-            found = memory()
-            if found.available < SHORT * found.total:
-                log.info("projector %s released: memory is short", self.projector.type)
-                self.release()
+        if self.is_loaded and (now := memory()).available < SHORT * now.total:
+            log.info("projector %s released: memory is short", self.projector.type)
+            self.release()
 
     def _free(self, layout: _Layout) -> None:
         for chunk in layout.chunks.values():
@@ -345,29 +343,6 @@ class Vision:
             self._owners.clear()
             self._embeddings.clear()
             self.release()
-
-
-class _Chunks(ExitStack):
-    """The mtmd_input_chunk list of one bitmap; as a context manager it gives the list and frees it with the bitmap."""
-
-    def __init__(self, context: Any, bitmap: Any) -> None:
-        super().__init__()
-        self._context, self._bitmap = context, bitmap
-
-    def __enter__(self) -> Any:  # a list of chunks
-        super().__enter__()
-        mtmd = _library()
-        self.callback(mtmd.mtmd_bitmap_free, self._bitmap)
-        chunks = mtmd.mtmd_input_chunks_init()
-        self.callback(mtmd.mtmd_input_chunks_free, chunks)
-        part = mtmd.mtmd_input_part(None, self._bitmap)
-        parts = (ctypes.POINTER(mtmd.mtmd_input_part) * 1)(ctypes.pointer(part))
-        with library_log.errors() as errors:
-            result = mtmd.mtmd_tokenize_from_parts(self._context, chunks, parts, 1, False)
-        if result:
-            self.close()
-            raise Failure("bad_picture.refused", "\n".join(errors))
-        return [mtmd.mtmd_input_chunks_get(chunks, i) for i in range(mtmd.mtmd_input_chunks_size(chunks))]
 
 
 def name_of(tokens: Sequence[int]) -> Block:
