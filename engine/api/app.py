@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,29 +15,24 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.api import chat, completions, embeddings, llama, messages, responses, tokens
+from engine.api import embeddings, llama, messages, tokens
 from engine.api.activity import Activity
+from engine.api.chat import ChatForm
+from engine.api.completions import CompletionForm
 from engine.api.errors import ApiError, as_sentence
+from engine.api.forms import AnswerForm
 from engine.api.jobs import Jobs, Long, Run
-from engine.api.openapi import description
+from engine.api.openapi import Endpoint, description
 from engine.api.peers import client_of
 from engine.api.respond import EventStream, error_response, json_response, read_body, whole_answer
+from engine.api.responses import ResponsesForm
 from engine.api.security import Access, Guard
-from engine.api.written import Written, gather
-from engine.protocol.events import Counted, Detokenized, Embedded, Event, Finished, Tokenized
-from engine.protocol.front import Served
+from engine.api.written import Events
+from engine.protocol.events import Counted, Embedded, Finished, Tokenized
 from engine.protocol.requests import Generate, InvalidValue
 
 log = logging.getLogger("engine.api")
 KEEP_ALIVE = 15.0  # seconds without an event, after which a stream tells that it still waits
-
-
-class Form(Protocol):
-    """An answer's form at one endpoint."""
-
-    def whole(self, written: Written) -> dict[str, Any]: ...
-
-    def stream(self, events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]: ...
 
 
 class Api:
@@ -59,113 +54,44 @@ class Api:
         self.default, self.store = default, store
         self.started = int(time.time())
 
-    # --- answers ------------------------------------------------------------------------------------------------------
-
-    async def chat(self, request: Request) -> Response:
-        """Answer a chat's last message."""
-        body = await read_body(request, chat.ChatRequest)
-        run = await self._run(request, [chat.generate_of(body, self.default(), self.store())], body.user)
-        form = chat.ChatForm(body, self.model_name)
-        return await self._answer(request, run, form, body.stream, chat.error_chunk)
-
-    async def messages(self, request: Request) -> Response:
-        """Answer a chat's last message, in Anthropic's form."""
-        body = await read_body(request, messages.MessagesRequest)
-        run = await self._run(request, [messages.generate_of(body, self.default(), self.store())])
-        form = messages.MessagesForm(body, self.model_name)
-        return await self._answer(request, run, form, body.stream, messages.error_chunk)
-
-    async def count_tokens(self, request: Request) -> Response:
-        """Count a chat's tokens, in Anthropic's form."""
-        body = await read_body(request, messages.CountRequest)
-        counted = await self.jobs.ask(messages.count_of(body), Counted)
-        return json_response({"input_tokens": counted.prompt})
-
-    async def respond(self, request: Request) -> Response:
-        """Answer a chat's last message, in the form of responses."""
-        body = await read_body(request, responses.ResponsesRequest)
-        run = await self._run(request, [responses.generate_of(body, self.default(), self.store())], body.user)
-        form = responses.ResponsesForm(body, self.model_name)
-        return await self._answer(request, run, form, body.stream, form.error_chunk)
-
-    async def complete(self, request: Request) -> Response:
-        """Continue one or more texts."""
-        body = await read_body(request, completions.CompletionRequest)
-        requests = completions.generates_of(body, self.default())
-        echoes = [await self._text(prompt) if body.echo else "" for prompt in completions.checked_prompts(body.prompt)]
-        run = await self._run(request, requests, body.user)
-        form = completions.CompletionForm(body, echoes, self.model_name)
+    async def answer(self, request: Request, form: AnswerForm[Any]) -> Response:
+        """Answer in the given form, streamed or whole."""
+        form.requests = form.requests_of(self.default())
+        await form.ask(self.jobs)
+        run = await self._run(request, form.requests, getattr(form.body, "user", None))
         events = self._events(request, run)
-        if body.stream:
-            return EventStream(run, form.stream(events), chat.error_chunk)
-        return await whole_answer(request, run, form.whole(events))
+        if form.body.stream:
+            return EventStream(run, form.stream(events), form.error)
+        return await whole_answer(request, run, form.gather(events))
 
-    async def complete_as_llama(self, request: Request) -> Response:
-        """Continue one or more texts, in the form of llama.cpp's server."""
-        body = await read_body(request, llama.LlamaRequest)
-        return await self._answer_as_llama(request, body, llama.generates_of(body, self.default()))
-
-    async def infill(self, request: Request) -> Response:
-        """Write the middle of a text, in the form of llama.cpp's server."""
-        body = await read_body(request, llama.InfillRequest)
-        return await self._answer_as_llama(request, body, [llama.infill_of(body, self.default())])
-
-    async def _answer_as_llama(
-        self, request: Request, body: llama.ContinueFields, requests: list[Generate]
-    ) -> Response:
-        run = await self._run(request, requests, body.user)
-        form = llama.LlamaForm(body, requests, self.model_name)
-        events = self._events(request, run)
-        if body.stream:
-            return EventStream(run, form.stream(events), chat.error_chunk)
-        return await whole_answer(request, run, form.whole(events))
-
-    async def embed(self, request: Request) -> Response:
+    async def embed(self, request: Request, body: embeddings.EmbeddingRequest) -> Response:
         """Return texts as vectors."""
-        body = await read_body(request, embeddings.EmbeddingRequest)
         run = await self._run(request, [await embeddings.embed_of(body, self.jobs, self.embedding_model)], body.user)
         model = model_id(self.embedding_model) if self.embedding_model else self.model_name
 
         async def answer() -> dict[str, Any]:
-            async for _, event in run.events():
-                if isinstance(event, Embedded):
-                    return embeddings.answer_of(body, model, event)
-            raise ApiError(500, "The engine gave no vectors.", "internal")
+            [embedded] = [event async for _, event in run.events() if isinstance(event, Embedded)]
+            return embeddings.answer_of(body, model, embedded)
 
         return await whole_answer(request, run, answer())
 
-    async def _text(self, prompt: completions.Prompt) -> str:
-        return (
-            prompt if isinstance(prompt, str) else (await self.jobs.ask(tokens.detokenize_of(prompt), Detokenized)).text
-        )
+    async def count_tokens(self, _request: Request, body: messages.CountRequest) -> Response:
+        """Count a chat's tokens, in Anthropic's form."""
+        counted = await self.jobs.ask(messages.count_of(body), Counted)
+        return json_response({"input_tokens": counted.prompt})
 
-    async def tokenize(self, request: Request) -> Response:
+    async def tokenize(self, _request: Request, body: tokens.TokenizeRequest) -> Response:
         """Return a text's tokens."""
-        body = await read_body(request, tokens.TokenizeRequest)
         return json_response(tokens.tokens_of(body, await self.jobs.ask(tokens.tokenize_of(body), Tokenized)))
 
-    async def detokenize(self, request: Request) -> Response:
+    async def detokenize(self, _request: Request, body: tokens.DetokenizeRequest) -> Response:
         """Return the text of tokens."""
-        body = await read_body(request, tokens.DetokenizeRequest)
-        detokenized = await self.jobs.ask(tokens.detokenize_of(body.tokens), Detokenized)
-        return json_response({"content": detokenized.text})
+        return json_response({"content": await tokens.text_of(self.jobs, body.tokens)})
 
     async def _run(self, request: Request, requests: Sequence[Long], user: str | None = None) -> Run:
         return Run(self.jobs, requests, await client_of(request, user, self.jobs.busy))
 
-    async def _answer(
-        self, request: Request, run: Run, form: Form, stream: bool | None, error_chunk: Callable[[ApiError], bytes]
-    ) -> Response:
-        events = (event async for _, event in self._events(request, run))
-        if stream:
-            return EventStream(run, form.stream(events), error_chunk)
-
-        async def whole() -> dict[str, Any]:
-            return form.whole(await gather(events))
-
-        return await whole_answer(request, run, whole())
-
-    async def _events(self, request: Request, run: Run) -> AsyncIterator[tuple[int, Event | None]]:
+    async def _events(self, request: Request, run: Run) -> Events:
         """Yield a run's events and count its answers. Raises ApiError for one that somebody else has stopped."""
         async for number, event in run.events(KEEP_ALIVE):
             if isinstance(event, Finished):
@@ -174,13 +100,11 @@ class Api:
                     raise ApiError(503, "The answer was stopped before its end. Ask again.", "cancelled")
             yield number, event
 
-    # --- about the server ---------------------------------------------------------------------------------------------
-
-    async def models(self, _request: Request) -> Response:
+    async def models(self, _request: Request, _body: None) -> Response:
         """List the loaded model."""
         return json_response({"object": "list", "data": self._models()})
 
-    async def model(self, request: Request) -> Response:
+    async def model(self, request: Request, _body: None) -> Response:
         """Describe one model of the list."""
         wanted = request.path_params["model"]
         for model in self._models():
@@ -205,86 +129,98 @@ class Api:
         info = self.jobs.link.model
         return model_id(info.path) if info else ""
 
-    async def props(self, _request: Request) -> Response:
+    async def props(self, _request: Request, _body: None) -> Response:
         """Describe the loaded model and the options that requests leave open, as llama.cpp's server does."""
         return json_response(llama.props(self.jobs.link.model, self.default(), self.jobs.busy))
 
-    async def health(self, _request: Request) -> Response:
+    async def health(self, _request: Request, _body: None) -> Response:
         """Tell that the server runs."""
         return json_response({"status": "ok"})
 
-    async def metrics(self, _request: Request) -> Response:
+    async def metrics(self, _request: Request, _body: None) -> Response:
         """Tell the numbers of requests and tokens for Prometheus."""
         text = self.activity.metrics(len(self.jobs.waiting), self.jobs.running is not None)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
-    async def openapi(self, _request: Request) -> Response:
+    async def openapi(self, _request: Request, _body: None) -> Response:
         """Describe the API as an OpenAPI file."""
-        return json_response(description())
+        return json_response(description(ENDPOINTS))
 
     def routes(self) -> list[Route]:
-        posts = {
-            "/v1/chat/completions": self.chat,
-            "/v1/completions": self.complete,
-            "/v1/responses": self.respond,
-            "/v1/messages": self.messages,
-            "/v1/messages/count_tokens": self.count_tokens,
-            "/v1/embeddings": self.embed,
-            "/completion": self.complete_as_llama,
-            "/completions": self.complete_as_llama,
-            "/infill": self.infill,
-            "/chat/completions": self.chat,  # for clients whose base address lacks /v1, which llama.cpp's server takes
-            "/responses": self.respond,
-            "/tokenize": self.tokenize,
-            "/detokenize": self.detokenize,
-        }
+        """Return the routes of all addresses."""
         return [
-            *(Route(path, answer, methods=["POST"]) for path, answer in posts.items()),
-            Route("/v1/models", self.models),
-            Route("/models", self.models),
-            Route("/v1/models/{model:path}", self.model),
-            Route("/props", self.props),
-            Route("/health", self.health),
-            Route("/metrics", self.metrics),
-            Route("/openapi.json", self.openapi),
+            Route(path, self._answers_at(endpoint), methods=["POST" if endpoint.reads else "GET"])
+            for endpoint in ENDPOINTS
+            for path in (endpoint.path, *endpoint.others)
         ]
+
+    def _answers_at(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            body = await read_body(request, endpoint.reads) if endpoint.reads else None
+            return await endpoint.answer(self, request, body)
+
+        return answer
+
+
+def answers(path: str, form: type[AnswerForm[Any]], summary: str, *others: str) -> Endpoint:
+    """Return the endpoint for answers in the given form."""
+
+    async def answer(api: Api, request: Request, body: Any) -> Response:
+        return await api.answer(request, form(body, api.model_name, api.store()))
+
+    return Endpoint(path, summary, answer, form.reads, streams=True, others=others)
+
+
+# `others` are for clients whose base address lacks /v1, which llama.cpp's server takes.
+ENDPOINTS = (
+    answers("/v1/chat/completions", ChatForm, "Answer a chat's last message", "/chat/completions"),
+    answers("/v1/completions", CompletionForm, "Continue a text"),
+    answers("/v1/responses", ResponsesForm, "Answer a chat's last message; nothing is kept", "/responses"),
+    answers("/v1/messages", messages.MessagesForm, "Answer a chat's last message, in Anthropic's form"),
+    Endpoint(
+        "/v1/messages/count_tokens", "Count a chat's tokens, in Anthropic's form", Api.count_tokens,
+        messages.CountRequest,
+    ),
+    Endpoint("/v1/embeddings", "Texts as vectors", Api.embed, embeddings.EmbeddingRequest),
+    answers("/completion", llama.ContinueForm, "Continue a text, in llama.cpp's form", "/completions"),
+    answers("/infill", llama.InfillForm, "Write the middle of a text, in llama.cpp's form"),
+    Endpoint("/tokenize", "A text's tokens", Api.tokenize, tokens.TokenizeRequest),
+    Endpoint("/detokenize", "The text of tokens", Api.detokenize, tokens.DetokenizeRequest),
+    Endpoint("/v1/models", "The loaded model", Api.models, others=("/models",)),
+    Endpoint("/v1/models/{model:path}", "One model of the list", Api.model),
+    Endpoint("/props", "The loaded model and the usual options, in llama.cpp's form", Api.props),
+    Endpoint("/health", "Whether the server runs", Api.health),
+    Endpoint("/metrics", "Numbers of requests and tokens, for Prometheus", Api.metrics, media="text/plain"),
+    Endpoint("/openapi.json", "This file", Api.openapi),
+)  # fmt: skip
+NOWHERE = {404: "There is nothing at this address.", 405: "This address does not take this method."}
 
 
 def application(api: Api, access: Callable[[], Access]) -> ASGIApp:
     """Return the application, with its guard and its error responses."""
     routes = api.routes()
-    handlers: dict[Any, Any] = {
-        ApiError: on_error, InvalidValue: on_invalid_value, HTTPException: on_http_error,
-        ClientDisconnect: on_disconnect, Exception: on_bug,
-    }  # fmt: skip
-    app = Starlette(routes=routes, exception_handlers=handlers)
+    kinds = (ApiError, InvalidValue, HTTPException, ClientDisconnect, Exception)
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(kinds, on_error))
     app.router.redirect_slashes = False
     return Guard(Recorder(app, api.activity, {route.path for route in routes}), access)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ApiError)
-    return error_response(error, request.url.path)
-
-
-async def on_invalid_value(request: Request, error: Exception) -> Response:
-    return error_response(ApiError(400, as_sentence(str(error)), "bad_value"), request.url.path)
-
-
-async def on_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    sentences = {404: "There is nothing at this address.", 405: "This address does not take this method."}
-    made = ApiError(error.status_code, sentences.get(error.status_code, str(error.detail)), "not_found")
-    return error_response(made, request.url.path, error.headers)
-
-
-async def on_bug(request: Request, _error: Exception) -> Response:
-    error = ApiError(500, "Something went wrong inside Chickadee; the log has the details.", "internal")
-    return error_response(error, request.url.path)
-
-
-async def on_disconnect(_request: Request, _error: Exception) -> Response:
-    return Response(status_code=499)  # nobody reads it
+    """Return the response that tells an error."""
+    headers = None
+    match error:
+        case ApiError():
+            told = error
+        case InvalidValue():
+            told = ApiError(400, as_sentence(str(error)), "bad_value")
+        case HTTPException():
+            told = ApiError(error.status_code, NOWHERE.get(error.status_code, str(error.detail)), "not_found")
+            headers = error.headers
+        case ClientDisconnect():
+            return Response(status_code=499)  # nobody reads it
+        case _:
+            told = ApiError(500, "Something went wrong inside Chickadee; the log has the details.", "internal")
+    return error_response(told, request.url.path, headers)
 
 
 class Recorder:
@@ -297,7 +233,9 @@ class Recorder:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        served = scope["served"] = self._begin(scope)
+        agent = dict(scope["headers"]).get(b"user-agent", b"").decode("latin-1")[:80]
+        path = scope["path"] if scope["path"] in self.paths else "other"
+        served = scope["served"] = self.activity.begin(agent, scope["method"], path)
         status = 0
 
         async def send_and_note(message: Message) -> None:
@@ -312,12 +250,6 @@ class Recorder:
             log.exception("bug while %s was answered", served.path)
         finally:
             self.activity.end(served, status or 499)
-
-    def _begin(self, scope: Scope) -> Served:
-        headers = dict(scope["headers"])
-        agent = headers.get(b"user-agent", b"").decode("latin-1")[:80]
-        path = scope["path"] if scope["path"] in self.paths else "other"
-        return self.activity.begin(agent, scope["method"], path)
 
 
 def model_id(path: str) -> str:

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from engine.api import sse
-from engine.api.content import ChatMessage, messages_of
+from engine.api.content import ChatMessage, read_messages
 from engine.api.errors import ApiError
 from engine.api.fields import (
     RawJson,
     SamplingFields,
     TemplateValues,
     chat_id,
+    chat_request,
+    check_single,
+    check_top_logprobs,
     length_limit,
     raw_text,
     thinking_options,
-    with_sampling,
-    with_tools,
+    tool_fields,
 )
-from engine.api.numbers import FINISH, timings, usage
-from engine.api.written import Written, trimmed
+from engine.api.forms import OpenAIForm
+from engine.api.numbers import FINISH, timings
+from engine.api.written import Written
 from engine.protocol.events import (
     Event,
     Finished,
-    Logprobs,
     Text,
     Thinking,
     TokenLogprob,
     ToolCallArguments,
     ToolCallStarted,
 )
-from engine.protocol.requests import MOST_TOP_LOGPROBS, Generate, Tool, ToolChoice
+from engine.protocol.requests import Generate, Tool, ToolChoice
 
 
 class Function(msgspec.Struct, kw_only=True):
@@ -75,45 +73,9 @@ class ChatRequest(SamplingFields, kw_only=True):
     chat_template_kwargs: TemplateValues | None = None
 
 
-def generate_of(body: ChatRequest, default: Generate, store: bool = False) -> Generate:
-    """Return the engine's request; `default` and `store` are what the client leaves open. Raises ApiError."""
-    body.check_count()
-    messages = messages_of(body.messages)
-    constraint = body.constraint()
-    values = body.chat_template_kwargs or TemplateValues()
-    on = values.enable_thinking if values.thinking is None else values.thinking
-    budget = body.thinking_budget_tokens if body.reasoning_budget is None else body.reasoning_budget
-    made = replace(
-        with_sampling(default, body.sampling, bool(constraint or body.tools)),
-        messages=messages,
-        max_tokens=length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
-        stop=(*default.stop, *body.stops()),
-        chat=chat_id(messages, body.store, store),
-        continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),
-        thinking=thinking_options(default.thinking, body.reasoning_effort or values.reasoning_effort, on, budget),
-        constraint=constraint,
-        top_logprobs=top_logprobs(body.logprobs, body.top_logprobs),
-    )
-    choice, name = choice_of(body.tool_choice)
-    return with_tools(made, tuple(map(tool_of, body.tools or ())), choice, name, body.parallel_tool_calls)
-
-
-def continues(role: str, content: str, count: int) -> bool:
-    """Return whether the last message is the beginning of the answer, which is to be continued."""
-    return role == "assistant" and bool(content.strip()) and count > 1
-
-
-def top_logprobs(wanted: bool | None, most: int | None) -> int | None:
-    if not wanted:
-        return None
-    if not 0 <= (most or 0) <= MOST_TOP_LOGPROBS:
-        raise ApiError(400, f"top_logprobs must lie between 0 and {MOST_TOP_LOGPROBS}.", "bad_value", "top_logprobs")
-    return most or 0
-
-
-def tool_of(tool: ChatTool) -> Tool:
-    function = tool.function
-    return Tool(function.name, function.description or "", raw_text(function.parameters))
+def tools_of(body: ChatRequest) -> tuple[Tool, ...]:
+    functions = [tool.function for tool in body.tools or ()]
+    return tuple(Tool(each.name, each.description or "", raw_text(each.parameters)) for each in functions)
 
 
 def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
@@ -130,90 +92,87 @@ def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
     raise ApiError(400, "tool_choice must be auto, none, required or a function.", "bad_value", "tool_choice")
 
 
-class ChatForm:
+class ChatForm(OpenAIForm[ChatRequest]):
     """The answer in the form of chat completions."""
 
-    def __init__(self, body: ChatRequest, model: str) -> None:
-        self.body, self.model = body, model
-        self.id, self.created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+    reads, prefix = ChatRequest, "chatcmpl-"
+    kind, chunk_kind = "chat.completion", "chat.completion.chunk"
+    _called = False  # whether the answer calls tools
 
-    def whole(self, written: Written) -> dict[str, Any]:
+    def requests_of(self, default: Generate) -> list[Generate]:
+        """Return the engine's request. Raises ApiError."""
+        body = self.body
+        check_single("n", body.n)
+        if body.logprobs:
+            check_top_logprobs("top_logprobs", body.top_logprobs)
+        messages, constraint = read_messages(body.messages), body.constraint()
+        values = body.chat_template_kwargs or TemplateValues()
+        on = values.enable_thinking if values.thinking is None else values.thinking
+        budget = body.thinking_budget_tokens if body.reasoning_budget is None else body.reasoning_budget
+        request = chat_request(
+            default,
+            messages,
+            sampling=body.sampling,
+            stops=body.stops(),
+            structured=bool(constraint or body.tools),
+            max_tokens=length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
+            chat=chat_id(messages, body.store, self.store),
+            thinking=thinking_options(default.thinking, body.reasoning_effort or values.reasoning_effort, on, budget),
+            constraint=constraint,
+            top_logprobs=body.top_logprobs or 0 if body.logprobs else None,
+            **tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
+        )
+        return [request]
+
+    def whole(self, answers: list[Written]) -> dict[str, Any]:
         """Return the complete answer."""
-        end = written.finished
+        [written] = answers
         message: dict[str, Any] = {"role": "assistant", "content": written.text, "refusal": None}
         if written.reasoning:
             message["reasoning_content"] = written.reasoning.strip()
         if written.calls:
             message["content"] = written.text or None
             message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                {"id": call.call, "type": "function", "function": {"name": call.name, "arguments": call.text}}
                 for call in written.calls
             ]
-        choice = {
-            "index": 0,
-            "message": message,
-            "logprobs": logprobs_of(written.logprobs) if self.body.logprobs else None,
-            "finish_reason": "tool_calls" if written.calls else FINISH[end.statistics.stop_reason],
-        }
-        return {
-            **self._head("chat.completion"),
-            "choices": [choice],
-            "usage": usage(end.statistics),
-            "timings": timings(end.statistics),
-        }
+        self._called = bool(written.calls)
+        logprobs = logprobs_of(written.logprobs) if self.body.logprobs else None
+        reason = self._reason(written.finished)
+        return self.choices([{"index": 0, "message": message, "logprobs": logprobs, "finish_reason": reason}])
 
-    async def stream(self, events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
-        """Yield the answer in pieces."""
-        yield self._chunk({"role": "assistant", "content": ""})
-        called, probabilities = False, list[TokenLogprob]()
-        async for event in trimmed(events):
-            delta: dict[str, Any] | None = None
-            match event:
-                case None:
-                    yield sse.WAITING
-                case Logprobs():
-                    probabilities += event.tokens
-                case Text():
-                    delta = {"content": event.text}
-                case Thinking():
-                    delta = {"reasoning_content": event.text}
-                case ToolCallStarted():
-                    called = True
-                    function = {"name": event.name, "arguments": ""}
-                    call = {"index": event.index, "id": event.call, "type": "function", "function": function}
-                    delta = {"tool_calls": [call]}
-                case ToolCallArguments():
-                    delta = {"tool_calls": [{"index": event.index, "function": {"arguments": event.text}}]}
-                case Finished():
-                    async for chunk in self._end(event, called, probabilities):
-                        yield chunk
-            if delta:
-                yield self._chunk(delta, logprobs=probabilities)
-                probabilities = []
+    def begin(self) -> Iterator[bytes]:
+        """Yield the role."""
+        yield self._delta({"role": "assistant", "content": ""})
 
-    async def _end(self, end: Finished, called: bool, rest: list[TokenLogprob]) -> AsyncIterator[bytes]:
-        numbers = end.statistics
-        reason = "tool_calls" if called else FINISH[numbers.stop_reason]
-        yield self._chunk({}, reason, rest, timings=timings(numbers))
-        if self.body.with_usage:
-            usage_chunk = {"choices": [], "usage": usage(numbers), "timings": timings(numbers)}
-            yield sse.data({**self._head("chat.completion.chunk"), **usage_chunk})
-        yield sse.DONE
+    def pieces(self, event: Event) -> Iterator[bytes]:
+        """Yield what an event adds."""
+        match event:
+            case Text():
+                yield self._delta({"content": event.text})
+            case Thinking():
+                yield self._delta({"reasoning_content": event.text})
+            case ToolCallStarted():
+                self._called = True
+                function = {"name": event.name, "arguments": ""}
+                call = {"index": event.index, "id": event.call, "type": "function", "function": function}
+                yield self._delta({"tool_calls": [call]})
+            case ToolCallArguments():
+                yield self._delta({"tool_calls": [{"index": event.index, "function": {"arguments": event.text}}]})
+            case Finished():
+                yield self._delta({}, self._reason(event), timings=timings(event.statistics))
 
-    def _chunk(
-        self, delta: dict[str, Any], reason: str | None = None, logprobs: list[TokenLogprob] | None = None, **more: Any
-    ) -> bytes:
-        probabilities = logprobs_of(logprobs) if logprobs else None
-        choice = {"index": 0, "delta": delta, "logprobs": probabilities, "finish_reason": reason}
-        if self.body.with_usage:
-            more["usage"] = None
-        return sse.data({**self._head("chat.completion.chunk"), "choices": [choice], **more})
+    def usage(self) -> dict[str, Any]:
+        """Return the numbers of tokens, and the times."""
+        return {**super().usage(), "timings": timings(self.ends[-1])}
 
-    def _head(self, kind: str) -> dict[str, Any]:
-        return {
-            "id": self.id, "object": kind, "created": self.created, "model": self.model,
-            "system_fingerprint": "chickadee",
-        }  # fmt: skip
+    def _reason(self, end: Finished) -> str:
+        return "tool_calls" if self._called else FINISH[end.statistics.stop_reason]
+
+    def _delta(self, delta: dict[str, Any], reason: str | None = None, **more: Any) -> bytes:
+        logprobs = self.take_logprobs()
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs_of(logprobs) if logprobs else None}
+        return self.chunk({**choice, "finish_reason": reason}, **more)
 
 
 def logprobs_of(tokens: list[TokenLogprob]) -> dict[str, Any]:
@@ -226,8 +185,3 @@ def logprobs_of(tokens: list[TokenLogprob]) -> dict[str, Any]:
         "content": [{**entry(token), "top_logprobs": list(map(entry, token.top))} for token in tokens],
         "refusal": None,
     }
-
-
-def error_chunk(error: ApiError) -> bytes:
-    """Return the event that ends a stream with an error."""
-    return sse.data(error.as_openai)

@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from engine.api.errors import ApiError
-from engine.api.pictures import check_count, picture_of_url
+from engine.api.pictures import MOST_PICTURES, picture_of_url, refused_picture
 from engine.protocol.requests import Message, Picture, Role, ToolCall
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 PICTURE_PARTS = ("image_url", "input_image")  # of chats, and of responses
 SEEING: tuple[Role, ...] = ("user", "tool")  # whose messages may have pictures
+
+
+class ContentPart(Protocol):
+    """Part of a message's content, in any API's form."""
+
+    def read_text(self, param: str) -> str | None:
+        """Return its text; None for a part without any. Raises ApiError for sounds and files."""
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is a picture."""
+
+    def read_picture(self, param: str) -> Picture:
+        """Return its picture. Raises ApiError."""
+
+
+def read_content(
+    content: str | Sequence[ContentPart] | None, role: Role, param: str
+) -> tuple[str, tuple[Picture, ...]]:
+    """Return text and pictures of a message's content; `param`: its field. Raises ApiError for what no model reads."""
+    if content is None or isinstance(content, str):
+        return content or "", ()
+    text = "\n".join(words for part in content if (words := part.read_text(param)) is not None)
+    shown = [part for part in content if part.is_picture]
+    if shown and role not in SEEING:
+        raise ApiError(400, f"A message of the {role} cannot have pictures.", "bad_picture", param)
+    if len(shown) > MOST_PICTURES:
+        raise refused_picture(f"A message may have up to {MOST_PICTURES} pictures, not {len(shown)}.", param)
+    return text, tuple(part.read_picture(param) for part in shown)
+
+
+def unreadable(kind: str, param: str) -> ApiError:
+    """Return the error for a part of a type that no model reads."""
+    return ApiError(400, f"Texts and pictures are read here, not {kind!r:.40}.", "unsupported_content", param)
 
 
 class PictureUrl(msgspec.Struct, kw_only=True):
@@ -26,6 +61,24 @@ class Part(msgspec.Struct, kw_only=True):
     text: str | None = None
     refusal: str | None = None
     image_url: PictureUrl | str | None = None
+
+    def read_text(self, param: str) -> str | None:
+        """Return its text; None for a picture. Raises ApiError."""
+        if self.is_picture:
+            return None
+        if self.type not in TEXT_PARTS:
+            raise unreadable(self.type, param)
+        return self.text or self.refusal or ""
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is a picture."""
+        return self.type in PICTURE_PARTS
+
+    def read_picture(self, param: str) -> Picture:
+        """Return its picture. Raises ApiError."""
+        url = self.image_url.url if isinstance(self.image_url, PictureUrl) else self.image_url
+        return picture_of_url(url or "", param)
 
 
 class CalledFunction(msgspec.Struct, kw_only=True):
@@ -53,47 +106,21 @@ ROLES: dict[str, Role] = {
 }  # fmt: skip
 
 
-def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
+def read_messages(messages: list[ChatMessage]) -> tuple[Message, ...]:
     """Return the messages in the engine's form. Raises ApiError for what no model here can read."""
     if not messages:
         raise ApiError(400, "There is no message to answer.", "empty_prompt", "messages")
-    return tuple(
-        Message(
-            ROLES[message.role],
-            text_of(message.content, f"messages[{index}].content"),
-            tuple(map(call_of, message.tool_calls or ())) if message.role == "assistant" else (),
-            message.tool_call_id or "",
-            pictures_of(message.content, ROLES[message.role], f"messages[{index}].content"),
-            reasoning=(message.reasoning_content or "") if message.role == "assistant" else "",
-        )
-        for index, message in enumerate(messages)
-    )
+    return tuple(_read_message(message, f"messages[{index}].content") for index, message in enumerate(messages))
 
 
-def text_of(content: str | list[Part] | None, param: str) -> str:
-    """Return the text of a message's content, without its pictures. Raises ApiError for sounds and files."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    for part in content:
-        if part.type not in (*TEXT_PARTS, *PICTURE_PARTS):
-            raise ApiError(
-                400, f"Texts and pictures are read here, not {part.type!r:.40}.", "unsupported_content", param
-            )
-    return "\n".join(part.text or part.refusal or "" for part in content if part.type in TEXT_PARTS)
-
-
-def pictures_of(content: str | list[Part] | None, role: Role, param: str) -> tuple[Picture, ...]:
-    """Return the pictures of a message's content. Raises ApiError."""
-    parts = [] if content is None or isinstance(content, str) else content
-    found = [part.image_url for part in parts if part.type in PICTURE_PARTS]
-    if found and role not in SEEING:
-        raise ApiError(400, f"A message of the {role} cannot have pictures.", "bad_picture", param)
-    urls = [image.url if isinstance(image, PictureUrl) else image or "" for image in found]
-    return check_count(tuple(picture_of_url(url, param) for url in urls), param)
+def _read_message(message: ChatMessage, param: str) -> Message:
+    role = ROLES[message.role]
+    text, pictures = read_content(message.content, role, param)
+    calls, reasoning = (message.tool_calls, message.reasoning_content) if role == "assistant" else (None, None)
+    return Message(role, text, tuple(map(call_of, calls or ())), message.tool_call_id or "", pictures, reasoning or "")
 
 
 def call_of(call: CallOfTool) -> ToolCall:
     given = call.function.arguments
-    return ToolCall(
-        call.id, call.function.name, given if isinstance(given, str) else msgspec.json.encode(given).decode()
-    )
+    arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+    return ToolCall(call.id, call.function.name, arguments)

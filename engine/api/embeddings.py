@@ -10,8 +10,9 @@ import msgspec
 
 from engine.api.errors import ApiError
 from engine.api.jobs import Jobs
-from engine.api.tokens import detokenize_of
-from engine.protocol.events import Detokenized, Embedded
+from engine.api.texts import read_prompts
+from engine.api.tokens import text_of
+from engine.protocol.events import Embedded
 from engine.protocol.requests import Embed
 
 MOST_TEXTS = 2048
@@ -29,18 +30,10 @@ class EmbeddingRequest(msgspec.Struct, kw_only=True):
 
 async def embed_of(body: EmbeddingRequest, jobs: Jobs, model: str) -> Embed:
     """Return the engine's request; `model` is the file of the embedding model. Raises ApiError."""
-    given = body.input
-    if isinstance(given, list) and given and all(isinstance(each, int) for each in given):
-        given = [[each for each in given if isinstance(each, int)]]
-    texts = [given] if isinstance(given, str) else given
-    if not 1 <= len(texts) <= MOST_TEXTS or any(isinstance(each, int) or not each for each in texts):
+    texts = read_prompts("input", body.input, MOST_TEXTS)
+    if not all(texts):
         raise ApiError(400, f"input takes a text, tokens, or 1 to {MOST_TEXTS} of them.", "bad_value", "input")
-    found = [each if isinstance(each, str) else await _text(jobs, each) for each in texts if not isinstance(each, int)]
-    return Embed(0, tuple(found), model)
-
-
-async def _text(jobs: Jobs, tokens: list[int]) -> str:
-    return (await jobs.ask(detokenize_of(tokens), Detokenized)).text
+    return Embed(0, tuple([await text_of(jobs, text) for text in texts]), model)
 
 
 def answer_of(body: EmbeddingRequest, model: str, embedded: Embedded) -> dict[str, Any]:

@@ -7,8 +7,8 @@ the same (`grammar`, `top_k`, `min_p`, `repeat_penalty`, …).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from engine.api.errors import ApiError
 from engine.protocol.requests import (
     MOST_SEED,
+    MOST_TOP_LOGPROBS,
     Constraint,
     Generate,
     Message,
@@ -98,19 +99,15 @@ class SamplingFields(msgspec.Struct, kw_only=True):
 
     def sampling(self, default: Sampling) -> Sampling:
         """Return how tokens are chosen: what the request says, else the default."""
-        given: dict[str, Any] = {
-            "temperature": self.temperature,
-            "top_p": None if self.top_p is None else max(self.top_p, LEAST_TOP_P),
-            "top_k": None if self.top_k is None else max(self.top_k, 0),
-            "min_p": self.min_p,
-            "presence_penalty": self.presence_penalty,
-            "frequency_penalty": self.frequency_penalty,
-            "repeat_penalty": self.repeat_penalty,
-            "repeat_last_n": self.repeat_last_n,
-            "seed": None if self.seed is None or self.seed < 0 else self.seed % (MOST_SEED + 1),
-            "logit_bias": self._biases() or None,
-        }
-        return replace(default, **{name: value for name, value in given.items() if value is not None})
+        given: dict[str, Any] = {option.name: getattr(self, option.name) for option in fields(Sampling)}
+        given["logit_bias"] = self._biases() or None
+        if self.top_p is not None:
+            given["top_p"] = max(self.top_p, LEAST_TOP_P)
+        if self.top_k is not None:
+            given["top_k"] = max(self.top_k, 0)
+        if self.seed is not None:
+            given["seed"] = None if self.seed < 0 else self.seed % (MOST_SEED + 1)
+        return with_given(default, given)
 
     def _biases(self) -> tuple[tuple[int, float], ...]:
         pairs = self.logit_bias.items() if isinstance(self.logit_bias, dict) else self.logit_bias or ()
@@ -121,37 +118,60 @@ class SamplingFields(msgspec.Struct, kw_only=True):
 
     def stops(self) -> tuple[str, ...]:
         """Return the strings that end the answer. Raises ApiError."""
-        found = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
-        if len(found) > MOST_STOPS:
+        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        if len(stops) > MOST_STOPS:
             raise ApiError(400, f"stop takes up to {MOST_STOPS} strings.", "bad_value", "stop")
-        return tuple(filter(None, found))
+        return tuple(filter(None, stops))
 
     def constraint(self) -> Constraint | None:
         """Return the form that the answer must have. Raises ApiError if the request gives two."""
-        found = [each for each in (self._of_format(), self._of_llama()) if each]
-        if len(found) > 1:
-            raise ApiError(400, "Give either response_format or a grammar, not both.", "bad_value", "response_format")
-        return found[0] if found else None
-
-    def _of_format(self) -> Constraint | None:
-        form = self.response_format
-        if form is None or form.type == "text":
-            return None
-        if schema := raw_text(form.json_schema.schema if form.json_schema else form.schema):
-            return Constraint("json_schema", schema)
-        if form.type == "json_schema":
-            raise ApiError(400, "response_format lacks the schema.", "bad_value", "response_format.json_schema")
-        return Constraint("json_object")
-
-    def _of_llama(self) -> Constraint | None:
+        of_format = constraint_of(self.response_format)
         if schema := raw_text(self.json_schema):
-            return Constraint("json_schema", schema)
-        return Constraint("grammar", self.grammar) if self.grammar else None
+            of_llama: Constraint | None = Constraint("json_schema", schema)
+        else:
+            of_llama = Constraint("grammar", self.grammar) if self.grammar else None
+        if of_format and of_llama:
+            raise ApiError(400, "Give either response_format or a grammar, not both.", "bad_value", "response_format")
+        return of_format or of_llama
 
-    def check_count(self) -> None:
-        """Raise ApiError if more than one answer is wanted."""
-        if self.n is not None and self.n != 1:
-            raise ApiError(400, "Only one answer can be computed at a time: n must be 1.", "bad_value", "n")
+    def text_request(self, default: Generate, limit: int | None, top_logprobs: int | None) -> Generate:
+        """Return the engine's request to continue a text, without the text. Raises ApiError."""
+        return replace(
+            default,
+            sampling=self.sampling(default.sampling),
+            max_tokens=limit,
+            stop=self.stops(),
+            constraint=self.constraint(),
+            top_logprobs=top_logprobs,
+        )
+
+
+def with_given(default: Sampling, given: dict[str, Any]) -> Sampling:
+    """Return the default with the options that are given; those that are None are left open."""
+    return replace(default, **{name: value for name, value in given.items() if value is not None})
+
+
+def constraint_of(form: ResponseFormat | None) -> Constraint | None:
+    """Return the form that `response_format` asks for. Raises ApiError if its schema is missing."""
+    if form is None or form.type == "text":
+        return None
+    if schema := raw_text(form.json_schema.schema if form.json_schema else form.schema):
+        return Constraint("json_schema", schema)
+    if form.type == "json_schema":
+        raise ApiError(400, "response_format lacks the schema.", "bad_value", "response_format.json_schema")
+    return Constraint("json_object")
+
+
+def check_single(name: str, count: int | None) -> None:
+    """Raise ApiError if the field `name` asks for more than one answer."""
+    if count not in (None, 1):
+        raise ApiError(400, f"Only one answer can be computed at a time: {name} must be 1.", "bad_value", name)
+
+
+def check_top_logprobs(name: str, count: int | None) -> None:
+    """Raise ApiError if the field `name` asks for the probabilities of fewer tokens than none, or of too many."""
+    if count is not None and not 0 <= count <= MOST_TOP_LOGPROBS:
+        raise ApiError(400, f"{name} must lie between 0 and {MOST_TOP_LOGPROBS}.", "bad_value", name)
 
 
 def length_limit(*given: int | None) -> int | None:
@@ -191,26 +211,44 @@ def chat_id(messages: tuple[Message, ...], store: bool | None, usual: bool) -> s
     return "api-" + hashlib.sha256(repr(start).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def with_tools(
-    generate: Generate, tools: tuple[Tool, ...], choice: ToolChoice, name: str, parallel: bool | None
+def chat_request(
+    default: Generate,
+    messages: tuple[Message, ...],
+    *,
+    sampling: Callable[[Sampling], Sampling],
+    stops: Iterable[str],
+    structured: bool,
+    **more: Any,
 ) -> Generate:
-    """Return the request with tools. Raises ApiError if the tool that must be called is not among them."""
-    if name and name not in {tool.name for tool in tools}:
-        raise ApiError(400, f"tool_choice names {name!r:.80}, which is no tool of this request.", "bad_value", "tools")
-    if choice == "required" and not tools:
-        raise ApiError(400, "tool_choice asks for a call, and there are no tools.", "bad_value", "tool_choice")
-    more: dict[str, Any] = {"tools": tools, "tool_choice": choice, "tool": name}
-    return replace(generate, **more, parallel_tool_calls=parallel is not False)
+    """Return the engine's request to answer a chat; `more` are further fields of Generate.
 
-
-def with_sampling(default: Generate, changed: Callable[[Sampling], Sampling], structured: bool) -> Generate:
-    """Return the default with both of its samplings as the request changes them.
-
-    Structured answers repeat quotes and names by nature, so the defaults for them have no penalty.
+    `sampling` changes the default's. `structured`: whether the answer has a form or may call tools; such answers repeat
+    quotes and names by nature, so the defaults for them have no penalty.
     """
 
-    def of(usual: Sampling) -> Sampling:
-        return changed(replace(usual, repeat_penalty=1.0, presence_penalty=0.0) if structured else usual)
+    def changed(usual: Sampling) -> Sampling:
+        return sampling(replace(usual, repeat_penalty=1.0, presence_penalty=0.0) if structured else usual)
 
-    thinking = default.sampling_thinking
-    return replace(default, sampling=of(default.sampling), sampling_thinking=thinking and of(thinking))
+    thinking, last = default.sampling_thinking, messages[-1]
+    return replace(
+        default,
+        messages=messages,
+        sampling=changed(default.sampling),
+        sampling_thinking=thinking and changed(thinking),
+        stop=(*default.stop, *stops),
+        continue_last=last.role == "assistant" and bool(last.content.strip()) and len(messages) > 1,
+        **more,
+    )
+
+
+def tool_fields(tools: tuple[Tool, ...], choice: tuple[ToolChoice, str], parallel: bool) -> dict[str, Any]:
+    """Return the fields of Generate for tools; `choice`: whether one must be called, and the only one that may be.
+
+    Raises ApiError if it is not among the tools.
+    """
+    rule, name = choice
+    if name and name not in {tool.name for tool in tools}:
+        raise ApiError(400, f"tool_choice names {name!r:.80}, which is no tool of this request.", "bad_value", "tools")
+    if rule == "required" and not tools:
+        raise ApiError(400, "tool_choice asks for a call, and there are no tools.", "bad_value", "tool_choice")
+    return {"tools": tools, "tool_choice": rule, "tool": name, "parallel_tool_calls": parallel}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from engine.api import sse
-from engine.api.completions import checked_prompts
-from engine.api.errors import ApiError
-from engine.api.fields import SamplingFields, length_limit
+from engine.api.fields import SamplingFields, check_single, check_top_logprobs, length_limit
+from engine.api.forms import sse_data
 from engine.api.numbers import timings
-from engine.protocol.events import WRITTEN, Event, Finished, Logprobs, ModelInfo, TokenLogprob
-from engine.protocol.requests import MOST_TOP_LOGPROBS, Generate, Infill, StopReason
+from engine.api.texts import TextForm, read_prompts
+from engine.api.written import Written
+from engine.protocol.events import Finished, ModelInfo, TokenLogprob
+from engine.protocol.requests import Generate, Infill, StopReason
 
 STOP_TYPES: dict[StopReason, str] = {
     "end": "eos", "stop": "word", "length": "limit", "context": "limit", "tool_calls": "eos",
@@ -51,85 +50,43 @@ class InfillRequest(ContinueFields, kw_only=True):
     prompt: str = ""
 
 
-def generates_of(body: LlamaRequest, default: Generate) -> list[Generate]:
-    """Return the engine's requests, one for each prompt. Raises ApiError."""
-    base = request_of(body, default)
-    return [replace(base, prompt=prompt) for prompt in checked_prompts(body.prompt)]
+C = TypeVar("C", bound=ContinueFields)
 
 
-def infill_of(body: InfillRequest, default: Generate) -> Generate:
-    """Return the engine's request to write the middle of a text. Raises ApiError."""
-    files = tuple((file.filename, file.text) for file in body.input_extra or ())
-    return replace(request_of(body, default), infill=Infill(body.input_prefix + body.prompt, body.input_suffix, files))
+class LlamaForm(TextForm[C]):
+    """The continued texts in llama.cpp's form."""
 
+    def base_request(self, default: Generate) -> Generate:
+        """Return the engine's request, without the text to continue. Raises ApiError."""
+        body = self.body
+        check_single("n", body.n)
+        check_top_logprobs("n_probs", body.n_probs)
+        return body.text_request(default, length_limit(body.n_predict, body.max_tokens), body.n_probs or None)
 
-def request_of(body: ContinueFields, default: Generate) -> Generate:
-    """Return the engine's request, without the text to continue. Raises ApiError."""
-    body.check_count()
-    if not 0 <= body.n_probs <= MOST_TOP_LOGPROBS:
-        raise ApiError(400, f"n_probs must lie between 0 and {MOST_TOP_LOGPROBS}.", "bad_value", "n_probs")
-    return replace(
-        default,
-        sampling=body.sampling(default.sampling),
-        max_tokens=length_limit(body.n_predict, body.max_tokens),
-        stop=body.stops(),
-        constraint=body.constraint(),
-        top_logprobs=body.n_probs or None,
-    )
-
-
-class LlamaForm:
-    """The continued texts in llama.cpp's form; `requests` are those of `generates_of`."""
-
-    def __init__(self, body: ContinueFields, requests: list[Generate], model: str) -> None:
-        self.body, self.model, self.requests = body, model, requests
-
-    async def whole(self, answers: AsyncIterator[tuple[int, Event | None]]) -> Any:
+    def whole(self, answers: list[Written]) -> Any:
         """Return the complete answer; a list of them if there were several prompts."""
-        texts = [""] * len(self.requests)
-        probabilities = [list[TokenLogprob]() for _ in self.requests]
-        found: list[dict[str, Any]] = []
-        async for index, event in answers:
-            if isinstance(event, WRITTEN):
-                texts[index] += event.text
-            elif isinstance(event, Logprobs):
-                probabilities[index] += event.tokens
-            elif isinstance(event, Finished):
-                found.append(self._end(index, event, texts[index], probabilities[index]))
-        if wanted := self.body.response_fields:
-            found = [fields_of(answer, wanted) for answer in found]
-        return found if len(found) > 1 else found[0]
+        wanted = self.body.response_fields
+        whole = [select_fields(answer, wanted) if wanted else answer for answer in self.answers(answers)]
+        return whole if len(whole) > 1 else whole[0]
 
-    async def stream(self, answers: AsyncIterator[tuple[int, Event | None]]) -> AsyncIterator[bytes]:
-        """Yield the answers in pieces; the last piece of each has the numbers and no text."""
-        held: list[TokenLogprob] = []
-        async for index, event in answers:
-            match event:
-                case None:
-                    yield sse.WAITING
-                case Logprobs():
-                    held += event.tokens
-                case Finished():
-                    yield sse.data(self._end(index, event, "", held))
-                    held = []
-                case _ if isinstance(event, WRITTEN):
-                    yield sse.data(self._piece(index, event.text, held) | {"stop": False})
-                    held = []
+    def piece(self, answer: dict[str, Any], end: Finished | None) -> bytes:
+        """Return a piece of a stream; the last one has the numbers and no text."""
+        return sse_data(answer if end else answer | {"stop": False})
 
-    def _piece(self, index: int, text: str, probabilities: list[TokenLogprob]) -> dict[str, Any]:
-        piece: dict[str, Any] = {
-            "index": index,
+    def answer(self, text: str, logprobs: list[TokenLogprob], end: Finished | None) -> dict[str, Any]:
+        """Return an answer, or a piece of one, with llama.cpp's names."""
+        tokens = end.tokens if end else [token.token for token in logprobs]
+        answer: dict[str, Any] = {
+            "index": self.index,
             "content": text,
-            "tokens": [token.token for token in probabilities] if self.body.return_tokens else [],
+            "tokens": tokens if self.body.return_tokens else [],
         }
         if self.body.n_probs:
-            piece["completion_probabilities"] = [probability(token) for token in probabilities]
-        return piece
-
-    def _end(self, index: int, end: Finished, text: str, probabilities: list[TokenLogprob]) -> dict[str, Any]:
-        numbers, request = end.statistics, self.requests[index]
-        return self._piece(index, text, probabilities) | {
-            "tokens": end.tokens if self.body.return_tokens else [],
+            answer["completion_probabilities"] = [probability(token) for token in logprobs]
+        if end is None:
+            return answer
+        numbers, request = end.statistics, self.requests[self.index]
+        return answer | {
             "id_slot": 0,
             "stop": True,
             "model": self.model,
@@ -144,6 +101,30 @@ class LlamaForm:
             "stopping_word": "",
             "timings": timings(numbers),
         }
+
+
+class ContinueForm(LlamaForm[LlamaRequest]):
+    """Texts that are continued."""
+
+    reads = LlamaRequest
+
+    def requests_of(self, default: Generate) -> list[Generate]:
+        """Return the engine's requests, one for each prompt. Raises ApiError."""
+        base = self.base_request(default)
+        return [replace(base, prompt=prompt) for prompt in read_prompts("prompt", self.body.prompt)]
+
+
+class InfillForm(LlamaForm[InfillRequest]):
+    """The middle of a text."""
+
+    reads = InfillRequest
+
+    def requests_of(self, default: Generate) -> list[Generate]:
+        """Return the engine's request. Raises ApiError."""
+        body = self.body
+        files = tuple((file.filename, file.text) for file in body.input_extra or ())
+        infill = Infill(body.input_prefix + body.prompt, body.input_suffix, files)
+        return [replace(self.base_request(default), infill=infill)]
 
 
 def settings_of(request: Generate) -> dict[str, Any]:
@@ -167,16 +148,16 @@ def probability(token: TokenLogprob) -> dict[str, Any]:
     return entry(token) | {"top_logprobs": list(map(entry, token.top))}
 
 
-def fields_of(answer: dict[str, Any], wanted: list[str]) -> dict[str, Any]:
+def select_fields(answer: dict[str, Any], wanted: list[str]) -> dict[str, Any]:
     """Return only these fields of an answer; `a/b` is the field `b` of the field `a`."""
-    found: dict[str, Any] = {}
+    selected: dict[str, Any] = {}
     for path in wanted:
         value: Any = answer
         for name in path.split("/"):
             value = value.get(name) if isinstance(value, dict) else None
         if value is not None:
-            found[path] = value
-    return found
+            selected[path] = value
+    return selected
 
 
 def props(info: ModelInfo | None, default: Generate, busy: bool) -> dict[str, Any]:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
 
-from engine.api import sse
-from engine.api.chat import continues
+from engine.api.content import read_content, unreadable
 from engine.api.errors import ApiError
 from engine.api.fields import (
     RawJson,
     chat_id,
+    chat_request,
     length_limit,
     raw_text,
     thinking_options,
-    with_sampling,
-    with_tools,
+    tool_fields,
+    with_given,
 )
-from engine.api.pictures import check_count, picture_of_base64, picture_of_url
-from engine.api.written import Block, BlockChange, Written, block_changes, blocks_of
+from engine.api.forms import AnswerForm, sse_event
+from engine.api.pictures import picture_of_base64, picture_of_url
+from engine.api.written import Block, BlockChange, BlockReader, Written
 from engine.protocol.events import Event, Finished, PrefillProgress, Statistics
 from engine.protocol.requests import (
     Constraint,
@@ -40,7 +40,6 @@ STOPPED: dict[StopReason, str] = {
     "end": "end_turn", "stop": "stop_sequence", "length": "max_tokens", "context": "max_tokens",
     "tool_calls": "tool_use",
 }  # fmt: skip
-PING = sse.event({"type": "ping"})
 
 
 class Source(msgspec.Struct, kw_only=True):
@@ -63,6 +62,26 @@ class ContentBlock(msgspec.Struct, kw_only=True):
     tool_use_id: str = ""
     content: str | list[ContentBlock] | None = None
     source: Source | None = None
+
+    def read_text(self, param: str) -> str | None:
+        """Return its text; None for pictures, calls, their results and reasoning. Raises ApiError."""
+        if self.type == "document" and self.source and self.source.type == "text":
+            return self.source.data
+        if self.type not in ("text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking"):
+            raise unreadable(self.type, param)
+        return self.text if self.type == "text" else None
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is a picture."""
+        return self.type == "image"
+
+    def read_picture(self, param: str) -> Picture:
+        """Return its picture. Raises ApiError."""
+        source = self.source or Source()
+        if source.type == "base64":
+            return picture_of_base64(source.data, param)
+        return picture_of_url(source.url, param)
 
 
 class InputMessage(msgspec.Struct, kw_only=True):
@@ -123,34 +142,9 @@ class MessagesRequest(CountRequest, kw_only=True):
     store: bool | None = None  # not Anthropic's, but the same for all forms of chats
 
 
-def generate_of(body: MessagesRequest, default: Generate, store: bool = False) -> Generate:
-    """Return the engine's request, as `engine.api.chat.generate_of` does. Raises ApiError."""
-    messages = messages_of(body)
-    wanted = {"temperature": body.temperature, "top_p": body.top_p or None, "top_k": body.top_k}
-    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
-    form = body.output_format or (body.output_config.format if body.output_config else None)
-    thinking, effort = body.thinking, body.output_config.effort if body.output_config else None
-    on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
-    made = replace(
-        with_sampling(default, lambda usual: replace(usual, **given), bool(form or body.tools)),
-        messages=messages,
-        max_tokens=length_limit(body.max_tokens),
-        stop=(*default.stop, *filter(None, body.stop_sequences or ())),
-        chat=chat_id(messages, body.store, store),
-        continue_last=continues(messages[-1].role, messages[-1].content, len(messages)),
-        thinking=thinking_options(default.thinking, effort, on, thinking.budget_tokens if thinking and on else None),
-        constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,
-    )
-    choice = body.tool_choice
-    parallel = not (choice and choice.disable_parallel_tool_use)
-    kinds: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "any": "required", "tool": "required"}
-    kind = kinds[choice.type] if choice else "auto"
-    return with_tools(made, tools_of(body), kind, choice.name if choice else "", parallel)
-
-
 def count_of(body: CountRequest) -> Count:
     """Return the engine's request to count the chat's tokens. Raises ApiError."""
-    return Count(0, messages=messages_of(body), tools=tools_of(body))
+    return Count(0, messages=read_messages(body), tools=tools_of(body))
 
 
 def tools_of(body: CountRequest) -> tuple[Tool, ...]:
@@ -162,99 +156,98 @@ def tools_of(body: CountRequest) -> tuple[Tool, ...]:
     )
 
 
-def messages_of(body: CountRequest) -> tuple[Message, ...]:
+def read_messages(body: CountRequest) -> tuple[Message, ...]:
     """Return the messages in the engine's form. Raises ApiError for what no model here can read."""
     if not body.messages:
         raise ApiError(400, "There is no message to answer.", "empty_prompt", "messages")
-    found = [Message("system", text_of(body.system))] if body.system else []
+    system = read_content(body.system, "system", "system")[0] if body.system else ""
+    messages = [Message("system", system)] if body.system else []
     for message in body.messages:
-        found += _messages_of_one(message)
-    return tuple(found)
+        messages += _read_message(message)
+    return tuple(messages)
 
 
-def _messages_of_one(message: InputMessage) -> Iterator[Message]:
+def _read_message(message: InputMessage) -> Iterator[Message]:
     """Yield the results of tools in a message, then the rest of it."""
     blocks = [] if isinstance(message.content, str) else message.content
-    for block in blocks:
-        if block.type == "tool_result":
-            text, pictures = text_of(block.content), pictures_of(block.content)
-            yield Message("tool", text, tool_call_id=block.tool_use_id, pictures=pictures)
+    results = [block for block in blocks if block.type == "tool_result"]
+    for result in results:
+        text, pictures = read_content(result.content, "tool", "messages")
+        yield Message("tool", text, tool_call_id=result.tool_use_id, pictures=pictures)
     calls = tuple(
         ToolCall(block.id, block.name, raw_text(block.input) or "{}") for block in blocks if block.type == "tool_use"
     )
     thoughts = "\n".join(block.thinking for block in blocks if block.type == "thinking")
-    text, pictures = text_of(message.content), pictures_of(message.content)
-    if pictures and message.role != "user":
-        raise ApiError(400, f"A message of the {message.role} cannot have pictures.", "bad_picture", "messages")
-    if text or calls or pictures or not any(block.type == "tool_result" for block in blocks):
+    text, pictures = read_content(message.content, message.role, "messages")
+    if text or calls or pictures or not results:
         calls = calls if message.role == "assistant" else ()
         yield Message(message.role, text, calls, pictures=pictures, reasoning=thoughts)
 
 
-def text_of(content: str | list[ContentBlock] | None) -> str:
-    """Return the text of a message's content, without pictures, calls, their results and reasoning. Raises ApiError."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    texts = []
-    for block in content:
-        if block.type == "text":
-            texts.append(block.text)
-        elif block.type == "document" and block.source and block.source.type == "text":
-            texts.append(block.source.data)
-        elif block.type not in ("image", "tool_use", "tool_result", "thinking", "redacted_thinking"):
-            raise ApiError(400, f"Texts and pictures are read here, not {block.type!r:.40}.", "unsupported_content")
-    return "\n".join(texts)
+KINDS: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "any": "required", "tool": "required"}
 
 
-def pictures_of(content: str | list[ContentBlock] | None) -> tuple[Picture, ...]:
-    """Return the pictures of a message's content, without those in results of tools. Raises ApiError."""
-    blocks = [] if content is None or isinstance(content, str) else content
-    sources = [block.source or Source() for block in blocks if block.type == "image"]
-    return check_count(
-        tuple(
-            picture_of_base64(source.data, "messages")
-            if source.type == "base64"
-            else picture_of_url(source.url, "messages")
-            for source in sources
-        ),
-        "messages",
-    )
-
-
-class MessagesForm:
+class MessagesForm(AnswerForm[MessagesRequest]):
     """The answer in Anthropic's form."""
 
-    def __init__(self, body: MessagesRequest, model: str) -> None:
-        self.body, self.model, self.id = body, model, f"msg_{uuid.uuid4().hex}"
+    reads, prefix, waiting = MessagesRequest, "msg_", sse_event({"type": "ping"})
 
-    def whole(self, written: Written) -> dict[str, Any]:
+    def __init__(self, body: MessagesRequest, model: str, store: bool) -> None:
+        super().__init__(body, model, store)
+        self._blocks, self._begun, self._called = BlockReader(), False, False
+
+    def requests_of(self, default: Generate) -> list[Generate]:
+        """Return the engine's request. Raises ApiError."""
+        body, messages = self.body, read_messages(self.body)
+        given = {"temperature": body.temperature, "top_p": body.top_p or None, "top_k": body.top_k}
+        config, thinking, choice = (
+            body.output_config or OutputConfig(),
+            body.thinking,
+            body.tool_choice or Choice(type="auto"),
+        )
+        form = body.output_format or config.format
+        on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
+        budget = thinking.budget_tokens if thinking and on else None
+        request = chat_request(
+            default,
+            messages,
+            sampling=lambda usual: with_given(usual, given),
+            stops=filter(None, body.stop_sequences or ()),
+            structured=bool(form or body.tools),
+            max_tokens=length_limit(body.max_tokens),
+            chat=chat_id(messages, body.store, self.store),
+            thinking=thinking_options(default.thinking, config.effort, on, budget),
+            constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,
+            **tool_fields(tools_of(body), (KINDS[choice.type], choice.name), not choice.disable_parallel_tool_use),
+        )
+        return [request]
+
+    def whole(self, answers: list[Written]) -> dict[str, Any]:
         """Return the complete answer."""
+        [written] = answers
         numbers = written.finished.statistics
-        content = [_content(block) for block in blocks_of(written) if block.text or block.kind == "call"]
+        content = [_content(block) for block in written.blocks() if block.text or block.kind == "call"]
         return {**self._message(content, usage(numbers)), **self._stopped(numbers, bool(written.calls))}
 
-    async def stream(self, events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
-        """Yield the answer in pieces."""
-        begun = called = False
-        async for event in block_changes(events):
-            if not begun and event is not None:
-                begun = True
-                total = event.total if isinstance(event, PrefillProgress) else 0
-                reused = event.reused if isinstance(event, PrefillProgress) else 0
-                start = self._message([], _usage(total, reused, 0))
-                yield sse.event({"type": "message_start", "message": start})
-            match event:
-                case None:
-                    yield PING
-                case BlockChange():
-                    called |= event.block.kind == "call"
-                    for made in _block_events(event):
-                        yield sse.event({**made, "index": event.block.index})
-                case Finished():
-                    numbers = event.statistics
-                    delta = self._stopped(numbers, called)
-                    yield sse.event({"type": "message_delta", "delta": delta, "usage": usage(numbers)})
-                    yield sse.event({"type": "message_stop"})
+    def pieces(self, event: Event) -> Iterator[bytes]:
+        """Yield what an event adds."""
+        if not self._begun:
+            self._begun = True
+            prompt, reused = (event.total, event.reused) if isinstance(event, PrefillProgress) else (0, 0)
+            yield sse_event({"type": "message_start", "message": self._message([], _usage(prompt, reused, 0))})
+        for change in self._blocks.changes(event):
+            self._called |= change.block.kind == "call"
+            for made in _block_events(change):
+                yield sse_event({**made, "index": change.index})
+        if isinstance(event, Finished):
+            numbers = event.statistics
+            delta = self._stopped(numbers, self._called)
+            yield sse_event({"type": "message_delta", "delta": delta, "usage": usage(numbers)})
+            yield sse_event({"type": "message_stop"})
+
+    def error(self, error: ApiError) -> bytes:
+        """Return the event that ends a stream with an error."""
+        return sse_event(error.as_anthropic)
 
     def _stopped(self, numbers: Statistics, called: bool) -> dict[str, Any]:
         stops = self.body.stop_sequences or []
@@ -314,8 +307,3 @@ def _block_events(event: BlockChange) -> Iterator[dict[str, Any]]:
         deltas = {"reasoning": ("thinking_delta", "thinking"), "text": ("text_delta", "text")}
         kind, name = deltas.get(block.kind, ("input_json_delta", "partial_json"))
         yield {"type": "content_block_delta", "delta": {"type": kind, name: event.text}}
-
-
-def error_chunk(error: ApiError) -> bytes:
-    """Return the event that ends a stream with an error."""
-    return sse.event(error.as_anthropic)

@@ -1,55 +1,43 @@
-"""The API described as an OpenAPI file, made from the schemas that read the requests."""
+"""The API described as an OpenAPI file, made from its endpoints and the schemas that read the requests."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from starlette.responses import Response
 
-from engine.api.chat import ChatRequest
-from engine.api.completions import CompletionRequest
-from engine.api.embeddings import EmbeddingRequest
-from engine.api.llama import InfillRequest, LlamaRequest
-from engine.api.messages import CountRequest, MessagesRequest
-from engine.api.responses import ResponsesRequest
-from engine.api.tokens import DetokenizeRequest, TokenizeRequest
-
-POSTS: dict[str, tuple[type[msgspec.Struct], str]] = {
-    "/v1/chat/completions": (ChatRequest, "Answer a chat's last message"),
-    "/v1/completions": (CompletionRequest, "Continue a text"),
-    "/v1/responses": (ResponsesRequest, "Answer a chat's last message; nothing is kept"),
-    "/v1/messages": (MessagesRequest, "Answer a chat's last message, in Anthropic's form"),
-    "/v1/messages/count_tokens": (CountRequest, "Count a chat's tokens, in Anthropic's form"),
-    "/v1/embeddings": (EmbeddingRequest, "Texts as vectors"),
-    "/completion": (LlamaRequest, "Continue a text, in llama.cpp's form"),
-    "/infill": (InfillRequest, "Write the middle of a text, in llama.cpp's form"),
-    "/tokenize": (TokenizeRequest, "A text's tokens"),
-    "/detokenize": (DetokenizeRequest, "The text of tokens"),
-}
-GETS = {
-    "/v1/models": "The loaded model",
-    "/v1/models/{model}": "One model of the list",
-    "/props": "The loaded model and the usual options, in llama.cpp's form",
-    "/health": "Whether the server runs",
-    "/metrics": "Numbers of requests and tokens, for Prometheus",
-    "/openapi.json": "This file",
-}
 ERROR = {"description": "The error, as a JSON object", "content": {"application/json": {"schema": {"type": "object"}}}}
 
 
-@cache
-def description() -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address of the API. `answer` is called with the API, the request and its body.
+
+    `reads`: schema of the body, which is sent with POST; None for a GET. `streams`: whether the answer can be streamed.
+    `media`: type of the answer. `others`: addresses that mean the same, for clients that do not know this one.
+    """
+
+    path: str
+    summary: str
+    answer: Callable[..., Awaitable[Response]]
+    reads: type[msgspec.Struct] | None = None
+    streams: bool = False
+    media: str = "application/json"
+    others: tuple[str, ...] = ()
+
+
+def description(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """Return the OpenAPI file."""
-    kinds = [kind for kind, _ in POSTS.values()]
+    kinds = [endpoint.reads for endpoint in endpoints if endpoint.reads]
     references, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    posts = zip(POSTS.items(), references, strict=True)
-    paths: dict[str, Any] = {path: {"post": _post(path, text, schema)} for (path, (_, text)), schema in posts}
-    paths |= {path: {"get": _get(path, text)} for path, text in GETS.items()}
+    bodies = dict(zip(kinds, references, strict=True))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Chickadee", "version": "1", "description": "The local API: OpenAI's and Anthropic's forms."},
-        "paths": paths,
+        "paths": {endpoint.path.replace(":path", ""): _methods(endpoint, bodies) for endpoint in endpoints},
         "components": {
             "schemas": schemas,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
@@ -58,24 +46,18 @@ def description() -> dict[str, Any]:
     }
 
 
-def _post(path: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
-    content: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
-    if path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/completion", "/infill"):
+def _methods(endpoint: Endpoint, bodies: dict[type[msgspec.Struct], dict[str, Any]]) -> dict[str, Any]:
+    """Return what the OpenAPI file says of an address."""
+    kind = "object" if endpoint.media == "application/json" else "string"
+    content = {endpoint.media: {"schema": {"type": kind}}}
+    if endpoint.streams:
         content["text/event-stream"] = {"schema": {"type": "string"}}
-    return {
-        "summary": text,
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
-        "responses": {"200": {"description": "The answer", "content": content}, "default": ERROR},
-    }
-
-
-def _get(path: str, text: str) -> dict[str, Any]:
-    media = "text/plain" if path == "/metrics" else "application/json"
-    kind = "string" if path == "/metrics" else "object"
-    found: dict[str, Any] = {
-        "summary": text,
-        "responses": {"200": {"description": text, "content": {media: {"schema": {"type": kind}}}}, "default": ERROR},
-    }
-    if "{model}" in path:
-        found["parameters"] = [{"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}]
-    return found
+    about: dict[str, Any] = {"summary": endpoint.summary}
+    if endpoint.reads:
+        body = {"application/json": {"schema": bodies[endpoint.reads]}}
+        about["requestBody"] = {"required": True, "content": body}
+    text = "The answer" if endpoint.reads else endpoint.summary
+    about["responses"] = {"200": {"description": text, "content": content}, "default": ERROR}
+    if "{model" in endpoint.path:
+        about["parameters"] = [{"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}]
+    return {"post" if endpoint.reads else "get": about}

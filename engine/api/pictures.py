@@ -24,10 +24,12 @@ ALONE = {0x01, *range(0xD0, 0xD9)}  # markers without a segment
 def picture_of_url(url: str, param: str | None = None) -> Picture:
     """Return the picture of a data URL. Raises ApiError for addresses, for other formats and for damaged data."""
     if not url[:5].lower() == "data:":
-        raise _refused("A picture must be sent itself, as a data URL: this server opens no addresses or files.", param)
+        raise refused_picture(
+            "A picture must be sent itself, as a data URL: this server opens no addresses or files.", param
+        )
     head, comma, data = url.partition(",")
     if not comma or not head.lower().endswith(";base64"):
-        raise _refused("A picture's data URL must begin like data:image/png;base64, and its data follow.", param)
+        raise refused_picture("A picture's data URL must begin like data:image/png;base64, and its data follow.", param)
     return picture_of_base64(data, param)
 
 
@@ -36,15 +38,15 @@ def picture_of_base64(data: str, param: str | None = None) -> Picture:
     try:
         file = base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise _refused("A picture's data are not valid base64.", param) from error
+        raise refused_picture("A picture's data are not valid base64.", param) from error
     if not file.startswith((PNG, JPEG)):
-        raise _refused("A picture must be a PNG or JPEG file. Convert it first.", param)
+        raise refused_picture("A picture must be a PNG or JPEG file. Convert it first.", param)
     width, height = _png_size(file) if file.startswith(PNG) else _jpeg_size(file)
     if not width or not height:
-        raise _refused("A picture's file is damaged.", param)
+        raise refused_picture("A picture's file is damaged.", param)
     if max(width, height) > MOST_PICTURE_SIDE or width * height > MOST_PIXELS:
         most = f"{MOST_PICTURE_SIDE:,} on each side and {MOST_PIXELS // 1_000_000} million in all"
-        raise _refused(f"A picture of {width:,} × {height:,} pixels is too large: up to {most} are read.", param)
+        raise refused_picture(f"A picture of {width:,} × {height:,} pixels is too large: up to {most} are read.", param)
     return Picture(hashlib.sha256(file).hexdigest(), width, height, data=file)
 
 
@@ -72,12 +74,6 @@ def _jpeg_size(file: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def check_count(pictures: tuple[Picture, ...], param: str | None = None) -> tuple[Picture, ...]:
-    """Return the pictures of one message. Raises ApiError for too many."""
-    if len(pictures) > MOST_PICTURES:
-        raise _refused(f"A message may have up to {MOST_PICTURES} pictures, not {len(pictures)}.", param)
-    return pictures
-
-
-def _refused(sentence: str, param: str | None) -> ApiError:
+def refused_picture(sentence: str, param: str | None) -> ApiError:
+    """Return the error for a picture that is not read."""
     return ApiError(400, sentence, "bad_picture", param)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -48,7 +49,8 @@ async def read_body(request: Request, kind: type[T]) -> T:
 def invalid_field(text: str) -> ApiError:
     """Return the error for what msgspec says of a body, with types in words and the field in front."""
     field, words = FIELD.search(text), TYPE.sub(in_words, FIELD.sub("", text))
-    return ApiError(400, f"{field['path']}: {words}." if field else f"{words}.", "bad_value", field and field["path"])
+    path = field and field["path"]
+    return ApiError(400, f"{path}: {as_sentence(words)}" if path else as_sentence(words), "bad_value", path)
 
 
 def in_words(types: re.Match[str]) -> str:
@@ -56,9 +58,9 @@ def in_words(types: re.Match[str]) -> str:
     return " or ".join(TYPES.get(each, f"“{each}”") for each in types[1].split(" | "))
 
 
-async def while_connected(request: Request, work: Awaitable[T]) -> T:
+async def while_connected(receive: Receive, work: Awaitable[T]) -> T:
     """Return the result of `work`, which is cancelled when the client hangs up. Raises ClientDisconnect then."""
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(hung_up(request.receive))
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(hung_up(receive))
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -84,7 +86,7 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
 async def whole_answer(request: Request, run: Run, work: Awaitable[Any]) -> Response:
     """Return the result of `work`, which gathers the run's events, as JSON; a client that hangs up ends the run."""
     try:
-        return json_response(await while_connected(request, work))
+        return json_response(await while_connected(request.receive, work))
     finally:
         run.close()
 
@@ -101,13 +103,10 @@ class EventStream(Response):
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send the chunks until they end or the client hangs up. Raises ApiError if the run cannot begin."""
-        sending, gone = asyncio.ensure_future(self._send_all(send)), asyncio.ensure_future(hung_up(receive))
         try:
-            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
-            if sending.done():
-                sending.result()
+            with contextlib.suppress(ClientDisconnect):
+                await while_connected(receive, self._send_all(send))
         finally:
-            await end(sending, gone)
             self.run.close()
 
     async def _send_all(self, send: Send) -> None:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
 
-from engine.api import chat, sse
-from engine.api.content import Part, pictures_of, text_of
+from engine.api.chat import choice_of as choice_of_chat
+from engine.api.content import Part, read_content
 from engine.api.errors import ApiError
 from engine.api.fields import (
     RawJson,
     ResponseFormat,
     SamplingFields,
     chat_id,
+    chat_request,
+    constraint_of,
     length_limit,
     raw_text,
     thinking_options,
-    with_sampling,
-    with_tools,
+    tool_fields,
 )
+from engine.api.forms import AnswerForm, sse_event
 from engine.api.numbers import timings
-from engine.api.written import Block, BlockChange, Written, block_changes, blocks_of
+from engine.api.written import Block, BlockChange, BlockReader, Written
 from engine.protocol.events import Event, Finished, Statistics
-from engine.protocol.requests import Constraint, Generate, Message, Role, Tool, ToolCall, ToolChoice
+from engine.protocol.requests import Generate, Message, Role, Tool, ToolCall, ToolChoice
 
 ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
@@ -90,35 +91,6 @@ class ResponsesRequest(SamplingFields, kw_only=True):
     metadata: dict[str, Any] | None = None
 
 
-def generate_of(body: ResponsesRequest, default: Generate, store: bool = False) -> Generate:
-    """Return the engine's request, as `engine.api.chat.generate_of` does. Raises ApiError."""
-    if body.previous_response_id:
-        raise ApiError(
-            400, "Responses are not kept here: send the whole chat as input.", "unsupported", "previous_response_id"
-        )
-    messages = messages_of(body)
-    constraint = constraint_of(body)
-    made = replace(
-        with_sampling(default, body.sampling, bool(constraint or body.tools)),
-        messages=messages,
-        max_tokens=length_limit(body.max_output_tokens, default.max_tokens),
-        stop=(*default.stop, *body.stops()),
-        chat=chat_id(messages, body.store, store),
-        continue_last=chat.continues(messages[-1].role, messages[-1].content, len(messages)),
-        thinking=thinking_options(default.thinking, body.reasoning.effort if body.reasoning else None, None, None),
-        constraint=constraint,
-    )
-    tools, (choice, name) = tools_of(body), choice_of(body.tool_choice)
-    return with_tools(made, tools, choice, name, body.parallel_tool_calls)
-
-
-def constraint_of(body: ResponsesRequest) -> Constraint | None:
-    form = body.text.format if body.text else None
-    if form is None:
-        return body.constraint()
-    return SamplingFields(response_format=form).constraint()
-
-
 def tools_of(body: ResponsesRequest) -> tuple[Tool, ...]:
     """Return the client's own tools that may be called; those that OpenAI itself would run are not there."""
     choice = body.tool_choice
@@ -134,23 +106,23 @@ def tools_of(body: ResponsesRequest) -> tuple[Tool, ...]:
 def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
     """Return whether tools must be called, and the only one that may be. Raises ApiError."""
     if not isinstance(choice, NamedTool):
-        return chat.choice_of(choice)
+        return choice_of_chat(choice)
     if choice.type == "allowed_tools":
         return choice.mode or "auto", ""
     return "required", choice.name or choice.type
 
 
-def messages_of(body: ResponsesRequest) -> tuple[Message, ...]:
+def read_input(body: ResponsesRequest) -> tuple[Message, ...]:
     """Return the chat in the engine's form. Raises ApiError for what no model here can read."""
-    found = [Message("system", body.instructions)] if body.instructions else []
+    messages = [Message("system", body.instructions)] if body.instructions else []
     if isinstance(body.input, str):
-        found.append(Message("user", body.input))
+        messages.append(Message("user", body.input))
     else:
         for index, item in enumerate(body.input):
-            _add_item(found, item, f"input[{index}]")
-    if not found:
+            _add_item(messages, item, f"input[{index}]")
+    if not messages:
         raise ApiError(400, "There is no message to answer.", "empty_prompt", "input")
-    return tuple(found)
+    return tuple(messages)
 
 
 def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
@@ -160,8 +132,8 @@ def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
             if item.role not in ROLES:
                 raise ApiError(400, f"A message's role must not be {item.role!r:.40}.", "bad_value", f"{param}.role")
             role = ROLES[item.role]
-            pictures = pictures_of(item.content, role, param)
-            messages.append(Message(role, text_of(item.content, param), pictures=pictures))
+            text, pictures = read_content(item.content, role, param)
+            messages.append(Message(role, text, pictures=pictures))
         case "function_call":
             call = ToolCall(item.call_id, item.name, item.arguments)
             if messages and messages[-1].role == "assistant":
@@ -169,8 +141,8 @@ def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
             else:
                 messages.append(Message("assistant", "", (call,)))
         case "function_call_output":
-            pictures = pictures_of(item.output, "tool", param)
-            messages.append(Message("tool", text_of(item.output, param), (), item.call_id, pictures))
+            text, pictures = read_content(item.output, "tool", param)
+            messages.append(Message("tool", text, (), item.call_id, pictures))
         case "reasoning":
             pass  # chat templates leave earlier reasoning out
         case "item_reference":
@@ -215,55 +187,78 @@ def item_of(block: Block) -> Item:
     return Item(block, f"{prefix}_{uuid.uuid4().hex}")
 
 
-class ResponsesForm:
+class ResponsesForm(AnswerForm[ResponsesRequest]):
     """The answer in the form of responses."""
 
-    def __init__(self, body: ResponsesRequest, model: str) -> None:
-        self.body, self.model = body, model
-        self.id, self.created = f"resp_{uuid.uuid4().hex}", int(time.time())
+    reads, prefix = ResponsesRequest, "resp_"
+
+    def __init__(self, body: ResponsesRequest, model: str, store: bool) -> None:
+        super().__init__(body, model, store)
+        self._blocks, self._items = BlockReader(), list[Item]()
         self._number = -1
 
-    def whole(self, written: Written) -> dict[str, Any]:
+    def requests_of(self, default: Generate) -> list[Generate]:
+        """Return the engine's request. Raises ApiError."""
+        body = self.body
+        if body.previous_response_id:
+            sentence = "Responses are not kept here: send the whole chat as input."
+            raise ApiError(400, sentence, "unsupported", "previous_response_id")
+        messages = read_input(body)
+        form = body.text.format if body.text else None
+        constraint = constraint_of(form) if form else body.constraint()
+        effort = body.reasoning.effort if body.reasoning else None
+        request = chat_request(
+            default,
+            messages,
+            sampling=body.sampling,
+            stops=body.stops(),
+            structured=bool(constraint or body.tools),
+            max_tokens=length_limit(body.max_output_tokens, default.max_tokens),
+            chat=chat_id(messages, body.store, self.store),
+            thinking=thinking_options(default.thinking, effort, None, None),
+            constraint=constraint,
+            **tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
+        )
+        return [request]
+
+    def whole(self, answers: list[Written]) -> dict[str, Any]:
         """Return the complete answer."""
-        output = [item_of(block).value(done=True) for block in blocks_of(written)]
-        return self._response(output, written.finished.statistics)
+        [written] = answers
+        self._items = list(map(item_of, written.blocks()))
+        return self._response(written.finished.statistics)
 
-    async def stream(self, events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
-        """Yield the answer in pieces."""
-        item: Item | None = None
-        output: list[dict[str, Any]] = []
+    def begin(self) -> Iterator[bytes]:
+        """Yield the response without output."""
         for name in ("created", "in_progress"):
-            yield self._event(f"response.{name}", response=self._response([], None))
-        async for event in block_changes(events):
-            match event:
-                case None:
-                    yield sse.WAITING
-                case BlockChange():
-                    if item is None or event.change == "open":
-                        item = item_of(event.block)
-                    for name, fields in _item_events(item, event):
-                        yield self._event(f"response.{name}", output_index=event.block.index, **fields)
-                    if event.change == "close":
-                        output.append(item.value(done=True))
-                case Finished():
-                    response = self._response(output, event.statistics)
-                    yield self._event(f"response.{response['status']}", response=response)
+            yield self._event(f"response.{name}", response=self._response(None))
 
-    def error_chunk(self, error: ApiError) -> bytes:
+    def pieces(self, event: Event) -> Iterator[bytes]:
+        """Yield what an event adds."""
+        for change in self._blocks.changes(event):
+            if change.change == "open":
+                self._items.append(item_of(change.block))
+            for name, fields in _item_events(self._items[-1], change):
+                yield self._event(f"response.{name}", output_index=change.index, **fields)
+        if isinstance(event, Finished):
+            response = self._response(event.statistics)
+            yield self._event(f"response.{response['status']}", response=response)
+
+    def error(self, error: ApiError) -> bytes:
         """Return the event that ends a stream with an error."""
-        failed = {**self._response([], None), "status": "failed"}
+        self._items = []
+        failed = self._response(None) | {"status": "failed"}
         failed["error"] = {"code": error.code or error.kind, "message": error.message}
         return self._event("response.failed", response=failed)
 
     def _event(self, kind: str, **fields: Any) -> bytes:
         self._number += 1
-        return sse.event({"type": kind, "sequence_number": self._number, **fields})
+        return sse_event({"type": kind, "sequence_number": self._number, **fields})
 
-    def _response(self, output: list[dict[str, Any]], numbers: Statistics | None) -> dict[str, Any]:
-        """Return the response; `numbers` are those of a complete one."""
+    def _response(self, numbers: Statistics | None) -> dict[str, Any]:
+        """Return the response with the items so far; `numbers` are those of a complete one."""
         cut = numbers is not None and numbers.stop_reason in ("length", "context")
         body = self.body
-        made = {
+        response = {
             "id": self.id,
             "object": "response",
             "created_at": self.created,
@@ -273,7 +268,7 @@ class ResponsesForm:
             "instructions": body.instructions,
             "max_output_tokens": body.max_output_tokens,
             "model": self.model,
-            "output": output,
+            "output": [item.value(done=True) for item in self._items],
             "parallel_tool_calls": body.parallel_tool_calls is not False,
             "previous_response_id": None,
             "reasoning": {"effort": body.reasoning.effort if body.reasoning else None, "summary": None},
@@ -289,7 +284,7 @@ class ResponsesForm:
             "user": body.user,
             "metadata": body.metadata or {},
         }
-        return made | ({"timings": timings(numbers)} if numbers else {})
+        return response | ({"timings": timings(numbers)} if numbers else {})
 
 
 TEXT = {"type": "text"}

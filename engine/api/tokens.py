@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from engine.api.errors import ApiError
-from engine.protocol.events import Tokenized
+from engine.api.jobs import Jobs
+from engine.protocol.events import Detokenized, Tokenized
 from engine.protocol.requests import Detokenize, Tokenize
 
 # The engine answers in one line of at most 64 MB, where a byte may be a token of 13 bytes, and a token a text of 128.
@@ -43,6 +44,11 @@ def detokenize_of(tokens: Sequence[int]) -> Detokenize:
     if len(tokens) > MOST_TOKENS:
         raise ApiError(400, f"Up to {MOST_TOKENS:,} tokens can be turned into a text at once.", "bad_value", "tokens")
     return Detokenize(0, tuple(tokens))
+
+
+async def text_of(jobs: Jobs, text: str | Sequence[int]) -> str:
+    """Return a text that may be given as tokens. Raises ApiError."""
+    return text if isinstance(text, str) else (await jobs.ask(detokenize_of(text), Detokenized)).text
 
 
 def tokens_of(body: TokenizeRequest, tokenized: Tokenized) -> dict[str, Any]:

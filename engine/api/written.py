@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.protocol.events import (
+    WRITTEN,
     Event,
     Finished,
     Logprobs,
@@ -18,28 +19,43 @@ from engine.protocol.events import (
     ToolCallStarted,
 )
 
+BlockKind = Literal["reasoning", "text", "call"]
+KINDS: dict[type, BlockKind] = {
+    Thinking: "reasoning", Text: "text", ToolCallStarted: "call", ToolCallArguments: "call",
+}  # fmt: skip
+
 
 @dataclass(slots=True)
-class Call:
-    """A call of a tool; `arguments` is JSON text."""
+class Block:
+    """Part of an answer that is one thing: reasoning, text, or a call of the tool `name`.
 
-    id: str
-    name: str
-    arguments: str = ""
+    `text` grows; of a call, it is the arguments as JSON text. `call`: the call's id.
+    """
+
+    kind: BlockKind
+    text: str = ""
+    call: str = ""
+    name: str = ""
 
 
 @dataclass(slots=True)
 class Written:
-    """An answer as far as it is written; `end` is there once it is complete."""
+    """An answer as far as it is written; `finished` is there once it is complete.
 
+    `plain`: the text with the reasoning and its marks, as the model wrote it.
+    """
+
+    plain: str = ""
     text: str = ""
     reasoning: str = ""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Block] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
-    end: Finished | None = None
+    finished: Finished = field(init=False)
 
     def add(self, event: Event) -> None:
         """Append what an event adds to the answer."""
+        if isinstance(event, WRITTEN):
+            self.plain += event.text
         match event:
             case Text():
                 self.text += event.text
@@ -48,34 +64,29 @@ class Written:
             case ThinkingEnded() if not event.opened:  # what looked like the answer was the reasoning
                 self.reasoning, self.text = self.text, ""
             case ToolCallStarted():
-                self.calls.append(Call(event.call, event.name))
+                self.calls.append(Block("call", "", event.call, event.name))
             case ToolCallArguments():
-                self.calls[-1].arguments += event.text
+                self.calls[-1].text += event.text
             case Logprobs():
                 self.logprobs += event.tokens
             case Finished():
-                self.end = event
+                self.finished = event
 
-    @property
-    def finished(self) -> Finished:
-        """The last event of an answer that is complete."""
-        assert self.end
-        return self.end
-
-
-async def gather(events: AsyncIterator[Event | None]) -> Written:
-    """Return the whole answer."""
-    written = Written()
-    async for event in trimmed(events):
-        if event is not None:
-            written.add(event)
-    return written
+    def blocks(self) -> list[Block]:
+        """Return the blocks of a complete answer."""
+        blocks = [Block("reasoning", self.reasoning.strip())] if self.reasoning.strip() else []
+        if self.text or not self.calls:
+            blocks.append(Block("text", self.text))
+        return blocks + self.calls
 
 
-async def trimmed(events: AsyncIterator[Event | None]) -> AsyncIterator[Event | None]:
-    """Yield the events without the blank lines around reasoning, which separate it from the answer."""
+Events = AsyncIterator[tuple[int, Event | None]]  # of several answers, each with its answer's number; None: still waits
+
+
+async def trimmed(events: Events) -> Events:
+    """Yield an answer's events without the blank lines around reasoning, which separate it from the answer."""
     started = {Text: True, Thinking: False}  # whether something other than blanks has come
-    async for event in events:
+    async for index, event in events:
         match event:
             case ThinkingEnded():
                 started[Text] = False
@@ -83,63 +94,41 @@ async def trimmed(events: AsyncIterator[Event | None]) -> AsyncIterator[Event | 
                 if not (text := event.text.lstrip()):
                     continue
                 started[type(event)] = True
-                yield type(event)(event.id, text)
+                yield index, type(event)(event.id, text)
                 continue
-        yield event
-
-
-@dataclass(slots=True)
-class Block:
-    """Part of an answer that is one thing: reasoning, text, or a call. `text` grows; of a call, it is the arguments."""
-
-    index: int
-    kind: Literal["reasoning", "text", "call"]
-    call: str = ""
-    name: str = ""
-    text: str = ""
+        yield index, event
 
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """What happens to a block: it opens, grows by `text`, or closes."""
+    """What happens to the answer's `index`-th block: it opens, grows by `text`, or closes."""
 
+    index: int
     block: Block
     change: Literal["open", "grow", "close"]
     text: str = ""
 
 
-async def block_changes(events: AsyncIterator[Event | None]) -> AsyncIterator[BlockChange | Event | None]:
-    """Yield how the answer's blocks grow one after the other; what is part of no block is yielded as it is."""
-    block, count = None, 0
-    async for event in trimmed(events):
+class BlockReader:
+    """Reader of an answer's events as changes of its blocks, of which one is open at a time."""
+
+    def __init__(self) -> None:
+        self._block: Block | None = None
+        self._index = -1
+
+    def changes(self, event: Event) -> Iterator[BlockChange]:
+        """Yield what the event changes."""
         kind = KINDS.get(type(event))
-        begins = isinstance(event, ToolCallStarted) or (kind is not None and (block is None or block.kind != kind))
-        if block and (begins or isinstance(event, Finished)):
-            yield BlockChange(block, "close")
-            block = None
+        begins = isinstance(event, ToolCallStarted) or (kind and (self._block is None or self._block.kind != kind))
+        if self._block and (begins or isinstance(event, Finished)):
+            yield BlockChange(self._index, self._block, "close")
+            self._block = None
         if begins and kind:
-            block = Block(count, kind)
-            count += 1
+            self._index += 1
+            self._block = Block(kind)
             if isinstance(event, ToolCallStarted):
-                block.call, block.name = event.call, event.name
-            yield BlockChange(block, "open")
-        if block and isinstance(event, Text | Thinking | ToolCallArguments):
-            block.text += event.text
-            yield BlockChange(block, "grow", event.text)
-        elif kind is None:
-            yield event
-
-
-KINDS: dict[type, Literal["reasoning", "text", "call"]] = {
-    Thinking: "reasoning", Text: "text", ToolCallStarted: "call", ToolCallArguments: "call",
-}  # fmt: skip
-
-
-def blocks_of(written: Written) -> list[Block]:
-    """Return the blocks of a complete answer."""
-    found = [Block(0, "reasoning", text=written.reasoning.strip())] if written.reasoning.strip() else []
-    if written.text or not written.calls:
-        found.append(Block(len(found), "text", text=written.text))
-    for call in written.calls:
-        found.append(Block(len(found), "call", call.id, call.name, call.arguments))
-    return found
+                self._block.call, self._block.name = event.call, event.name
+            yield BlockChange(self._index, self._block, "open")
+        if self._block and isinstance(event, Text | Thinking | ToolCallArguments):
+            self._block.text += event.text
+            yield BlockChange(self._index, self._block, "grow", event.text)

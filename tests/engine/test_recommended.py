@@ -54,18 +54,20 @@ def test_what_an_option_says_counts() -> None:
     assert (greedy.temperature, greedy.repeat_penalty, greedy.presence_penalty) == (0.0, 1.0, 0.0)
 
 
-FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "chat": (chats.ChatRequest, chats.generate_of, {"messages": [QUESTION]}),
-    "messages": (messages.MessagesRequest, messages.generate_of, {"messages": [QUESTION], "max_tokens": 1}),
-    "responses": (responses.ResponsesRequest, responses.generate_of, {"input": "Hello"}),
+FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "chat": (chats.ChatForm, {"messages": [QUESTION]}),
+    "messages": (messages.MessagesForm, {"messages": [QUESTION], "max_tokens": 1}),
+    "responses": (responses.ResponsesForm, {"input": "Hello"}),
 }
 
 
 def generate_of(form: str, **fields: Any) -> Generate:
     """Return the Generate that the API makes of a request for the thinking model's answer."""
-    kind, build, body = FORMS[form]
-    made: Generate = build(msgspec.json.decode(json.dumps(body | fields), type=kind), by_command(api, QWEN))
-    return made
+    kind, body = FORMS[form]
+    read = msgspec.json.decode(json.dumps(body | fields), type=kind.reads)
+    request: Generate
+    [request] = kind(read, "", False).requests_of(by_command(api, QWEN))
+    return request
 
 
 THOUGHTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

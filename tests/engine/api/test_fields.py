@@ -16,18 +16,25 @@ from engine.api.respond import read_body
 from engine.protocol.requests import Generate, InvalidValue
 
 QUESTION = {"role": "user", "content": "Hello"}
-FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "chat": (chat.ChatRequest, chat.generate_of, {"messages": [QUESTION]}),
-    "messages": (messages.MessagesRequest, messages.generate_of, {"messages": [QUESTION], "max_tokens": 1}),
-    "responses": (responses.ResponsesRequest, responses.generate_of, {"input": "Hello"}),
+FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "chat": (chat.ChatForm, {"messages": [QUESTION]}),
+    "messages": (messages.MessagesForm, {"messages": [QUESTION], "max_tokens": 1}),
+    "responses": (responses.ResponsesForm, {"input": "Hello"}),
 }
+
+
+def request_of(form: str, usual: bool, **fields: Any) -> Generate:
+    """Return the engine's request; `usual`: whether chats are kept on disk unless a request says otherwise."""
+    kind, body = FORMS[form]
+    read = msgspec.json.decode(json.dumps(body | fields), type=kind.reads)
+    [request] = kind(read, "", usual).requests_of(Generate(0, ()))
+    assert isinstance(request, Generate)
+    return request
 
 
 def chat_id(form: str, usual: bool, **fields: Any) -> str:
     """Return the id under which the engine may keep the chat of a request on disk."""
-    kind, generate_of, body = FORMS[form]
-    made: Generate = generate_of(msgspec.json.decode(json.dumps(body | fields), type=kind), Generate(0, ()), usual)
-    return made.chat
+    return request_of(form, usual, **fields).chat
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -49,15 +56,13 @@ def test_a_chat_is_found_by_how_it_begins(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_two_tools_of_one_name_are_refused_with_a_sentence(form: str) -> None:
-    kind, generate_of, body = FORMS[form]
     tool = {
         "chat": {"type": "function", "function": {"name": "look"}},
         "messages": {"name": "look", "input_schema": {}},
         "responses": {"type": "function", "name": "look"},
     }[form]
-    request = msgspec.json.decode(json.dumps(body | {"tools": [tool, tool]}), type=kind)
     with pytest.raises(InvalidValue, match="a name of its own"):
-        generate_of(request, Generate(0, ()), False)
+        request_of(form, False, tools=[tool, tool])
 
 
 def test_numbers_and_words_are_read_as_they_are_meant() -> None:
