@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -15,17 +16,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.api import embeddings, llama, messages, tokens
+from engine.api import embeddings, llama, tokens
 from engine.api.activity import Activity
-from engine.api.chat import ChatForm
-from engine.api.completions import CompletionForm
+from engine.api.chat import ChatForm, ChatRequest
+from engine.api.completions import CompletionForm, CompletionRequest
 from engine.api.errors import ApiError, as_sentence
 from engine.api.forms import AnswerForm
 from engine.api.jobs import Jobs, Long, Run
+from engine.api.messages import CountRequest, MessagesForm, MessagesRequest, count_of
 from engine.api.openapi import Endpoint, description
 from engine.api.peers import client_of
 from engine.api.respond import EventStream, error_response, json_response, read_body, whole_answer
-from engine.api.responses import ResponsesForm
+from engine.api.responses import ResponsesForm, ResponsesRequest
 from engine.api.security import Access, Guard
 from engine.api.written import Events
 from engine.protocol.events import Counted, Embedded, Finished, Tokenized
@@ -75,9 +77,9 @@ class Api:
 
         return await whole_answer(request, run, answer())
 
-    async def count_tokens(self, _request: Request, body: messages.CountRequest) -> Response:
+    async def count_tokens(self, _request: Request, body: CountRequest) -> Response:
         """Count a chat's tokens, in Anthropic's form."""
-        counted = await self.jobs.ask(messages.count_of(body), Counted)
+        counted = await self.jobs.ask(count_of(body), Counted)
         return json_response({"input_tokens": counted.prompt})
 
     async def tokenize(self, _request: Request, body: tokens.TokenizeRequest) -> Response:
@@ -162,28 +164,28 @@ class Api:
         return answer
 
 
-def answers(path: str, form: type[AnswerForm[Any]], summary: str, *others: str) -> Endpoint:
+def answers(
+    path: str, reads: type[msgspec.Struct], form: type[AnswerForm[Any]], summary: str, *others: str
+) -> Endpoint:
     """Return the endpoint for answers in the given form."""
 
     async def answer(api: Api, request: Request, body: Any) -> Response:
         return await api.answer(request, form(body, api.model_name, api.store()))
 
-    return Endpoint(path, summary, answer, form.reads, streams=True, others=others)
+    return Endpoint(path, summary, answer, reads, streams=True, others=others)
 
 
 # `others` are for clients whose base address lacks /v1, which llama.cpp's server takes.
 ENDPOINTS = (
-    answers("/v1/chat/completions", ChatForm, "Answer a chat's last message", "/chat/completions"),
-    answers("/v1/completions", CompletionForm, "Continue a text"),
-    answers("/v1/responses", ResponsesForm, "Answer a chat's last message; nothing is kept", "/responses"),
-    answers("/v1/messages", messages.MessagesForm, "Answer a chat's last message, in Anthropic's form"),
-    Endpoint(
-        "/v1/messages/count_tokens", "Count a chat's tokens, in Anthropic's form", Api.count_tokens,
-        messages.CountRequest,
-    ),
+    answers("/v1/chat/completions", ChatRequest, ChatForm, "Answer a chat's last message", "/chat/completions"),
+    answers("/v1/completions", CompletionRequest, CompletionForm, "Continue a text"),
+    answers("/v1/responses", ResponsesRequest, ResponsesForm, "Answer a chat's last message; nothing is kept",
+            "/responses"),
+    answers("/v1/messages", MessagesRequest, MessagesForm, "Answer a chat's last message, in Anthropic's form"),
+    Endpoint("/v1/messages/count_tokens", "Count a chat's tokens, in Anthropic's form", Api.count_tokens, CountRequest),
     Endpoint("/v1/embeddings", "Texts as vectors", Api.embed, embeddings.EmbeddingRequest),
-    answers("/completion", llama.ContinueForm, "Continue a text, in llama.cpp's form", "/completions"),
-    answers("/infill", llama.InfillForm, "Write the middle of a text, in llama.cpp's form"),
+    answers("/completion", llama.LlamaRequest, llama.LlamaForm, "Continue a text, in llama.cpp's form", "/completions"),
+    answers("/infill", llama.InfillRequest, llama.LlamaForm, "Write the middle of a text, in llama.cpp's form"),
     Endpoint("/tokenize", "A text's tokens", Api.tokenize, tokens.TokenizeRequest),
     Endpoint("/detokenize", "The text of tokens", Api.detokenize, tokens.DetokenizeRequest),
     Endpoint("/v1/models", "The loaded model", Api.models, others=("/models",)),

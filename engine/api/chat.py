@@ -7,24 +7,11 @@ from typing import Any
 
 import msgspec
 
+from engine.api import fields
 from engine.api.content import ChatMessage, read_messages
 from engine.api.errors import ApiError
-from engine.api.fields import (
-    RawJson,
-    SamplingFields,
-    TemplateValues,
-    chat_id,
-    chat_request,
-    check_single,
-    check_top_logprobs,
-    length_limit,
-    raw_text,
-    thinking_options,
-    tool_fields,
-)
 from engine.api.forms import OpenAIForm
-from engine.api.numbers import FINISH, timings
-from engine.api.written import Written
+from engine.api.numbers import timings
 from engine.protocol.events import (
     Event,
     Finished,
@@ -40,7 +27,7 @@ from engine.protocol.requests import Generate, Tool, ToolChoice
 class Function(msgspec.Struct, kw_only=True):
     name: str
     description: str | None = None
-    parameters: RawJson = msgspec.UNSET
+    parameters: fields.RawJson = msgspec.UNSET
 
 
 class ChatTool(msgspec.Struct, kw_only=True):
@@ -57,7 +44,7 @@ class NamedTool(msgspec.Struct, kw_only=True):
     type: str = "function"
 
 
-class ChatRequest(SamplingFields, kw_only=True):
+class ChatRequest(fields.SamplingFields, kw_only=True):
     """Body of a request for a chat's next message."""
 
     messages: list[ChatMessage]
@@ -70,12 +57,12 @@ class ChatRequest(SamplingFields, kw_only=True):
     reasoning_effort: str | None = None
     reasoning_budget: int | None = None
     thinking_budget_tokens: int | None = None
-    chat_template_kwargs: TemplateValues | None = None
+    chat_template_kwargs: fields.TemplateValues | None = None
 
 
 def tools_of(body: ChatRequest) -> tuple[Tool, ...]:
     functions = [tool.function for tool in body.tools or ()]
-    return tuple(Tool(each.name, each.description or "", raw_text(each.parameters)) for each in functions)
+    return tuple(Tool(each.name, each.description or "", fields.raw_text(each.parameters)) for each in functions)
 
 
 def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
@@ -95,38 +82,36 @@ def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
 class ChatForm(OpenAIForm[ChatRequest]):
     """The answer in the form of chat completions."""
 
-    reads, prefix = ChatRequest, "chatcmpl-"
+    prefix = "chatcmpl-"
     kind, chunk_kind = "chat.completion", "chat.completion.chunk"
-    _called = False  # whether the answer calls tools
 
     def requests_of(self, default: Generate) -> list[Generate]:
-        """Return the engine's request. Raises ApiError."""
         body = self.body
-        check_single("n", body.n)
+        fields.check_single("n", body.n)
         if body.logprobs:
-            check_top_logprobs("top_logprobs", body.top_logprobs)
+            fields.check_top_logprobs("top_logprobs", body.top_logprobs)
         messages, constraint = read_messages(body.messages), body.constraint()
-        values = body.chat_template_kwargs or TemplateValues()
+        values = body.chat_template_kwargs or fields.TemplateValues()
+        effort = body.reasoning_effort or values.reasoning_effort
         on = values.enable_thinking if values.thinking is None else values.thinking
         budget = body.thinking_budget_tokens if body.reasoning_budget is None else body.reasoning_budget
-        request = chat_request(
+        request = fields.chat_request(
             default,
             messages,
             sampling=body.sampling,
             stops=body.stops(),
             structured=bool(constraint or body.tools),
-            max_tokens=length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
-            chat=chat_id(messages, body.store, self.store),
-            thinking=thinking_options(default.thinking, body.reasoning_effort or values.reasoning_effort, on, budget),
+            max_tokens=fields.length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
+            chat=fields.chat_id(messages, body.store, self.store),
+            thinking=fields.thinking_options(default.thinking, effort, on, budget),
             constraint=constraint,
             top_logprobs=body.top_logprobs or 0 if body.logprobs else None,
-            **tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
+            **fields.tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
         )
         return [request]
 
-    def whole(self, answers: list[Written]) -> dict[str, Any]:
-        """Return the complete answer."""
-        [written] = answers
+    def whole(self) -> dict[str, Any]:
+        written = self.written
         message: dict[str, Any] = {"role": "assistant", "content": written.text, "refusal": None}
         if written.reasoning:
             message["reasoning_content"] = written.reasoning.strip()
@@ -136,43 +121,36 @@ class ChatForm(OpenAIForm[ChatRequest]):
                 {"id": call.call, "type": "function", "function": {"name": call.name, "arguments": call.text}}
                 for call in written.calls
             ]
-        self._called = bool(written.calls)
         logprobs = logprobs_of(written.logprobs) if self.body.logprobs else None
-        reason = self._reason(written.finished)
+        reason = self.finish_reason(written.finished)
         return self.choices([{"index": 0, "message": message, "logprobs": logprobs, "finish_reason": reason}])
 
     def begin(self) -> Iterator[bytes]:
-        """Yield the role."""
         yield self._delta({"role": "assistant", "content": ""})
 
     def pieces(self, event: Event) -> Iterator[bytes]:
-        """Yield what an event adds."""
         match event:
             case Text():
                 yield self._delta({"content": event.text})
             case Thinking():
                 yield self._delta({"reasoning_content": event.text})
             case ToolCallStarted():
-                self._called = True
                 function = {"name": event.name, "arguments": ""}
                 call = {"index": event.index, "id": event.call, "type": "function", "function": function}
                 yield self._delta({"tool_calls": [call]})
             case ToolCallArguments():
                 yield self._delta({"tool_calls": [{"index": event.index, "function": {"arguments": event.text}}]})
             case Finished():
-                yield self._delta({}, self._reason(event), timings=timings(event.statistics))
+                yield self._delta({}, event)
 
     def usage(self) -> dict[str, Any]:
-        """Return the numbers of tokens, and the times."""
-        return {**super().usage(), "timings": timings(self.ends[-1])}
+        return {**super().usage(), "timings": timings(self.written.finished.statistics)}
 
-    def _reason(self, end: Finished) -> str:
-        return "tool_calls" if self._called else FINISH[end.statistics.stop_reason]
-
-    def _delta(self, delta: dict[str, Any], reason: str | None = None, **more: Any) -> bytes:
-        logprobs = self.take_logprobs()
-        choice = {"index": 0, "delta": delta, "logprobs": logprobs_of(logprobs) if logprobs else None}
-        return self.chunk({**choice, "finish_reason": reason}, **more)
+    def _delta(self, delta: dict[str, Any], end: Finished | None = None) -> bytes:
+        tokens = self.written.take_logprobs()
+        logprobs = logprobs_of(tokens) if tokens else None
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": self.finish_reason(end)}
+        return self.chunk(choice, end)
 
 
 def logprobs_of(tokens: list[TokenLogprob]) -> dict[str, Any]:

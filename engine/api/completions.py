@@ -8,12 +8,9 @@ from typing import Any
 
 from engine.api.errors import ApiError
 from engine.api.fields import SamplingFields, check_single, check_top_logprobs, length_limit
-from engine.api.forms import OpenAIForm
+from engine.api.forms import OpenAIForm, TextForm
 from engine.api.jobs import Jobs
-from engine.api.numbers import FINISH, timings
-from engine.api.texts import Prompt, TextForm, read_prompts
-from engine.api.tokens import text_of
-from engine.api.written import Written
+from engine.api.tokens import Prompt, Prompts, read_prompts, text_of
 from engine.protocol.events import Finished, TokenLogprob
 from engine.protocol.requests import Generate, Infill
 
@@ -23,24 +20,28 @@ USUAL_LENGTH = 16  # tokens of an answer unless the request says otherwise, as O
 class CompletionRequest(SamplingFields, kw_only=True):
     """Body of a request to continue one text, or several one after the other."""
 
-    prompt: str | list[str | int | list[int]]
+    prompt: Prompts
     logprobs: int | None = None
     echo: bool | None = None
     suffix: str | None = None
     best_of: int | None = None
 
+    @property
+    def scores_prompt(self) -> bool:
+        """Whether the probabilities of the prompt's tokens are wanted."""
+        return bool(self.echo) and self.logprobs is not None and not self.suffix
 
-class CompletionForm(TextForm[CompletionRequest], OpenAIForm[CompletionRequest]):
+
+class CompletionForm(OpenAIForm[CompletionRequest], TextForm[CompletionRequest]):
     """The continued texts in the form of completions; `echoes` are what stands before each of them."""
 
-    reads, prefix = CompletionRequest, "cmpl-"
+    prefix = "cmpl-"
     kind = chunk_kind = "text_completion"
     echoes: tuple[str, ...] = ()
     _starts = False  # whether the next token is the first one of a scored prompt
     _offset = 0  # of the next token's text in that of its choice
 
     def requests_of(self, default: Generate) -> list[Generate]:
-        """Return the engine's requests, one for each prompt. Raises ApiError."""
         body = self.body
         check_single("n", body.n)
         check_single("best_of", body.best_of)
@@ -49,36 +50,24 @@ class CompletionForm(TextForm[CompletionRequest], OpenAIForm[CompletionRequest])
         prompts = read_prompts("prompt", body.prompt)
         if body.suffix:
             return [replace(base, infill=Infill(checked_text(prompt), body.suffix)) for prompt in prompts]
-        return [replace(base, prompt=prompt, score_prompt=self._scores_prompt()) for prompt in prompts]
-
-    def _scores_prompt(self) -> bool:
-        """Return whether the probabilities of the prompt's tokens are wanted."""
-        return bool(self.body.echo) and self.body.logprobs is not None and not self.body.suffix
+        return [replace(base, prompt=prompt, score_prompt=body.scores_prompt) for prompt in prompts]
 
     async def ask(self, jobs: Jobs) -> None:
-        """Ask the engine for the texts of prompts that are echoed."""
         if self.body.echo:
             self.echoes = tuple([await text_of(jobs, prompt) for prompt in read_prompts("prompt", self.body.prompt)])
 
-    def whole(self, answers: list[Written]) -> dict[str, Any]:
-        """Return all complete answers."""
-        return self.choices(list(self.answers(answers)))
+    def whole(self) -> dict[str, Any]:
+        return self.choices(list(self.whole_answers()))
 
     def start(self) -> str:
-        """Return the echo, and count tokens from its beginning if it is scored, else from its end."""
         echo = self.echoes[self.index] if self.echoes else ""
-        self._starts = self._scores_prompt()
+        self._starts = self.body.scores_prompt
         self._offset = 0 if self._starts else len(echo)
         return echo
 
-    def answer(self, text: str, logprobs: list[TokenLogprob], end: Finished | None) -> dict[str, Any]:
-        """Return a choice."""
-        reason = FINISH[end.statistics.stop_reason] if end else None
-        return {"index": self.index, "text": text, "logprobs": self._logprobs_of(logprobs), "finish_reason": reason}
-
-    def piece(self, answer: dict[str, Any], end: Finished | None) -> bytes:
-        """Return a piece of a stream."""
-        return self.chunk(answer, **({"timings": timings(end.statistics)} if end else {}))
+    def answer(self, text: str, end: Finished | None) -> dict[str, Any]:
+        logprobs = self._logprobs_of(self.written.take_logprobs())
+        return {"index": self.index, "text": text, "logprobs": logprobs, "finish_reason": self.finish_reason(end)}
 
     def _logprobs_of(self, tokens: list[TokenLogprob]) -> dict[str, Any] | None:
         """Return the probabilities of a choice's next tokens."""

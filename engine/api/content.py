@@ -3,51 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 
 from engine.api.errors import ApiError
-from engine.api.pictures import MOST_PICTURES, picture_of_url, refused_picture
+from engine.api.fields import RawJson
+from engine.api.pictures import MOST_PICTURES, picture_of_base64, picture_of_url, refused_picture
 from engine.protocol.requests import Message, Picture, Role, ToolCall
 
-TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
-PICTURE_PARTS = ("image_url", "input_image")  # of chats, and of responses
+PICTURE_PARTS = ("image_url", "input_image", "image")  # of chats, of responses, and of messages
 SEEING: tuple[Role, ...] = ("user", "tool")  # whose messages may have pictures
-
-
-class ContentPart(Protocol):
-    """Part of a message's content, in any API's form."""
-
-    def read_text(self, param: str) -> str | None:
-        """Return its text; None for a part without any. Raises ApiError for sounds and files."""
-
-    @property
-    def is_picture(self) -> bool:
-        """Whether it is a picture."""
-
-    def read_picture(self, param: str) -> Picture:
-        """Return its picture. Raises ApiError."""
-
-
-def read_content(
-    content: str | Sequence[ContentPart] | None, role: Role, param: str
-) -> tuple[str, tuple[Picture, ...]]:
-    """Return text and pictures of a message's content; `param`: its field. Raises ApiError for what no model reads."""
-    if content is None or isinstance(content, str):
-        return content or "", ()
-    text = "\n".join(words for part in content if (words := part.read_text(param)) is not None)
-    shown = [part for part in content if part.is_picture]
-    if shown and role not in SEEING:
-        raise ApiError(400, f"A message of the {role} cannot have pictures.", "bad_picture", param)
-    if len(shown) > MOST_PICTURES:
-        raise refused_picture(f"A message may have up to {MOST_PICTURES} pictures, not {len(shown)}.", param)
-    return text, tuple(part.read_picture(param) for part in shown)
-
-
-def unreadable(kind: str, param: str) -> ApiError:
-    """Return the error for a part of a type that no model reads."""
-    return ApiError(400, f"Texts and pictures are read here, not {kind!r:.40}.", "unsupported_content", param)
 
 
 class PictureUrl(msgspec.Struct, kw_only=True):
@@ -64,21 +30,73 @@ class Part(msgspec.Struct, kw_only=True):
 
     def read_text(self, param: str) -> str | None:
         """Return its text; None for a picture. Raises ApiError."""
-        if self.is_picture:
+        if self.type in ("image_url", "input_image"):
             return None
-        if self.type not in TEXT_PARTS:
+        if self.type not in ("text", "input_text", "output_text", "refusal"):
             raise unreadable(self.type, param)
         return self.text or self.refusal or ""
-
-    @property
-    def is_picture(self) -> bool:
-        """Whether it is a picture."""
-        return self.type in PICTURE_PARTS
 
     def read_picture(self, param: str) -> Picture:
         """Return its picture. Raises ApiError."""
         url = self.image_url.url if isinstance(self.image_url, PictureUrl) else self.image_url
         return picture_of_url(url or "", param)
+
+
+class Source(msgspec.Struct, kw_only=True):
+    """What a picture or document is: `type` is base64, text or url."""
+
+    type: str = ""
+    data: str = ""
+    url: str = ""
+
+
+class ContentBlock(msgspec.Struct, kw_only=True):
+    """Part of a message: text, a picture, a call of a tool, or its result."""
+
+    type: str
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+    input: RawJson = msgspec.UNSET
+    tool_use_id: str = ""
+    content: str | list[ContentBlock] | None = None
+    source: Source | None = None
+
+    def read_text(self, param: str) -> str | None:
+        """Return its text; None for pictures, calls, their results and reasoning. Raises ApiError."""
+        if self.type == "document" and self.source and self.source.type == "text":
+            return self.source.data
+        if self.type not in ("text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking"):
+            raise unreadable(self.type, param)
+        return self.text if self.type == "text" else None
+
+    def read_picture(self, param: str) -> Picture:
+        """Return its picture. Raises ApiError."""
+        source = self.source or Source()
+        if source.type == "base64":
+            return picture_of_base64(source.data, param)
+        return picture_of_url(source.url, param)
+
+
+def read_content(
+    content: str | Sequence[Part | ContentBlock] | None, role: Role, param: str
+) -> tuple[str, tuple[Picture, ...]]:
+    """Return text and pictures of a message's content; `param`: its field. Raises ApiError for what no model reads."""
+    if content is None or isinstance(content, str):
+        return content or "", ()
+    text = "\n".join(words for part in content if (words := part.read_text(param)) is not None)
+    shown = [part for part in content if part.type in PICTURE_PARTS]
+    if shown and role not in SEEING:
+        raise ApiError(400, f"A message of the {role} cannot have pictures.", "bad_picture", param)
+    if len(shown) > MOST_PICTURES:
+        raise refused_picture(f"A message may have up to {MOST_PICTURES} pictures, not {len(shown)}.", param)
+    return text, tuple(part.read_picture(param) for part in shown)
+
+
+def unreadable(kind: str, param: str) -> ApiError:
+    """Return the error for a part of a type that no model reads."""
+    return ApiError(400, f"Texts and pictures are read here, not {kind!r:.40}.", "unsupported_content", param)
 
 
 class CalledFunction(msgspec.Struct, kw_only=True):

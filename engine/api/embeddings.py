@@ -10,8 +10,7 @@ import msgspec
 
 from engine.api.errors import ApiError
 from engine.api.jobs import Jobs
-from engine.api.texts import read_prompts
-from engine.api.tokens import text_of
+from engine.api.tokens import Prompts, read_prompts, text_of
 from engine.protocol.events import Embedded
 from engine.protocol.requests import Embed
 
@@ -21,7 +20,7 @@ MOST_TEXTS = 2048
 class EmbeddingRequest(msgspec.Struct, kw_only=True):
     """Body of a request for the vectors of one text, or of several."""
 
-    input: str | list[str | int | list[int]]
+    input: Prompts
     model: str | None = None
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: int | None = None

@@ -6,22 +6,19 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
 from engine.api.errors import ApiError
 from engine.api.fields import SamplingFields
 from engine.api.jobs import Jobs
-from engine.api.numbers import timings, total
+from engine.api.numbers import FINISH, timings, total
 from engine.api.written import Events, Written, trimmed
-from engine.protocol.events import Event, Finished, Logprobs, Statistics, TokenLogprob
+from engine.protocol.events import WRITTEN, Event, Finished
 from engine.protocol.requests import Generate
 
-B = TypeVar("B", bound=msgspec.Struct)
-S = TypeVar("S", bound=SamplingFields)
 encoder = msgspec.json.Encoder()
-DONE = b"data: [DONE]\n\n"  # ends OpenAI's streams
 
 
 def sse_data(value: Any) -> bytes:
@@ -35,26 +32,35 @@ def sse_event(value: dict[str, Any]) -> bytes:
     return b"event: " + name.encode() + b"\n" + sse_data(value)
 
 
-class AnswerForm(ABC, Generic[B]):
-    """The answers to one HTTP request; each of its prompts has one.
+class AnswerFields(Protocol):
+    """Body of a request for answers."""
 
-    Subclasses say which requests the engine gets, and how a whole answer and the pieces of a stream look. `reads`:
-    schema of the body. `prefix`: begin of the answer's id. `waiting`: piece of a stream that tells that it still waits.
-    `trims`: whether blank lines around reasoning are left out.
+    stream: bool | None
+
+
+B = TypeVar("B", bound=AnswerFields)
+S = TypeVar("S", bound=SamplingFields)
+
+
+class AnswerForm(ABC, Generic[B]):
+    """The answers to one HTTP request, one for each of `requests`; `index` is that of the answer being told.
+
+    Subclasses say which requests the engine gets, and how a whole answer and the pieces of a stream look. `prefix`:
+    begin of the answer's id. `waiting`: piece of a stream that tells that it still waits. `trims`: whether blank lines
+    around reasoning are left out. `model`: the model's name. `store`: whether chats are kept on disk unless the request
+    says otherwise.
     """
 
-    reads: ClassVar[type[msgspec.Struct]]
     prefix: ClassVar[str] = ""
     waiting: ClassVar[bytes] = b": waiting\n\n"  # a comment, which keeps the connection alive
     trims: ClassVar[bool] = True
+    index = 0
 
     def __init__(self, body: B, model: str, store: bool) -> None:
         self.body, self.model, self.store = body, model, store
         self.id, self.created = f"{self.prefix}{uuid.uuid4().hex}", int(time.time())
         self.requests: Sequence[Generate] = ()
-        self.index = 0
-        self._logprobs: list[TokenLogprob] = []
-        self.ends: list[Statistics] = []
+        self.answers: list[Written] = []
 
     @abstractmethod
     def requests_of(self, default: Generate) -> list[Generate]:
@@ -64,7 +70,7 @@ class AnswerForm(ABC, Generic[B]):
         """Ask the engine what the form must know beforehand. Raises ApiError."""
 
     @abstractmethod
-    def whole(self, answers: list[Written]) -> Any:
+    def whole(self) -> Any:
         """Return the JSON of the complete answers."""
 
     def begin(self) -> Iterator[bytes]:
@@ -83,43 +89,37 @@ class AnswerForm(ABC, Generic[B]):
         """Return the piece that ends a stream with an error."""
         return sse_data(error.as_openai)
 
+    @property
+    def written(self) -> Written:
+        """The answer being told."""
+        return self.answers[self.index]
+
     async def gather(self, events: Events) -> Any:
         """Return the JSON of the complete answers."""
-        answers = [Written() for _ in self.requests]
-        async for index, event in self._read(events):
+        self.answers = [Written() for _ in self.requests]
+        async for index, event in trimmed(events) if self.trims else events:
             if event is not None:
-                answers[index].add(event)
-        return self.whole(answers)
+                self.answers[index].add(event)
+        return self.whole()
 
     async def stream(self, events: Events) -> AsyncIterator[bytes]:
         """Yield the answers in pieces."""
+        self.answers = [Written() for _ in self.requests]
         for piece in self.begin():
             yield piece
-        async for index, event in self._read(events):
+        async for index, event in trimmed(events) if self.trims else events:
             if index > self.index:
                 self.index = index
                 for piece in self.begin():
                     yield piece
             if event is None:
                 yield self.waiting
-            elif isinstance(event, Logprobs):
-                self._logprobs += event.tokens
-            else:
-                for piece in self.pieces(event):
-                    yield piece
+                continue
+            self.written.add(event)
+            for piece in self.pieces(event):
+                yield piece
         for piece in self.end():
             yield piece
-
-    async def _read(self, events: Events) -> Events:
-        async for index, event in trimmed(events) if self.trims else events:
-            if isinstance(event, Finished):
-                self.ends.append(event.statistics)
-            yield index, event
-
-    def take_logprobs(self) -> list[TokenLogprob]:
-        """Return the probabilities that no piece of the stream has told yet; they count as told now."""
-        logprobs, self._logprobs = self._logprobs, []
-        return logprobs
 
 
 class OpenAIForm(AnswerForm[S]):
@@ -130,26 +130,66 @@ class OpenAIForm(AnswerForm[S]):
 
     def choices(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the JSON of complete answers."""
-        return {**self._head(self.kind), "choices": choices, **self.usage(), "timings": timings(self.ends[-1])}
+        last = timings(self.answers[-1].finished.statistics)
+        return {**self._head(self.kind), "choices": choices, **self.usage(), "timings": last}
 
-    def chunk(self, choice: dict[str, Any], **more: Any) -> bytes:
-        """Return a piece of a stream."""
+    def chunk(self, choice: dict[str, Any], end: Finished | None) -> bytes:
+        """Return a piece of a stream; `end`: of the last piece of an answer."""
+        more: dict[str, Any] = {"timings": timings(end.statistics)} if end else {}
         if self.body.with_usage:
             more["usage"] = None
         return sse_data({**self._head(self.chunk_kind), "choices": [choice], **more})
 
     def end(self) -> Iterator[bytes]:
-        """Yield the numbers of tokens, if they are wanted, and the end of the stream."""
         if self.body.with_usage:
             yield sse_data({**self._head(self.chunk_kind), "choices": [], **self.usage()})
-        yield DONE
+        yield b"data: [DONE]\n\n"
+
+    def finish_reason(self, end: Finished | None) -> str | None:
+        """Return why an answer has ended; None while it goes on."""
+        if end is None:
+            return None
+        return "tool_calls" if self.written.calls else FINISH[end.statistics.stop_reason]
 
     def usage(self) -> dict[str, Any]:
         """Return the numbers of tokens of all answers."""
-        return {"usage": total(self.ends)}
+        return {"usage": total([written.finished.statistics for written in self.answers])}
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {
             "id": self.id, "object": kind, "created": self.created, "model": self.model,
             "system_fingerprint": "chickadee",
         }  # fmt: skip
+
+
+class TextForm(AnswerForm[S]):
+    """Form of texts that are continued as they are, in which a piece of a stream looks like a whole answer."""
+
+    trims = False
+
+    @abstractmethod
+    def answer(self, text: str, end: Finished | None) -> dict[str, Any]:
+        """Return an answer, or its next piece; `end`: None for a piece that is not the last."""
+
+    @abstractmethod
+    def chunk(self, choice: dict[str, Any], end: Finished | None) -> bytes:
+        """Return a piece of a stream."""
+
+    def start(self) -> str:
+        """Begin to tell an answer, and return what stands before it."""
+        return ""
+
+    def whole_answers(self) -> Iterator[dict[str, Any]]:
+        """Yield the complete answers."""
+        for index, written in enumerate(self.answers):
+            self.index = index
+            yield self.answer(self.start() + written.plain, written.finished)
+
+    def begin(self) -> Iterator[bytes]:
+        if before := self.start():
+            yield self.chunk(self.answer(before, None), None)
+
+    def pieces(self, event: Event) -> Iterator[bytes]:
+        if isinstance(event, (*WRITTEN, Finished)):
+            text, end = ("", event) if isinstance(event, Finished) else (event.text, None)
+            yield self.chunk(self.answer(text, end), end)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from engine.api.fields import SamplingFields, check_single, check_top_logprobs, length_limit
-from engine.api.forms import sse_data
+from engine.api.forms import TextForm, sse_data
 from engine.api.numbers import timings
-from engine.api.texts import TextForm, read_prompts
-from engine.api.written import Written
+from engine.api.tokens import Prompts, read_prompts
 from engine.protocol.events import Finished, ModelInfo, TokenLogprob
 from engine.protocol.requests import Generate, Infill, StopReason
 
@@ -29,11 +28,18 @@ class ContinueFields(SamplingFields, kw_only=True):
     return_tokens: bool = False
     response_fields: list[str] | None = None
 
+    def texts(self) -> list[dict[str, Any]]:
+        """Return the fields of Generate that say what is continued, for each text. Raises ApiError."""
+        raise NotImplementedError
+
 
 class LlamaRequest(ContinueFields, kw_only=True):
     """Body of a request to continue a text, or several one after the other, in llama.cpp's form."""
 
-    prompt: str | list[str | int | list[int]]
+    prompt: Prompts
+
+    def texts(self) -> list[dict[str, Any]]:
+        return [{"prompt": prompt} for prompt in read_prompts("prompt", self.prompt)]
 
 
 class InfillFile(msgspec.Struct, kw_only=True):
@@ -49,38 +55,35 @@ class InfillRequest(ContinueFields, kw_only=True):
     input_extra: list[InfillFile] | None = None
     prompt: str = ""
 
+    def texts(self) -> list[dict[str, Any]]:
+        files = tuple((file.filename, file.text) for file in self.input_extra or ())
+        return [{"infill": Infill(self.input_prefix + self.prompt, self.input_suffix, files)}]
 
-C = TypeVar("C", bound=ContinueFields)
 
-
-class LlamaForm(TextForm[C]):
+class LlamaForm(TextForm[ContinueFields]):
     """The continued texts in llama.cpp's form."""
 
-    def base_request(self, default: Generate) -> Generate:
-        """Return the engine's request, without the text to continue. Raises ApiError."""
+    def requests_of(self, default: Generate) -> list[Generate]:
         body = self.body
         check_single("n", body.n)
         check_top_logprobs("n_probs", body.n_probs)
-        return body.text_request(default, length_limit(body.n_predict, body.max_tokens), body.n_probs or None)
+        base = body.text_request(default, length_limit(body.n_predict, body.max_tokens), body.n_probs or None)
+        return [replace(base, **text) for text in body.texts()]
 
-    def whole(self, answers: list[Written]) -> Any:
-        """Return the complete answer; a list of them if there were several prompts."""
+    def whole(self) -> Any:
         wanted = self.body.response_fields
-        whole = [select_fields(answer, wanted) if wanted else answer for answer in self.answers(answers)]
+        whole = [select_fields(answer, wanted) if wanted else answer for answer in self.whole_answers()]
         return whole if len(whole) > 1 else whole[0]
 
-    def piece(self, answer: dict[str, Any], end: Finished | None) -> bytes:
-        """Return a piece of a stream; the last one has the numbers and no text."""
-        return sse_data(answer if end else answer | {"stop": False})
+    def chunk(self, choice: dict[str, Any], end: Finished | None) -> bytes:
+        return sse_data(choice if end else choice | {"stop": False})
 
-    def answer(self, text: str, logprobs: list[TokenLogprob], end: Finished | None) -> dict[str, Any]:
-        """Return an answer, or a piece of one, with llama.cpp's names."""
+    def answer(self, text: str, end: Finished | None) -> dict[str, Any]:
+        logprobs = self.written.take_logprobs()
         tokens = end.tokens if end else [token.token for token in logprobs]
         answer: dict[str, Any] = {
-            "index": self.index,
-            "content": text,
-            "tokens": tokens if self.body.return_tokens else [],
-        }
+            "index": self.index, "content": text, "tokens": tokens if self.body.return_tokens else []
+        }  # fmt: skip
         if self.body.n_probs:
             answer["completion_probabilities"] = [probability(token) for token in logprobs]
         if end is None:
@@ -101,30 +104,6 @@ class LlamaForm(TextForm[C]):
             "stopping_word": "",
             "timings": timings(numbers),
         }
-
-
-class ContinueForm(LlamaForm[LlamaRequest]):
-    """Texts that are continued."""
-
-    reads = LlamaRequest
-
-    def requests_of(self, default: Generate) -> list[Generate]:
-        """Return the engine's requests, one for each prompt. Raises ApiError."""
-        base = self.base_request(default)
-        return [replace(base, prompt=prompt) for prompt in read_prompts("prompt", self.body.prompt)]
-
-
-class InfillForm(LlamaForm[InfillRequest]):
-    """The middle of a text."""
-
-    reads = InfillRequest
-
-    def requests_of(self, default: Generate) -> list[Generate]:
-        """Return the engine's request. Raises ApiError."""
-        body = self.body
-        files = tuple((file.filename, file.text) for file in body.input_extra or ())
-        infill = Infill(body.input_prefix + body.prompt, body.input_suffix, files)
-        return [replace(self.base_request(default), infill=infill)]
 
 
 def settings_of(request: Generate) -> dict[str, Any]:

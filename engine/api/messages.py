@@ -8,28 +8,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from engine.api.content import read_content, unreadable
+from engine.api import fields
+from engine.api.content import ContentBlock, read_content
 from engine.api.errors import ApiError
-from engine.api.fields import (
-    RawJson,
-    chat_id,
-    chat_request,
-    length_limit,
-    raw_text,
-    thinking_options,
-    tool_fields,
-    with_given,
-)
 from engine.api.forms import AnswerForm, sse_event
-from engine.api.pictures import picture_of_base64, picture_of_url
-from engine.api.written import Block, BlockChange, BlockReader, Written
+from engine.api.written import Block, BlockChange
 from engine.protocol.events import Event, Finished, PrefillProgress, Statistics
 from engine.protocol.requests import (
     Constraint,
     Count,
     Generate,
     Message,
-    Picture,
     StopReason,
     Tool,
     ToolCall,
@@ -42,48 +31,6 @@ STOPPED: dict[StopReason, str] = {
 }  # fmt: skip
 
 
-class Source(msgspec.Struct, kw_only=True):
-    """What a picture or document is: `type` is base64, text or url."""
-
-    type: str = ""
-    data: str = ""
-    url: str = ""
-
-
-class ContentBlock(msgspec.Struct, kw_only=True):
-    """Part of a message: text, a picture, a call of a tool, or its result."""
-
-    type: str
-    text: str = ""
-    thinking: str = ""
-    id: str = ""
-    name: str = ""
-    input: RawJson = msgspec.UNSET
-    tool_use_id: str = ""
-    content: str | list[ContentBlock] | None = None
-    source: Source | None = None
-
-    def read_text(self, param: str) -> str | None:
-        """Return its text; None for pictures, calls, their results and reasoning. Raises ApiError."""
-        if self.type == "document" and self.source and self.source.type == "text":
-            return self.source.data
-        if self.type not in ("text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking"):
-            raise unreadable(self.type, param)
-        return self.text if self.type == "text" else None
-
-    @property
-    def is_picture(self) -> bool:
-        """Whether it is a picture."""
-        return self.type == "image"
-
-    def read_picture(self, param: str) -> Picture:
-        """Return its picture. Raises ApiError."""
-        source = self.source or Source()
-        if source.type == "base64":
-            return picture_of_base64(source.data, param)
-        return picture_of_url(source.url, param)
-
-
 class InputMessage(msgspec.Struct, kw_only=True):
     role: Literal["user", "assistant", "system"]
     content: str | list[ContentBlock]
@@ -92,7 +39,7 @@ class InputMessage(msgspec.Struct, kw_only=True):
 class InputTool(msgspec.Struct, kw_only=True):
     name: str
     description: str | None = None
-    input_schema: RawJson = msgspec.UNSET
+    input_schema: fields.RawJson = msgspec.UNSET
     type: str | None = None
 
 
@@ -150,7 +97,7 @@ def count_of(body: CountRequest) -> Count:
 def tools_of(body: CountRequest) -> tuple[Tool, ...]:
     """Return the tools of the client; those that Anthropic itself would run are not there."""
     return tuple(
-        Tool(tool.name, tool.description or "", raw_text(tool.input_schema))
+        Tool(tool.name, tool.description or "", fields.raw_text(tool.input_schema))
         for tool in body.tools or ()
         if tool.type in (None, "custom")
     )
@@ -175,7 +122,9 @@ def _read_message(message: InputMessage) -> Iterator[Message]:
         text, pictures = read_content(result.content, "tool", "messages")
         yield Message("tool", text, tool_call_id=result.tool_use_id, pictures=pictures)
     calls = tuple(
-        ToolCall(block.id, block.name, raw_text(block.input) or "{}") for block in blocks if block.type == "tool_use"
+        ToolCall(block.id, block.name, fields.raw_text(block.input) or "{}")
+        for block in blocks
+        if block.type == "tool_use"
     )
     thoughts = "\n".join(block.thinking for block in blocks if block.type == "thinking")
     text, pictures = read_content(message.content, message.role, "messages")
@@ -190,14 +139,10 @@ KINDS: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "any": "required
 class MessagesForm(AnswerForm[MessagesRequest]):
     """The answer in Anthropic's form."""
 
-    reads, prefix, waiting = MessagesRequest, "msg_", sse_event({"type": "ping"})
-
-    def __init__(self, body: MessagesRequest, model: str, store: bool) -> None:
-        super().__init__(body, model, store)
-        self._blocks, self._begun, self._called = BlockReader(), False, False
+    prefix, waiting = "msg_", sse_event({"type": "ping"})
+    _begun = False
 
     def requests_of(self, default: Generate) -> list[Generate]:
-        """Return the engine's request. Raises ApiError."""
         body, messages = self.body, read_messages(self.body)
         given = {"temperature": body.temperature, "top_p": body.top_p or None, "top_k": body.top_k}
         config, thinking, choice = (
@@ -208,50 +153,45 @@ class MessagesForm(AnswerForm[MessagesRequest]):
         form = body.output_format or config.format
         on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
         budget = thinking.budget_tokens if thinking and on else None
-        request = chat_request(
+        called = KINDS[choice.type], choice.name
+        request = fields.chat_request(
             default,
             messages,
-            sampling=lambda usual: with_given(usual, given),
+            sampling=lambda usual: fields.with_given(usual, given),
             stops=filter(None, body.stop_sequences or ()),
             structured=bool(form or body.tools),
-            max_tokens=length_limit(body.max_tokens),
-            chat=chat_id(messages, body.store, self.store),
-            thinking=thinking_options(default.thinking, config.effort, on, budget),
+            max_tokens=fields.length_limit(body.max_tokens),
+            chat=fields.chat_id(messages, body.store, self.store),
+            thinking=fields.thinking_options(default.thinking, config.effort, on, budget),
             constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,
-            **tool_fields(tools_of(body), (KINDS[choice.type], choice.name), not choice.disable_parallel_tool_use),
+            **fields.tool_fields(tools_of(body), called, not choice.disable_parallel_tool_use),
         )
         return [request]
 
-    def whole(self, answers: list[Written]) -> dict[str, Any]:
-        """Return the complete answer."""
-        [written] = answers
-        numbers = written.finished.statistics
-        content = [_content(block) for block in written.blocks() if block.text or block.kind == "call"]
-        return {**self._message(content, usage(numbers)), **self._stopped(numbers, bool(written.calls))}
+    def whole(self) -> dict[str, Any]:
+        content = [_content(block) for block in self.written.blocks() if block.text or block.kind == "call"]
+        numbers = self.written.finished.statistics
+        return {**self._message(content, usage(numbers)), **self._stopped(numbers)}
 
     def pieces(self, event: Event) -> Iterator[bytes]:
-        """Yield what an event adds."""
         if not self._begun:
             self._begun = True
             prompt, reused = (event.total, event.reused) if isinstance(event, PrefillProgress) else (0, 0)
             yield sse_event({"type": "message_start", "message": self._message([], _usage(prompt, reused, 0))})
-        for change in self._blocks.changes(event):
-            self._called |= change.block.kind == "call"
+        for change in self.written.changes(event):
             for made in _block_events(change):
-                yield sse_event({**made, "index": change.index})
+                yield sse_event({**made, "index": change.block.index})
         if isinstance(event, Finished):
             numbers = event.statistics
-            delta = self._stopped(numbers, self._called)
-            yield sse_event({"type": "message_delta", "delta": delta, "usage": usage(numbers)})
+            yield sse_event({"type": "message_delta", "delta": self._stopped(numbers), "usage": usage(numbers)})
             yield sse_event({"type": "message_stop"})
 
     def error(self, error: ApiError) -> bytes:
-        """Return the event that ends a stream with an error."""
         return sse_event(error.as_anthropic)
 
-    def _stopped(self, numbers: Statistics, called: bool) -> dict[str, Any]:
+    def _stopped(self, numbers: Statistics) -> dict[str, Any]:
         stops = self.body.stop_sequences or []
-        reason = "tool_use" if called else STOPPED[numbers.stop_reason]
+        reason = "tool_use" if self.written.calls else STOPPED[numbers.stop_reason]
         if reason == "stop_sequence" and not stops:  # a stop string of the chat template
             reason = "end_turn"
         sequence = stops[0] if reason == "stop_sequence" and len(stops) == 1 else None

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
 
+from engine.api import fields
 from engine.api.chat import choice_of as choice_of_chat
 from engine.api.content import Part, read_content
 from engine.api.errors import ApiError
-from engine.api.fields import (
-    RawJson,
-    ResponseFormat,
-    SamplingFields,
-    chat_id,
-    chat_request,
-    constraint_of,
-    length_limit,
-    raw_text,
-    thinking_options,
-    tool_fields,
-)
 from engine.api.forms import AnswerForm, sse_event
 from engine.api.numbers import timings
-from engine.api.written import Block, BlockChange, BlockReader, Written
+from engine.api.written import Block, BlockChange
 from engine.protocol.events import Event, Finished, Statistics
 from engine.protocol.requests import Generate, Message, Role, Tool, ToolCall, ToolChoice
 
@@ -49,7 +37,7 @@ class ResponseTool(msgspec.Struct, kw_only=True, omit_defaults=True):
     type: str
     name: str = ""
     description: str | None = None
-    parameters: RawJson = msgspec.UNSET
+    parameters: fields.RawJson = msgspec.UNSET
     strict: bool | None = None
 
 
@@ -62,7 +50,7 @@ class NamedTool(msgspec.Struct, kw_only=True, omit_defaults=True):
     tools: list[ResponseTool] | None = None
 
 
-class TextFormat(ResponseFormat, kw_only=True, omit_defaults=True):
+class TextFormat(fields.ResponseFormat, kw_only=True, omit_defaults=True):
     name: str | None = None
     description: str | None = None
     strict: bool | None = None
@@ -76,7 +64,7 @@ class Reasoning(msgspec.Struct, kw_only=True):
     effort: str | None = None
 
 
-class ResponsesRequest(SamplingFields, kw_only=True):
+class ResponsesRequest(fields.SamplingFields, kw_only=True):
     """Body of a request for a response."""
 
     input: str | list[InputItem]
@@ -97,7 +85,7 @@ def tools_of(body: ResponsesRequest) -> tuple[Tool, ...]:
     allowed = choice.tools if isinstance(choice, NamedTool) and choice.type == "allowed_tools" else None
     names = None if allowed is None else {tool.name for tool in allowed}
     return tuple(
-        Tool(tool.name, tool.description or "", raw_text(tool.parameters))
+        Tool(tool.name, tool.description or "", fields.raw_text(tool.parameters))
         for tool in body.tools or ()
         if tool.type == "function" and (names is None or tool.name in names)
     )
@@ -152,101 +140,83 @@ def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
             raise ApiError(400, f"An input item must not be {item.type!r:.40}.", "unsupported_content", param)
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Part of the output, which has an id of its own."""
-
-    block: Block
-    id: str
-
-    def value(self, done: bool) -> dict[str, Any]:
-        """Return the item, complete or as it begins."""
-        status, block = "completed" if done else "in_progress", self.block
-        text = block.text if done else ""
-        match block.kind:
-            case "call":
-                return {
-                    "id": self.id, "type": "function_call", "status": status, "call_id": block.call,
-                    "name": block.name, "arguments": text,
-                }  # fmt: skip
-            case "reasoning":
-                content = [self.part(text)] if done else []
-                return {"id": self.id, "type": "reasoning", "summary": [], "content": content, "status": status}
-            case "text":
-                content = [self.part(text)] if done else []
-                return {"id": self.id, "type": "message", "status": status, "role": "assistant", "content": content}
-
-    def part(self, text: str) -> dict[str, Any]:
-        if self.block.kind == "reasoning":
-            return {"type": "reasoning_text", "text": text}
-        return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+PREFIXES = {"reasoning": "rs", "text": "msg", "call": "fc"}
 
 
-def item_of(block: Block) -> Item:
-    prefix = {"reasoning": "rs", "text": "msg", "call": "fc"}[block.kind]
-    return Item(block, f"{prefix}_{uuid.uuid4().hex}")
+def item_id(block: Block) -> str:
+    return f"{PREFIXES[block.kind]}_{block.id}"
+
+
+def item_of(block: Block, done: bool = True) -> dict[str, Any]:
+    """Return a block as an item of the output, complete or as it begins."""
+    status, text = ("completed", block.text) if done else ("in_progress", "")
+    content = [part_of(block, text)] if done else []
+    match block.kind:
+        case "call":
+            return {
+                "id": item_id(block), "type": "function_call", "status": status, "call_id": block.call,
+                "name": block.name, "arguments": text,
+            }  # fmt: skip
+        case "reasoning":
+            return {"id": item_id(block), "type": "reasoning", "summary": [], "content": content, "status": status}
+        case "text":
+            return {
+                "id": item_id(block), "type": "message", "status": status, "role": "assistant", "content": content
+            }  # fmt: skip
+
+
+def part_of(block: Block, text: str) -> dict[str, Any]:
+    if block.kind == "reasoning":
+        return {"type": "reasoning_text", "text": text}
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
 class ResponsesForm(AnswerForm[ResponsesRequest]):
     """The answer in the form of responses."""
 
-    reads, prefix = ResponsesRequest, "resp_"
-
-    def __init__(self, body: ResponsesRequest, model: str, store: bool) -> None:
-        super().__init__(body, model, store)
-        self._blocks, self._items = BlockReader(), list[Item]()
-        self._number = -1
+    prefix = "resp_"
+    _number = -1  # of the stream's last event
 
     def requests_of(self, default: Generate) -> list[Generate]:
-        """Return the engine's request. Raises ApiError."""
         body = self.body
         if body.previous_response_id:
             sentence = "Responses are not kept here: send the whole chat as input."
             raise ApiError(400, sentence, "unsupported", "previous_response_id")
         messages = read_input(body)
         form = body.text.format if body.text else None
-        constraint = constraint_of(form) if form else body.constraint()
+        constraint = fields.constraint_of(form) if form else body.constraint()
         effort = body.reasoning.effort if body.reasoning else None
-        request = chat_request(
+        request = fields.chat_request(
             default,
             messages,
             sampling=body.sampling,
             stops=body.stops(),
             structured=bool(constraint or body.tools),
-            max_tokens=length_limit(body.max_output_tokens, default.max_tokens),
-            chat=chat_id(messages, body.store, self.store),
-            thinking=thinking_options(default.thinking, effort, None, None),
+            max_tokens=fields.length_limit(body.max_output_tokens, default.max_tokens),
+            chat=fields.chat_id(messages, body.store, self.store),
+            thinking=fields.thinking_options(default.thinking, effort, None, None),
             constraint=constraint,
-            **tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
+            **fields.tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
         )
         return [request]
 
-    def whole(self, answers: list[Written]) -> dict[str, Any]:
-        """Return the complete answer."""
-        [written] = answers
-        self._items = list(map(item_of, written.blocks()))
-        return self._response(written.finished.statistics)
+    def whole(self) -> dict[str, Any]:
+        return self._response(self.written.blocks(), self.written.finished.statistics)
 
     def begin(self) -> Iterator[bytes]:
-        """Yield the response without output."""
         for name in ("created", "in_progress"):
-            yield self._event(f"response.{name}", response=self._response(None))
+            yield self._event(f"response.{name}", response=self._response())
 
     def pieces(self, event: Event) -> Iterator[bytes]:
-        """Yield what an event adds."""
-        for change in self._blocks.changes(event):
-            if change.change == "open":
-                self._items.append(item_of(change.block))
-            for name, fields in _item_events(self._items[-1], change):
-                yield self._event(f"response.{name}", output_index=change.index, **fields)
+        for change in self.written.changes(event):
+            for name, more in _item_events(change):
+                yield self._event(f"response.{name}", output_index=change.block.index, **more)
         if isinstance(event, Finished):
-            response = self._response(event.statistics)
+            response = self._response(self.written.streamed, event.statistics)
             yield self._event(f"response.{response['status']}", response=response)
 
     def error(self, error: ApiError) -> bytes:
-        """Return the event that ends a stream with an error."""
-        self._items = []
-        failed = self._response(None) | {"status": "failed"}
+        failed = self._response() | {"status": "failed"}
         failed["error"] = {"code": error.code or error.kind, "message": error.message}
         return self._event("response.failed", response=failed)
 
@@ -254,8 +224,8 @@ class ResponsesForm(AnswerForm[ResponsesRequest]):
         self._number += 1
         return sse_event({"type": kind, "sequence_number": self._number, **fields})
 
-    def _response(self, numbers: Statistics | None) -> dict[str, Any]:
-        """Return the response with the items so far; `numbers` are those of a complete one."""
+    def _response(self, blocks: Sequence[Block] = (), numbers: Statistics | None = None) -> dict[str, Any]:
+        """Return the response; `blocks` and `numbers` are those of a complete one."""
         cut = numbers is not None and numbers.stop_reason in ("length", "context")
         body = self.body
         response = {
@@ -268,7 +238,7 @@ class ResponsesForm(AnswerForm[ResponsesRequest]):
             "instructions": body.instructions,
             "max_output_tokens": body.max_output_tokens,
             "model": self.model,
-            "output": [item.value(done=True) for item in self._items],
+            "output": [item_of(block) for block in blocks],
             "parallel_tool_calls": body.parallel_tool_calls is not False,
             "previous_response_id": None,
             "reasoning": {"effort": body.reasoning.effort if body.reasoning else None, "summary": None},
@@ -300,23 +270,23 @@ def usage(numbers: Statistics) -> dict[str, Any]:
     }
 
 
-def _item_events(item: Item, event: BlockChange) -> Iterator[tuple[str, dict[str, Any]]]:
+def _item_events(event: BlockChange) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the names and fields of the stream's events for a change of an item."""
-    block, at = item.block, {"item_id": item.id}
+    block = event.block
+    at: dict[str, Any] = {"item_id": item_id(block)}
     part = {**at, "content_index": 0}
-    kinds = {"text": "output_text", "reasoning": "reasoning_text", "call": "function_call_arguments"}
+    kind = {"text": "output_text", "reasoning": "reasoning_text", "call": "function_call_arguments"}[block.kind]
     where = at if block.kind == "call" else part
+    more: dict[str, Any] = {"logprobs": []} if block.kind == "text" else {}
     if event.change == "open":
-        yield "output_item.added", {"item": item.value(done=False)}
+        yield "output_item.added", {"item": item_of(block, done=False)}
         if block.kind != "call":
-            yield "content_part.added", {**part, "part": item.part("")}
+            yield "content_part.added", {**part, "part": part_of(block, "")}
     elif event.change == "grow":
-        more: dict[str, Any] = {"logprobs": []} if block.kind == "text" else {}
-        yield f"{kinds[block.kind]}.delta", {**where, "delta": event.text, **more}
+        yield f"{kind}.delta", {**where, "delta": event.text, **more}
     else:
         named = {"arguments": block.text, "name": block.name} if block.kind == "call" else {"text": block.text}
-        more = {"logprobs": []} if block.kind == "text" else {}
-        yield f"{kinds[block.kind]}.done", {**where, **named, **more}
+        yield f"{kind}.done", {**where, **named, **more}
         if block.kind != "call":
-            yield "content_part.done", {**part, "part": item.part(block.text)}
-        yield "output_item.done", {"item": item.value(done=True)}
+            yield "content_part.done", {**part, "part": part_of(block, block.text)}
+        yield "output_item.done", {"item": item_of(block)}

@@ -1,4 +1,4 @@
-"""`/tokenize` and `/detokenize`, in the form of llama.cpp's server."""
+"""Texts and their tokens: in requests, and by `/tokenize` and `/detokenize` in the form of llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from engine.protocol.requests import Detokenize, Tokenize
 # The engine answers in one line of at most 64 MB, where a byte may be a token of 13 bytes, and a token a text of 128.
 MOST_TEXT = 4 << 20  # bytes: a context of a million tokens
 MOST_TOKENS = 1 << 18
+
+
+Prompt = str | tuple[int, ...]
+Prompts = str | list[str | int | list[int]]  # as requests give them
+MOST_PROMPTS = 64
 
 
 class TokenizeRequest(msgspec.Struct, kw_only=True):
@@ -44,6 +49,18 @@ def detokenize_of(tokens: Sequence[int]) -> Detokenize:
     if len(tokens) > MOST_TOKENS:
         raise ApiError(400, f"Up to {MOST_TOKENS:,} tokens can be turned into a text at once.", "bad_value", "tokens")
     return Detokenize(0, tuple(tokens))
+
+
+def read_prompts(name: str, given: Prompts, most: int = MOST_PROMPTS) -> list[Prompt]:
+    """Return the texts, or their tokens, that the field `name` gives. Raises ApiError for none or too many."""
+    if isinstance(given, str):
+        return [given]
+    if given and all(isinstance(each, int) for each in given):
+        return [tuple(each for each in given if isinstance(each, int))]
+    prompts = [each if isinstance(each, str) else tuple(each) for each in given if not isinstance(each, int)]
+    if len(prompts) != len(given) or not 1 <= len(prompts) <= most:
+        raise ApiError(400, f"{name} takes a text, tokens, or 1 to {most} of them.", "bad_value", name)
+    return prompts
 
 
 async def text_of(jobs: Jobs, text: str | Sequence[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,26 +24,39 @@ BlockKind = Literal["reasoning", "text", "call"]
 KINDS: dict[type, BlockKind] = {
     Thinking: "reasoning", Text: "text", ToolCallStarted: "call", ToolCallArguments: "call",
 }  # fmt: skip
+Events = AsyncIterator[tuple[int, Event | None]]  # of several answers, each with its answer's number; None: still waits
 
 
 @dataclass(slots=True)
 class Block:
     """Part of an answer that is one thing: reasoning, text, or a call of the tool `name`.
 
-    `text` grows; of a call, it is the arguments as JSON text. `call`: the call's id.
+    `text` grows; of a call, it is the arguments as JSON text. `call`: the call's id. `index`: number in a stream.
     """
 
     kind: BlockKind
     text: str = ""
     call: str = ""
     name: str = ""
+    index: int = 0
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChange:
+    """What happens to a block: it opens, grows by `text`, or closes."""
+
+    block: Block
+    change: Literal["open", "grow", "close"]
+    text: str = ""
 
 
 @dataclass(slots=True)
 class Written:
     """An answer as far as it is written; `finished` is there once it is complete.
 
-    `plain`: the text with the reasoning and its marks, as the model wrote it.
+    `plain`: the text with the reasoning and its marks, as the model wrote it. `streamed`: the blocks that `changes` has
+    told, of which the last one is `open` or none is.
     """
 
     plain: str = ""
@@ -51,6 +65,8 @@ class Written:
     calls: list[Block] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
     finished: Finished = field(init=False)
+    streamed: list[Block] = field(default_factory=list)
+    open: Block | None = None
 
     def add(self, event: Event) -> None:
         """Append what an event adds to the answer."""
@@ -72,6 +88,11 @@ class Written:
             case Finished():
                 self.finished = event
 
+    def take_logprobs(self) -> list[TokenLogprob]:
+        """Return and remove the probabilities of the tokens, so that each is told once."""
+        logprobs, self.logprobs = self.logprobs, []
+        return logprobs
+
     def blocks(self) -> list[Block]:
         """Return the blocks of a complete answer."""
         blocks = [Block("reasoning", self.reasoning.strip())] if self.reasoning.strip() else []
@@ -79,8 +100,22 @@ class Written:
             blocks.append(Block("text", self.text))
         return blocks + self.calls
 
-
-Events = AsyncIterator[tuple[int, Event | None]]  # of several answers, each with its answer's number; None: still waits
+    def changes(self, event: Event) -> Iterator[BlockChange]:
+        """Yield how an event changes the blocks of a stream, of which one is open at a time."""
+        kind = KINDS.get(type(event))
+        begins = isinstance(event, ToolCallStarted) or (kind and (self.open is None or self.open.kind != kind))
+        if self.open and (begins or isinstance(event, Finished)):
+            yield BlockChange(self.open, "close")
+            self.open = None
+        if begins and kind:
+            self.open = Block(kind, index=len(self.streamed))
+            self.streamed.append(self.open)
+            if isinstance(event, ToolCallStarted):
+                self.open.call, self.open.name = event.call, event.name
+            yield BlockChange(self.open, "open")
+        if self.open and isinstance(event, Text | Thinking | ToolCallArguments):
+            self.open.text += event.text
+            yield BlockChange(self.open, "grow", event.text)
 
 
 async def trimmed(events: Events) -> Events:
@@ -97,38 +132,3 @@ async def trimmed(events: Events) -> Events:
                 yield index, type(event)(event.id, text)
                 continue
         yield index, event
-
-
-@dataclass(frozen=True, slots=True)
-class BlockChange:
-    """What happens to the answer's `index`-th block: it opens, grows by `text`, or closes."""
-
-    index: int
-    block: Block
-    change: Literal["open", "grow", "close"]
-    text: str = ""
-
-
-class BlockReader:
-    """Reader of an answer's events as changes of its blocks, of which one is open at a time."""
-
-    def __init__(self) -> None:
-        self._block: Block | None = None
-        self._index = -1
-
-    def changes(self, event: Event) -> Iterator[BlockChange]:
-        """Yield what the event changes."""
-        kind = KINDS.get(type(event))
-        begins = isinstance(event, ToolCallStarted) or (kind and (self._block is None or self._block.kind != kind))
-        if self._block and (begins or isinstance(event, Finished)):
-            yield BlockChange(self._index, self._block, "close")
-            self._block = None
-        if begins and kind:
-            self._index += 1
-            self._block = Block(kind)
-            if isinstance(event, ToolCallStarted):
-                self._block.call, self._block.name = event.call, event.name
-            yield BlockChange(self._index, self._block, "open")
-        if self._block and isinstance(event, Text | Thinking | ToolCallArguments):
-            self._block.text += event.text
-            yield BlockChange(self._index, self._block, "grow", event.text)

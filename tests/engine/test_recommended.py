@@ -54,17 +54,17 @@ def test_what_an_option_says_counts() -> None:
     assert (greedy.temperature, greedy.repeat_penalty, greedy.presence_penalty) == (0.0, 1.0, 0.0)
 
 
-FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "chat": (chats.ChatForm, {"messages": [QUESTION]}),
-    "messages": (messages.MessagesForm, {"messages": [QUESTION], "max_tokens": 1}),
-    "responses": (responses.ResponsesForm, {"input": "Hello"}),
+FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "chat": (chats.ChatRequest, chats.ChatForm, {"messages": [QUESTION]}),
+    "messages": (messages.MessagesRequest, messages.MessagesForm, {"messages": [QUESTION], "max_tokens": 1}),
+    "responses": (responses.ResponsesRequest, responses.ResponsesForm, {"input": "Hello"}),
 }
 
 
 def generate_of(form: str, **fields: Any) -> Generate:
     """Return the Generate that the API makes of a request for the thinking model's answer."""
-    kind, body = FORMS[form]
-    read = msgspec.json.decode(json.dumps(body | fields), type=kind.reads)
+    schema, kind, body = FORMS[form]
+    read = msgspec.json.decode(json.dumps(body | fields), type=schema)
     request: Generate
     [request] = kind(read, "", False).requests_of(by_command(api, QWEN))
     return request

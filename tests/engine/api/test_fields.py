@@ -16,17 +16,17 @@ from engine.api.respond import read_body
 from engine.protocol.requests import Generate, InvalidValue
 
 QUESTION = {"role": "user", "content": "Hello"}
-FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "chat": (chat.ChatForm, {"messages": [QUESTION]}),
-    "messages": (messages.MessagesForm, {"messages": [QUESTION], "max_tokens": 1}),
-    "responses": (responses.ResponsesForm, {"input": "Hello"}),
+FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "chat": (chat.ChatRequest, chat.ChatForm, {"messages": [QUESTION]}),
+    "messages": (messages.MessagesRequest, messages.MessagesForm, {"messages": [QUESTION], "max_tokens": 1}),
+    "responses": (responses.ResponsesRequest, responses.ResponsesForm, {"input": "Hello"}),
 }
 
 
 def request_of(form: str, usual: bool, **fields: Any) -> Generate:
     """Return the engine's request; `usual`: whether chats are kept on disk unless a request says otherwise."""
-    kind, body = FORMS[form]
-    read = msgspec.json.decode(json.dumps(body | fields), type=kind.reads)
+    schema, kind, body = FORMS[form]
+    read = msgspec.json.decode(json.dumps(body | fields), type=schema)
     [request] = kind(read, "", usual).requests_of(Generate(0, ()))
     assert isinstance(request, Generate)
     return request
