@@ -21,7 +21,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "bad_constraint.refused": "The schema or grammar cannot be used: {reason}.",
     "bad_constraint.long": "A schema or grammar may have {most:,} characters, and this one has more.",
     "bad_constraint.slow": "The schema or grammar takes more than {seconds:.0f} seconds to prepare. Simplify it.",
-    "bad_constraint.busy": "An earlier schema or grammar is still being prepared. Try again in a minute.",
+    "busy.constraint": "An earlier schema or grammar is still being prepared. Try again in a minute.",
     "bad_constraint.dead_end": "The grammar leads nowhere, or it is too complex. Simplify it.",
     "bad_constraint.continued": "The answer so far does not fit the schema or grammar.",
     "bad_constraint.with_tools": "A grammar and tools cannot be used together. Use a JSON schema, or no tools.",
@@ -67,6 +67,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "template.limits": "it takes too much time or memory",
     "template.no_question": "it leaves out the question",
     "prompt_too_long.chat": "This chat needs {needed} tokens, the context holds {n_ctx:,}. {first} {other}",
+    "prompt_too_long.messages": (
+        "The messages need {needed} tokens, the context holds {n_ctx:,}. Leave out the oldest ones, or shorten them."
+    ),
     "turns.tokens": "{tokens:,}",
     "turns.more_than": "more than {tokens:,}",
     "turns.leave_out": (

@@ -3169,7 +3169,7 @@
   <message>
     <location filename="../../common/messages.py"/>
     <source>An earlier schema or grammar is still being prepared. Try again in a minute.</source>
-    <extracomment>bad_constraint.busy</extracomment>
+    <extracomment>busy.constraint</extracomment>
     <translation>之前的 Schema 或语法仍在准备中。请过一分钟再试。</translation>
   </message>
   <message>
@@ -3801,6 +3801,12 @@
     <source>The memory has no room for a text of {tokens:,} tokens. Send shorter texts, or close other programs.</source>
     <extracomment>out_of_memory.text</extracomment>
     <translation>电脑内存放不下 {tokens:,} 个词元的文本。请发送较短的文本，或关闭其他程序。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The messages need {needed} tokens, the context holds {n_ctx:,}. Leave out the oldest ones, or shorten them.</source>
+    <extracomment>prompt_too_long.messages</extracomment>
+    <translation>这些消息需要 {needed} 个词元，上下文只能容纳 {n_ctx:,} 个。请去掉最早的消息，或缩短消息。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -6237,11 +6243,6 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
-    <source>With ik_llama.cpp, the same seed gives the same answer to the same chat; with llama.cpp, rounding can change it. Automatic: a new seed each time.</source>
-    <translation>使用 ik_llama.cpp 时，相同的种子对相同的对话给出相同的回答；使用 llama.cpp 时，舍入误差可能使回答不同。自动：每次使用新种子。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/protocol/settings.py"/>
     <source>The share of attention heads to compress, from 0.01 to 1. Automatic: a quarter.</source>
     <translation>要压缩的注意力头比例，0.01 到 1。自动：四分之一。</translation>
   </message>
@@ -6304,6 +6305,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Which tokens stay in the KV cache: all of them, or those chosen by measurements on this computer or by a published rule.</source>
     <translation>哪些词元留在 KV 缓存中：全部，或由本机测量或论文规则选定的部分。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>With ik_llama.cpp, the same seed gives the same answer to the same chat; with llama.cpp, rounding can change it. Automatic: a new seed each time.</source>
+    <translation>使用 ik_llama.cpp 时，相同的种子对相同的对话给出相同的回答；使用 llama.cpp 时，舍入误差可能使回答不同。自动：每次使用新种子。</translation>
   </message>
 </context>
 <context>

@@ -9,6 +9,17 @@ from collections.abc import Callable, Iterator
 from engine.protocol.events import Statistics
 from engine.protocol.front import Served
 
+# Sums over all answers, by their names in the metrics: what they count, and how much of it an answer has.
+TOTALS: dict[str, tuple[str, Callable[[Statistics], float]]] = {
+    "prompt_tokens": ("tokens of prompts", lambda numbers: numbers.prompt_tokens - numbers.unread_tokens),
+    "cached_tokens": ("tokens of prompts that were cached", lambda numbers: numbers.reused_tokens),
+    "prompt_seconds": ("time of reading prompts", lambda numbers: numbers.prompt_seconds),
+    "generated_tokens": ("tokens of answers", lambda numbers: numbers.decode_tokens),
+    "generated_seconds": ("time of writing answers", lambda numbers: numbers.decode_seconds),
+    "drafted_tokens": ("tokens that were drafted and checked", lambda numbers: numbers.drafted),
+    "accepted_tokens": ("drafted tokens that became part of an answer", lambda numbers: numbers.accepted),
+}
+
 
 class Activity:
     """All requests since the start, as numbers; `changed` is called when one begins or ends."""
@@ -17,8 +28,7 @@ class Activity:
         self.changed = changed
         self.running: dict[int, Served] = {}
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.prompt_tokens = self.cached_tokens = self.tokens = self.drafted = self.accepted = 0
-        self.prompt_seconds = self.decode_seconds = 0.0
+        self.totals = {name: 0.0 if name.endswith("seconds") else 0 for name in TOTALS}
         self._last = 0
 
     def begin(self, client: str, method: str, path: str) -> Served:
@@ -27,18 +37,12 @@ class Activity:
         self.changed(served)
         return served
 
-    def count(self, served: Served | None, numbers: Statistics) -> None:
-        """Count an answer."""
-        self.prompt_tokens += numbers.prompt_tokens
-        self.cached_tokens += numbers.reused_tokens
-        self.tokens += numbers.decode_tokens
-        self.drafted += numbers.drafted
-        self.accepted += numbers.accepted
-        self.prompt_seconds += numbers.prompt_seconds
-        self.decode_seconds += numbers.decode_seconds
-        if served:
-            served.prompt_tokens += numbers.prompt_tokens
-            served.tokens += numbers.decode_tokens
+    def count(self, served: Served, numbers: Statistics) -> None:
+        """Count an answer, as far as its prompt was read and it was written."""
+        for name, (_, amount) in TOTALS.items():
+            self.totals[name] += amount(numbers)
+        served.prompt_tokens += numbers.prompt_tokens - numbers.unread_tokens
+        served.tokens += numbers.decode_tokens
 
     def end(self, served: Served, status: int) -> None:
         served.status, served.seconds = status, time.time() - served.begun
@@ -54,20 +58,16 @@ class Activity:
         yield from _help("requests_total", "counter", "HTTP requests by endpoint and status")
         for (path, status), number in sorted(self.requests.items()):
             yield f'chickadee_requests_total{{path="{path}",status="{status}"}} {number}'
-        for name, kind, text, value in (
-            ("requests_running", "gauge", "HTTP requests under way", len(self.running)),
-            ("queue_waiting", "gauge", "answers that wait for their turn", waiting),
-            ("queue_running", "gauge", "answers being computed", int(busy)),
-            ("prompt_tokens_total", "counter", "tokens of prompts", self.prompt_tokens),
-            ("cached_tokens_total", "counter", "tokens of prompts that were cached", self.cached_tokens),
-            ("prompt_seconds_total", "counter", "time of reading prompts", self.prompt_seconds),
-            ("generated_tokens_total", "counter", "tokens of answers", self.tokens),
-            ("generated_seconds_total", "counter", "time of writing answers", self.decode_seconds),
-            ("drafted_tokens_total", "counter", "tokens that were drafted and checked", self.drafted),
-            ("accepted_tokens_total", "counter", "drafted tokens that became part of an answer", self.accepted),
+        for name, text, value in (
+            ("requests_running", "HTTP requests under way", len(self.running)),
+            ("queue_waiting", "answers that wait for their turn", waiting),
+            ("queue_running", "answers being computed", int(busy)),
         ):
-            yield from _help(name, kind, text)
+            yield from _help(name, "gauge", text)
             yield f"chickadee_{name} {value}"
+        for name, (text, _) in TOTALS.items():
+            yield from _help(f"{name}_total", "counter", text)
+            yield f"chickadee_{name}_total {self.totals[name]}"
 
 
 def _help(name: str, kind: str, text: str) -> tuple[str, str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.sentences import Sentence
 from engine.protocol.events import Failed
 
 # Codes of failures that the client can mend; those that begin with "bad_" are such too.
 OF_CLIENT = {"empty_prompt", "nothing_to_continue", "template", "no_draft_model", "no_vision", "no_infill"}
-UNAVAILABLE = {"no_model", "out_of_memory", "cancelled", "engine_end", "no_backend"}
+UNAVAILABLE = {"no_model", "out_of_memory", "cancelled", "engine_end", "no_backend", "busy"}
 KINDS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -54,7 +55,14 @@ def as_sentence(text: str) -> str:
 def error_of(failed: Failed) -> ApiError:
     """Return the error for a request that the engine refused or could not complete."""
     if failed.code == "prompt_too_long":
-        return ApiError(400, failed.message, "context_length_exceeded", "messages")
+        return ApiError(400, str(sentence_for_programs(failed.sentence)), "context_length_exceeded", "messages")
     if failed.code.startswith("bad_") or failed.code in OF_CLIENT:
         return ApiError(400, failed.message, failed.code)
     return ApiError(503 if failed.code in UNAVAILABLE else 500, failed.message, failed.code)
+
+
+def sentence_for_programs(sentence: Sentence) -> Sentence:
+    """Return the sentence without remedies that only the window offers, such as a new chat or another model."""
+    if sentence.id != "prompt_too_long.chat":
+        return sentence
+    return Sentence.of("prompt_too_long.messages", needed=sentence.values["needed"], n_ctx=sentence.values["n_ctx"])

@@ -32,7 +32,7 @@ class DeepThread:
         Raises Failure if it takes too long, and Stopped when `stopped` returns True.
         """
         if self._thread and self._thread.is_alive():
-            raise Failure("bad_constraint.busy")
+            raise Failure("busy.constraint")
         result: Future[T] = Future()
         self._thread = start_deep(lambda: settle(result, work))
         end = time.monotonic() + LONGEST_SECONDS
