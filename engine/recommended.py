@@ -64,7 +64,7 @@ def _values(sampling: RecommendedSampling) -> Values:
 
     A presence penalty keeps small models out of loops as our repeat penalty does; both together distort the text.
     """
-    stated = msgspec.structs.asdict(sampling)
-    if stated["presence_penalty"] and stated["repeat_penalty"] is None:
-        stated["repeat_penalty"] = 1.0
-    return {name: value for name, value in stated.items() if value is not None}
+    values = msgspec.structs.asdict(sampling)
+    if values["presence_penalty"] and values["repeat_penalty"] is None:
+        values["repeat_penalty"] = 1.0
+    return {name: value for name, value in values.items() if value is not None}

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -16,13 +15,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.api import embeddings, llama, tokens
+from engine.api import embeddings, tokens
 from engine.api.activity import Activity
 from engine.api.chat import ChatForm, ChatRequest
 from engine.api.completions import CompletionForm, CompletionRequest
 from engine.api.errors import ApiError, as_sentence
 from engine.api.forms import AnswerForm
 from engine.api.jobs import Jobs, Long, Run
+from engine.api.llama import InfillRequest, LlamaForm, LlamaRequest, props
 from engine.api.messages import CountRequest, MessagesForm, MessagesRequest, count_of
 from engine.api.openapi import Endpoint, description
 from engine.api.peers import client_of
@@ -38,10 +38,10 @@ KEEP_ALIVE = 15.0  # seconds without an event, after which a stream tells that i
 
 
 class Api:
-    """The endpoints. `default` returns a Generate with the options that clients leave open.
+    """What answers at ENDPOINTS, which say what each method is for.
 
-    `store` returns whether chats are kept on disk unless a request says otherwise. `embedding_model`: path of the model
-    that makes vectors; empty: the loaded one.
+    `default` returns a Generate with the options that clients leave open. `store` returns whether chats are kept on
+    disk unless a request says otherwise. `embedding_model`: path of the model for vectors; empty: the loaded one.
     """
 
     def __init__(
@@ -67,7 +67,6 @@ class Api:
         return await whole_answer(request, run, form.gather(events))
 
     async def embed(self, request: Request, body: embeddings.EmbeddingRequest) -> Response:
-        """Return texts as vectors."""
         run = await self._run(request, [await embeddings.embed_of(body, self.jobs, self.embedding_model)], body.user)
         model = model_id(self.embedding_model) if self.embedding_model else self.model_name
 
@@ -78,16 +77,13 @@ class Api:
         return await whole_answer(request, run, answer())
 
     async def count_tokens(self, _request: Request, body: CountRequest) -> Response:
-        """Count a chat's tokens, in Anthropic's form."""
         counted = await self.jobs.ask(count_of(body), Counted)
         return json_response({"input_tokens": counted.prompt})
 
     async def tokenize(self, _request: Request, body: tokens.TokenizeRequest) -> Response:
-        """Return a text's tokens."""
         return json_response(tokens.tokens_of(body, await self.jobs.ask(tokens.tokenize_of(body), Tokenized)))
 
     async def detokenize(self, _request: Request, body: tokens.DetokenizeRequest) -> Response:
-        """Return the text of tokens."""
         return json_response({"content": await tokens.text_of(self.jobs, body.tokens)})
 
     async def _run(self, request: Request, requests: Sequence[Long], user: str | None = None) -> Run:
@@ -103,11 +99,9 @@ class Api:
             yield number, event
 
     async def models(self, _request: Request, _body: None) -> Response:
-        """List the loaded model."""
         return json_response({"object": "list", "data": self._models()})
 
     async def model(self, request: Request, _body: None) -> Response:
-        """Describe one model of the list."""
         wanted = request.path_params["model"]
         for model in self._models():
             if model["id"] == wanted:
@@ -132,20 +126,16 @@ class Api:
         return model_id(info.path) if info else ""
 
     async def props(self, _request: Request, _body: None) -> Response:
-        """Describe the loaded model and the options that requests leave open, as llama.cpp's server does."""
-        return json_response(llama.props(self.jobs.link.model, self.default(), self.jobs.busy))
+        return json_response(props(self.jobs.link.model, self.default(), self.jobs.busy))
 
     async def health(self, _request: Request, _body: None) -> Response:
-        """Tell that the server runs."""
         return json_response({"status": "ok"})
 
     async def metrics(self, _request: Request, _body: None) -> Response:
-        """Tell the numbers of requests and tokens for Prometheus."""
         text = self.activity.metrics(len(self.jobs.waiting), self.jobs.running is not None)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _request: Request, _body: None) -> Response:
-        """Describe the API as an OpenAPI file."""
         return json_response(description(ENDPOINTS))
 
     def routes(self) -> list[Route]:
@@ -159,33 +149,24 @@ class Api:
     def _answers_at(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             body = await read_body(request, endpoint.reads) if endpoint.reads else None
+            if isinstance(endpoint.answer, type):
+                return await self.answer(request, endpoint.answer(body, self.model_name, self.store()))
             return await endpoint.answer(self, request, body)
 
         return answer
 
 
-def answers(
-    path: str, reads: type[msgspec.Struct], form: type[AnswerForm[Any]], summary: str, *others: str
-) -> Endpoint:
-    """Return the endpoint for answers in the given form."""
-
-    async def answer(api: Api, request: Request, body: Any) -> Response:
-        return await api.answer(request, form(body, api.model_name, api.store()))
-
-    return Endpoint(path, summary, answer, reads, streams=True, others=others)
-
-
 # `others` are for clients whose base address lacks /v1, which llama.cpp's server takes.
 ENDPOINTS = (
-    answers("/v1/chat/completions", ChatRequest, ChatForm, "Answer a chat's last message", "/chat/completions"),
-    answers("/v1/completions", CompletionRequest, CompletionForm, "Continue a text"),
-    answers("/v1/responses", ResponsesRequest, ResponsesForm, "Answer a chat's last message; nothing is kept",
-            "/responses"),
-    answers("/v1/messages", MessagesRequest, MessagesForm, "Answer a chat's last message, in Anthropic's form"),
+    Endpoint("/v1/chat/completions", "Answer a chat's last message", ChatForm, ChatRequest, ("/chat/completions",)),
+    Endpoint("/v1/completions", "Continue a text", CompletionForm, CompletionRequest),
+    Endpoint("/v1/responses", "Answer a chat's last message; nothing is kept", ResponsesForm, ResponsesRequest,
+             ("/responses",)),
+    Endpoint("/v1/messages", "Answer a chat's last message, in Anthropic's form", MessagesForm, MessagesRequest),
     Endpoint("/v1/messages/count_tokens", "Count a chat's tokens, in Anthropic's form", Api.count_tokens, CountRequest),
     Endpoint("/v1/embeddings", "Texts as vectors", Api.embed, embeddings.EmbeddingRequest),
-    answers("/completion", llama.LlamaRequest, llama.LlamaForm, "Continue a text, in llama.cpp's form", "/completions"),
-    answers("/infill", llama.InfillRequest, llama.LlamaForm, "Write the middle of a text, in llama.cpp's form"),
+    Endpoint("/completion", "Continue a text, in llama.cpp's form", LlamaForm, LlamaRequest, ("/completions",)),
+    Endpoint("/infill", "Write the middle of a text, in llama.cpp's form", LlamaForm, InfillRequest),
     Endpoint("/tokenize", "A text's tokens", Api.tokenize, tokens.TokenizeRequest),
     Endpoint("/detokenize", "The text of tokens", Api.detokenize, tokens.DetokenizeRequest),
     Endpoint("/v1/models", "The loaded model", Api.models, others=("/models",)),
@@ -232,9 +213,6 @@ class Recorder:
         self.app, self.activity, self.paths = app, activity, paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         agent = dict(scope["headers"]).get(b"user-agent", b"").decode("latin-1")[:80]
         path = scope["path"] if scope["path"] in self.paths else "other"
         served = scope["served"] = self.activity.begin(agent, scope["method"], path)

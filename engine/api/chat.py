@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from engine.api import fields
-from engine.api.content import ChatMessage, read_messages
+from engine.api.content import ChatMessage, read_chat_messages
 from engine.api.errors import ApiError
 from engine.api.forms import OpenAIForm
 from engine.api.numbers import timings
@@ -90,25 +90,28 @@ class ChatForm(OpenAIForm[ChatRequest]):
         fields.check_single("n", body.n)
         if body.logprobs:
             fields.check_top_logprobs("top_logprobs", body.top_logprobs)
-        messages, constraint = read_messages(body.messages), body.constraint()
+        messages, constraint = read_chat_messages(body.messages), body.constraint()
         values = body.chat_template_kwargs or fields.TemplateValues()
         effort = body.reasoning_effort or values.reasoning_effort
         on = values.enable_thinking if values.thinking is None else values.thinking
         budget = body.thinking_budget_tokens if body.reasoning_budget is None else body.reasoning_budget
-        request = fields.chat_request(
-            default,
-            messages,
-            sampling=body.sampling,
-            stops=body.stops(),
-            structured=bool(constraint or body.tools),
-            max_tokens=fields.length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
-            chat=fields.chat_id(messages, body.store, self.store),
-            thinking=fields.thinking_options(default.thinking, effort, on, budget),
-            constraint=constraint,
-            top_logprobs=body.top_logprobs or 0 if body.logprobs else None,
-            **fields.tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
-        )
-        return [request]
+        return [
+            fields.chat_request(
+                default,
+                messages,
+                sampling=body.sampling,
+                stops=body.stops(),
+                structured=bool(constraint or body.tools),
+                max_tokens=fields.length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
+                chat=fields.chat_id(messages, body.store, self.store),
+                thinking=fields.thinking_options(default.thinking, effort, on, budget),
+                constraint=constraint,
+                top_logprobs=body.top_logprobs or 0 if body.logprobs else None,
+                **fields.tool_fields(
+                    tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False
+                ),
+            )
+        ]
 
     def whole(self) -> dict[str, Any]:
         written = self.written

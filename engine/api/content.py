@@ -124,7 +124,7 @@ ROLES: dict[str, Role] = {
 }  # fmt: skip
 
 
-def read_messages(messages: list[ChatMessage]) -> tuple[Message, ...]:
+def read_chat_messages(messages: list[ChatMessage]) -> tuple[Message, ...]:
     """Return the messages in the engine's form. Raises ApiError for what no model here can read."""
     if not messages:
         raise ApiError(400, "There is no message to answer.", "empty_prompt", "messages")

@@ -6,18 +6,20 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from engine.api.errors import ApiError
 from engine.api.fields import SamplingFields
 from engine.api.jobs import Jobs
-from engine.api.numbers import FINISH, timings, total
+from engine.api.numbers import FINISH, timings, usage
 from engine.api.written import Events, Written, trimmed
 from engine.protocol.events import WRITTEN, Event, Finished
 from engine.protocol.requests import Generate
 
+B = TypeVar("B", bound=msgspec.Struct)
+S = TypeVar("S", bound=SamplingFields)
 encoder = msgspec.json.Encoder()
 
 
@@ -30,16 +32,6 @@ def sse_event(value: dict[str, Any]) -> bytes:
     """Return a server-sent event whose name is the value's `type`."""
     name: str = value["type"]
     return b"event: " + name.encode() + b"\n" + sse_data(value)
-
-
-class AnswerFields(Protocol):
-    """Body of a request for answers."""
-
-    stream: bool | None
-
-
-B = TypeVar("B", bound=AnswerFields)
-S = TypeVar("S", bound=SamplingFields)
 
 
 class AnswerForm(ABC, Generic[B]):
@@ -153,7 +145,7 @@ class OpenAIForm(AnswerForm[S]):
 
     def usage(self) -> dict[str, Any]:
         """Return the numbers of tokens of all answers."""
-        return {"usage": total([written.finished.statistics for written in self.answers])}
+        return {"usage": usage([written.finished.statistics for written in self.answers])}
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {

@@ -28,10 +28,6 @@ class ContinueFields(SamplingFields, kw_only=True):
     return_tokens: bool = False
     response_fields: list[str] | None = None
 
-    def texts(self) -> list[dict[str, Any]]:
-        """Return the fields of Generate that say what is continued, for each text. Raises ApiError."""
-        raise NotImplementedError
-
 
 class LlamaRequest(ContinueFields, kw_only=True):
     """Body of a request to continue a text, or several one after the other, in llama.cpp's form."""
@@ -39,6 +35,7 @@ class LlamaRequest(ContinueFields, kw_only=True):
     prompt: Prompts
 
     def texts(self) -> list[dict[str, Any]]:
+        """Return the fields of Generate that say what is continued, for each text. Raises ApiError."""
         return [{"prompt": prompt} for prompt in read_prompts("prompt", self.prompt)]
 
 
@@ -60,7 +57,7 @@ class InfillRequest(ContinueFields, kw_only=True):
         return [{"infill": Infill(self.input_prefix + self.prompt, self.input_suffix, files)}]
 
 
-class LlamaForm(TextForm[ContinueFields]):
+class LlamaForm(TextForm[LlamaRequest | InfillRequest]):
     """The continued texts in llama.cpp's form."""
 
     def requests_of(self, default: Generate) -> list[Generate]:

@@ -13,7 +13,7 @@ from engine.api.content import ContentBlock, read_content
 from engine.api.errors import ApiError
 from engine.api.forms import AnswerForm, sse_event
 from engine.api.written import Block, BlockChange
-from engine.protocol.events import Event, Finished, PrefillProgress, Statistics
+from engine.protocol.events import Event, Finished, PrefillProgress
 from engine.protocol.requests import (
     Constraint,
     Count,
@@ -91,7 +91,7 @@ class MessagesRequest(CountRequest, kw_only=True):
 
 def count_of(body: CountRequest) -> Count:
     """Return the engine's request to count the chat's tokens. Raises ApiError."""
-    return Count(0, messages=read_messages(body), tools=tools_of(body))
+    return Count(0, messages=read_anthropic_messages(body), tools=tools_of(body))
 
 
 def tools_of(body: CountRequest) -> tuple[Tool, ...]:
@@ -103,7 +103,7 @@ def tools_of(body: CountRequest) -> tuple[Tool, ...]:
     )
 
 
-def read_messages(body: CountRequest) -> tuple[Message, ...]:
+def read_anthropic_messages(body: CountRequest) -> tuple[Message, ...]:
     """Return the messages in the engine's form. Raises ApiError for what no model here can read."""
     if not body.messages:
         raise ApiError(400, "There is no message to answer.", "empty_prompt", "messages")
@@ -121,11 +121,8 @@ def _read_message(message: InputMessage) -> Iterator[Message]:
     for result in results:
         text, pictures = read_content(result.content, "tool", "messages")
         yield Message("tool", text, tool_call_id=result.tool_use_id, pictures=pictures)
-    calls = tuple(
-        ToolCall(block.id, block.name, fields.raw_text(block.input) or "{}")
-        for block in blocks
-        if block.type == "tool_use"
-    )
+    uses = [block for block in blocks if block.type == "tool_use"]
+    calls = tuple(ToolCall(use.id, use.name, fields.raw_text(use.input) or "{}") for use in uses)
     thoughts = "\n".join(block.thinking for block in blocks if block.type == "thinking")
     text, pictures = read_content(message.content, message.role, "messages")
     if text or calls or pictures or not results:
@@ -143,55 +140,54 @@ class MessagesForm(AnswerForm[MessagesRequest]):
     _begun = False
 
     def requests_of(self, default: Generate) -> list[Generate]:
-        body, messages = self.body, read_messages(self.body)
+        body, messages = self.body, read_anthropic_messages(self.body)
         given = {"temperature": body.temperature, "top_p": body.top_p or None, "top_k": body.top_k}
-        config, thinking, choice = (
-            body.output_config or OutputConfig(),
-            body.thinking,
-            body.tool_choice or Choice(type="auto"),
-        )
-        form = body.output_format or config.format
+        config, choice = body.output_config or OutputConfig(), body.tool_choice or Choice(type="auto")
+        form, thinking = body.output_format or config.format, body.thinking
         on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
         budget = thinking.budget_tokens if thinking and on else None
         called = KINDS[choice.type], choice.name
-        request = fields.chat_request(
-            default,
-            messages,
-            sampling=lambda usual: fields.with_given(usual, given),
-            stops=filter(None, body.stop_sequences or ()),
-            structured=bool(form or body.tools),
-            max_tokens=fields.length_limit(body.max_tokens),
-            chat=fields.chat_id(messages, body.store, self.store),
-            thinking=fields.thinking_options(default.thinking, config.effort, on, budget),
-            constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,
-            **fields.tool_fields(tools_of(body), called, not choice.disable_parallel_tool_use),
-        )
-        return [request]
+        return [
+            fields.chat_request(
+                default,
+                messages,
+                sampling=lambda usual: fields.with_given(usual, given),
+                stops=filter(None, body.stop_sequences or ()),
+                structured=bool(form or body.tools),
+                max_tokens=fields.length_limit(body.max_tokens),
+                chat=fields.chat_id(messages, body.store, self.store),
+                thinking=fields.thinking_options(default.thinking, config.effort, on, budget),
+                constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,
+                **fields.tool_fields(tools_of(body), called, not choice.disable_parallel_tool_use),
+            )
+        ]
 
     def whole(self) -> dict[str, Any]:
         content = [_content(block) for block in self.written.blocks() if block.text or block.kind == "call"]
-        numbers = self.written.finished.statistics
-        return {**self._message(content, usage(numbers)), **self._stopped(numbers)}
+        return {**self._message(content, self._usage()), **self._stopped()}
 
     def pieces(self, event: Event) -> Iterator[bytes]:
         if not self._begun:
             self._begun = True
             prompt, reused = (event.total, event.reused) if isinstance(event, PrefillProgress) else (0, 0)
-            yield sse_event({"type": "message_start", "message": self._message([], _usage(prompt, reused, 0))})
+            yield sse_event({"type": "message_start", "message": self._message([], usage(prompt, reused, 0))})
         for change in self.written.changes(event):
             for made in _block_events(change):
                 yield sse_event({**made, "index": change.block.index})
         if isinstance(event, Finished):
-            numbers = event.statistics
-            yield sse_event({"type": "message_delta", "delta": self._stopped(numbers), "usage": usage(numbers)})
+            yield sse_event({"type": "message_delta", "delta": self._stopped(), "usage": self._usage()})
             yield sse_event({"type": "message_stop"})
 
     def error(self, error: ApiError) -> bytes:
         return sse_event(error.as_anthropic)
 
-    def _stopped(self, numbers: Statistics) -> dict[str, Any]:
+    def _usage(self) -> dict[str, Any]:
+        numbers = self.written.finished.statistics
+        return usage(numbers.prompt_tokens, numbers.reused_tokens, numbers.decode_tokens)
+
+    def _stopped(self) -> dict[str, Any]:
         stops = self.body.stop_sequences or []
-        reason = "tool_use" if self.written.calls else STOPPED[numbers.stop_reason]
+        reason = "tool_use" if self.written.calls else STOPPED[self.written.finished.statistics.stop_reason]
         if reason == "stop_sequence" and not stops:  # a stop string of the chat template
             reason = "end_turn"
         sequence = stops[0] if reason == "stop_sequence" and len(stops) == 1 else None
@@ -204,11 +200,7 @@ class MessagesForm(AnswerForm[MessagesRequest]):
         }  # fmt: skip
 
 
-def usage(numbers: Statistics) -> dict[str, Any]:
-    return _usage(numbers.prompt_tokens, numbers.reused_tokens, numbers.decode_tokens)
-
-
-def _usage(prompt: int, reused: int, written: int) -> dict[str, Any]:
+def usage(prompt: int, reused: int, written: int) -> dict[str, Any]:
     return {
         "input_tokens": prompt - reused, "cache_creation_input_tokens": 0, "cache_read_input_tokens": reused,
         "output_tokens": written,
@@ -237,8 +229,7 @@ def _block_events(event: BlockChange) -> Iterator[dict[str, Any]]:
     """Yield the stream's events for a change of a block, without the block's number."""
     block = event.block
     if event.change == "open":
-        content = _content(replace(block, text=""))
-        yield {"type": "content_block_start", "content_block": content}
+        yield {"type": "content_block_start", "content_block": _content(replace(block, text=""))}
     elif event.change == "close":
         if block.kind == "reasoning":  # clients send it back, and nobody checks it here
             yield {"type": "content_block_delta", "delta": {"type": "signature_delta", "signature": ""}}

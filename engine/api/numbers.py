@@ -13,23 +13,16 @@ FINISH: dict[StopReason, str] = {
 }  # fmt: skip
 
 
-def usage(numbers: Statistics) -> dict[str, Any]:
-    """Return OpenAI's `usage`."""
+def usage(answers: Sequence[Statistics]) -> dict[str, Any]:
+    """Return OpenAI's `usage` of several answers together, with the details of the first."""
+    prompt, written = sum(each.prompt_tokens for each in answers), sum(each.decode_tokens for each in answers)
     return {
-        "prompt_tokens": numbers.prompt_tokens,
-        "completion_tokens": numbers.decode_tokens,
-        "total_tokens": numbers.prompt_tokens + numbers.decode_tokens,
-        "prompt_tokens_details": {"cached_tokens": numbers.reused_tokens},
-        "completion_tokens_details": {"reasoning_tokens": numbers.thinking_tokens},
+        "prompt_tokens": prompt,
+        "completion_tokens": written,
+        "total_tokens": prompt + written,
+        "prompt_tokens_details": {"cached_tokens": answers[0].reused_tokens},
+        "completion_tokens_details": {"reasoning_tokens": answers[0].thinking_tokens},
     }
-
-
-def total(ends: Sequence[Statistics]) -> dict[str, Any]:
-    """Return the `usage` of several answers together, with the details of the first."""
-    whole = usage(ends[0])
-    for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
-        whole[name] = sum(usage(end)[name] for end in ends)
-    return whole
 
 
 def timings(numbers: Statistics) -> dict[str, Any]:

@@ -9,24 +9,26 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from engine.api.forms import AnswerForm
+
 ERROR = {"description": "The error, as a JSON object", "content": {"application/json": {"schema": {"type": "object"}}}}
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address of the API. `answer` is called with the API, the request and its body.
+    """An address of the API.
 
-    `reads`: schema of the body, which is sent with POST; None for a GET. `streams`: whether the answer can be streamed.
-    `media`: type of the answer. `others`: addresses that mean the same, for clients that do not know this one.
+    `answer`: the form of an answer that the model writes, which can be streamed, or what is called with the API, the
+    request and its body. `reads`: schema of the body, which is sent with POST; None for a GET. `others`: addresses that
+    mean the same, for clients that do not know this one. `media`: type of the answer.
     """
 
     path: str
     summary: str
-    answer: Callable[..., Awaitable[Response]]
+    answer: type[AnswerForm[Any]] | Callable[..., Awaitable[Response]]
     reads: type[msgspec.Struct] | None = None
-    streams: bool = False
-    media: str = "application/json"
     others: tuple[str, ...] = ()
+    media: str = "application/json"
 
 
 def description(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def _methods(endpoint: Endpoint, bodies: dict[type[msgspec.Struct], dict[str, An
     """Return what the OpenAPI file says of an address."""
     kind = "object" if endpoint.media == "application/json" else "string"
     content = {endpoint.media: {"schema": {"type": kind}}}
-    if endpoint.streams:
+    if isinstance(endpoint.answer, type):
         content["text/event-stream"] = {"schema": {"type": "string"}}
     about: dict[str, Any] = {"summary": endpoint.summary}
     if endpoint.reads:

@@ -110,11 +110,10 @@ class EventStream(Response):
             self.run.close()
 
     async def _send_all(self, send: Send) -> None:
-        begun = asyncio.ensure_future(self.run.first_error())
-        await asyncio.wait((begun,), timeout=START_SECONDS)
-        if begun.done() and (error := begun.result()):
-            raise error
-        begun.cancel()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                if error := await self.run.first_error():
+                    raise error
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         try:
             async for chunk in self.chunks:

@@ -186,19 +186,22 @@ class ResponsesForm(AnswerForm[ResponsesRequest]):
         form = body.text.format if body.text else None
         constraint = fields.constraint_of(form) if form else body.constraint()
         effort = body.reasoning.effort if body.reasoning else None
-        request = fields.chat_request(
-            default,
-            messages,
-            sampling=body.sampling,
-            stops=body.stops(),
-            structured=bool(constraint or body.tools),
-            max_tokens=fields.length_limit(body.max_output_tokens, default.max_tokens),
-            chat=fields.chat_id(messages, body.store, self.store),
-            thinking=fields.thinking_options(default.thinking, effort, None, None),
-            constraint=constraint,
-            **fields.tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False),
-        )
-        return [request]
+        return [
+            fields.chat_request(
+                default,
+                messages,
+                sampling=body.sampling,
+                stops=body.stops(),
+                structured=bool(constraint or body.tools),
+                max_tokens=fields.length_limit(body.max_output_tokens, default.max_tokens),
+                chat=fields.chat_id(messages, body.store, self.store),
+                thinking=fields.thinking_options(default.thinking, effort, None, None),
+                constraint=constraint,
+                **fields.tool_fields(
+                    tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False
+                ),
+            )
+        ]
 
     def whole(self) -> dict[str, Any]:
         return self._response(self.written.blocks(), self.written.finished.statistics)
@@ -220,9 +223,9 @@ class ResponsesForm(AnswerForm[ResponsesRequest]):
         failed["error"] = {"code": error.code or error.kind, "message": error.message}
         return self._event("response.failed", response=failed)
 
-    def _event(self, kind: str, **fields: Any) -> bytes:
+    def _event(self, kind: str, **more: Any) -> bytes:
         self._number += 1
-        return sse_event({"type": kind, "sequence_number": self._number, **fields})
+        return sse_event({"type": kind, "sequence_number": self._number, **more})
 
     def _response(self, blocks: Sequence[Block] = (), numbers: Statistics | None = None) -> dict[str, Any]:
         """Return the response; `blocks` and `numbers` are those of a complete one."""
@@ -245,7 +248,7 @@ class ResponsesForm(AnswerForm[ResponsesRequest]):
             "store": False,
             "temperature": body.temperature,
             # Structs as they came: what encodes the response also encodes the JSON that they keep as it is.
-            "text": {"format": body.text.format if body.text and body.text.format else TEXT},
+            "text": {"format": body.text.format if body.text and body.text.format else {"type": "text"}},
             "tool_choice": body.tool_choice or "auto",
             "tools": body.tools or [],
             "top_p": body.top_p,
@@ -255,9 +258,6 @@ class ResponsesForm(AnswerForm[ResponsesRequest]):
             "metadata": body.metadata or {},
         }
         return response | ({"timings": timings(numbers)} if numbers else {})
-
-
-TEXT = {"type": "text"}
 
 
 def usage(numbers: Statistics) -> dict[str, Any]:

@@ -55,19 +55,19 @@ class Access:
 
 
 class Guard:
-    """ASGI middleware that refuses requests against the rules of `access` before anything reads them."""
+    """ASGI middleware that refuses requests against the rules of `access` before anything reads them.
+
+    `held`: bytes that the bodies of all requests under way hold together.
+    """
 
     def __init__(self, app: ASGIApp, access: Callable[[], Access]) -> None:
-        self.app, self.access, self.bodies = app, access, Bodies()
+        self.app, self.access, self.held = app, access, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         origin = headers.get("origin")
         allowed = cors(origin, headers) if origin and is_local_origin(origin) else {}
-        body = Body(receive, headers, self.bodies)
+        body = Body(receive, headers, self)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -98,9 +98,8 @@ class Guard:
         if over_tcp and not access.any_host and not is_loopback(without_port(headers.get("host", ""))):
             raise ApiError(403, "The Host header must name this computer: localhost or 127.0.0.1.", "bad_host")
         origin = headers.get("origin")
-        if origin is not None and not is_local_origin(origin):
-            raise ApiError(403, "Only web pages of this computer (http://localhost) may use this API.", "bad_origin")
-        if origin is None and headers.get("sec-fetch-site") == "cross-site":
+        foreign = headers.get("sec-fetch-site") == "cross-site" if origin is None else not is_local_origin(origin)
+        if foreign:
             raise ApiError(403, "Only web pages of this computer (http://localhost) may use this API.", "bad_origin")
         if access.key and scope["method"] != "OPTIONS" and scope["path"] not in PUBLIC:
             given = given_key(headers)
@@ -113,18 +112,11 @@ class Guard:
             raise too_large()
 
 
-@dataclass(slots=True)
-class Bodies:
-    """Bytes that the bodies of all requests under way hold together."""
-
-    held: int = 0
-
-
 class Body:
     """`receive` of a request whose body must not be too long, nor take too long, nor too much beside all others."""
 
-    def __init__(self, receive: Receive, headers: MutableMapping[str, str], bodies: Bodies) -> None:
-        self._receive, self._received, self._bodies = receive, 0, bodies
+    def __init__(self, receive: Receive, headers: MutableMapping[str, str], guard: Guard) -> None:
+        self._receive, self._received, self._guard = receive, 0, guard
         self._until = asyncio.get_running_loop().time() + BODY_SECONDS
         self.complete = "transfer-encoding" not in headers and headers.get("content-length", "0") == "0"
 
@@ -139,17 +131,17 @@ class Body:
             raise ApiError(408, f"The request's body took longer than {BODY_SECONDS:.0f} s.", "timeout") from None
         size = len(message.get("body", b""))
         self._received += size
-        self._bodies.held += size
+        self._guard.held += size
         if self._received > MOST_BODY:
             raise too_large()
-        if self._received > SMALL_BODY and self._bodies.held > MOST_HELD:
+        if self._received > SMALL_BODY and self._guard.held > MOST_HELD:
             raise ApiError(503, "Too many large requests are under way. Try again later.", "busy")
         self.complete = not message.get("more_body", False)
         return message
 
     def release(self) -> None:
         """Count the body no longer, because its request has ended."""
-        self._bodies.held -= self._received
+        self._guard.held -= self._received
 
 
 class ImpatientH11(H11Protocol):

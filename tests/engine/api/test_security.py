@@ -91,7 +91,7 @@ def test_large_bodies_are_bounded_together_and_small_ones_pass(monkeypatch: pyte
         held = [await connect() for _ in range(2)]
         for _, writer in held:
             writer.write(request(100_001, 100_000))
-        while guard.bodies.held < 200_000:
+        while guard.held < 200_000:
             await asyncio.sleep(0.01)
         reader, writer = await connect()
         for length, expected in ((60_000, b"60000 bytes"), (70_000, b" 503 ")):
