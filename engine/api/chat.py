@@ -60,23 +60,22 @@ class ChatRequest(fields.SamplingFields, kw_only=True):
     chat_template_kwargs: fields.TemplateValues | None = None
 
 
+RULES: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+
+
 def tools_of(body: ChatRequest) -> tuple[Tool, ...]:
     functions = [tool.function for tool in body.tools or ()]
     return tuple(Tool(each.name, each.description or "", fields.raw_text(each.parameters)) for each in functions)
 
 
 def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
-    """Return whether tools must be called, and the only one that may be."""
-    match choice:
-        case None | "auto":
-            return "auto", ""
-        case "none":
-            return "none", ""
-        case "required" | "any":
-            return "required", ""
-        case NamedTool():
-            return "required", choice.function.name
-    raise ApiError(400, "tool_choice must be auto, none, required or a function.", "bad_value", "tool_choice")
+    """Return whether tools must be called, and the only one that may be. Raises ApiError."""
+    if isinstance(choice, NamedTool):
+        return "required", choice.function.name
+    rule = RULES.get("auto" if choice is None else choice)
+    if rule is None:
+        raise ApiError(400, "tool_choice must be auto, none, required or a function.", "bad_value", "tool_choice")
+    return rule, ""
 
 
 class ChatForm(OpenAIForm[ChatRequest]):

@@ -14,7 +14,7 @@ from engine.api.content import Part, read_content
 from engine.api.errors import ApiError
 from engine.api.forms import AnswerForm, sse_event
 from engine.api.numbers import timings
-from engine.api.written import Block, BlockChange
+from engine.api.written import Block, BlockChange, BlockKind
 from engine.protocol.events import Event, Finished, Statistics
 from engine.protocol.requests import Generate, Message, Role, Tool, ToolCall, ToolChoice
 
@@ -140,35 +140,26 @@ def _add_item(messages: list[Message], item: InputItem, param: str) -> None:
             raise ApiError(400, f"An input item must not be {item.type!r:.40}.", "unsupported_content", param)
 
 
-PREFIXES = {"reasoning": "rs", "text": "msg", "call": "fc"}
-
-
-def item_id(block: Block) -> str:
-    return f"{PREFIXES[block.kind]}_{block.id}"
+# Of each kind of block: the prefix of its item's id, the type of the item, and that of what grows in it.
+ITEMS: dict[BlockKind, tuple[str, str, str]] = {
+    "reasoning": ("rs", "reasoning", "reasoning_text"), "text": ("msg", "message", "output_text"),
+    "call": ("fc", "function_call", "function_call_arguments"),
+}  # fmt: skip
 
 
 def item_of(block: Block, done: bool = True) -> dict[str, Any]:
     """Return a block as an item of the output, complete or as it begins."""
-    status, text = ("completed", block.text) if done else ("in_progress", "")
-    content = [part_of(block, text)] if done else []
-    match block.kind:
-        case "call":
-            return {
-                "id": item_id(block), "type": "function_call", "status": status, "call_id": block.call,
-                "name": block.name, "arguments": text,
-            }  # fmt: skip
-        case "reasoning":
-            return {"id": item_id(block), "type": "reasoning", "summary": [], "content": content, "status": status}
-        case "text":
-            return {
-                "id": item_id(block), "type": "message", "status": status, "role": "assistant", "content": content
-            }  # fmt: skip
+    prefix, kind, _ = ITEMS[block.kind]
+    item = {"id": f"{prefix}_{block.id}", "type": kind, "status": "completed" if done else "in_progress"}
+    if block.kind == "call":
+        return item | {"call_id": block.call, "name": block.name, "arguments": block.text if done else ""}
+    about: dict[str, Any] = {"role": "assistant"} if block.kind == "text" else {"summary": []}
+    return item | about | {"content": [part_of(block, block.text)] if done else []}
 
 
 def part_of(block: Block, text: str) -> dict[str, Any]:
-    if block.kind == "reasoning":
-        return {"type": "reasoning_text", "text": text}
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    part: dict[str, Any] = {"type": ITEMS[block.kind][2], "text": text}
+    return part | ({"annotations": [], "logprobs": []} if block.kind == "text" else {})
 
 
 class ResponsesForm(AnswerForm[ResponsesRequest]):
@@ -272,21 +263,20 @@ def usage(numbers: Statistics) -> dict[str, Any]:
 
 def _item_events(event: BlockChange) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the names and fields of the stream's events for a change of an item."""
-    block = event.block
-    at: dict[str, Any] = {"item_id": item_id(block)}
-    part = {**at, "content_index": 0}
-    kind = {"text": "output_text", "reasoning": "reasoning_text", "call": "function_call_arguments"}[block.kind]
-    where = at if block.kind == "call" else part
+    block, kind = event.block, ITEMS[event.block.kind][2]
+    item = item_of(block, done=event.change == "close")
+    is_call, part = block.kind == "call", {"item_id": item["id"], "content_index": 0}
+    where = {"item_id": item["id"]} if is_call else part
     more: dict[str, Any] = {"logprobs": []} if block.kind == "text" else {}
     if event.change == "open":
-        yield "output_item.added", {"item": item_of(block, done=False)}
-        if block.kind != "call":
+        yield "output_item.added", {"item": item}
+        if not is_call:
             yield "content_part.added", {**part, "part": part_of(block, "")}
     elif event.change == "grow":
         yield f"{kind}.delta", {**where, "delta": event.text, **more}
     else:
-        named = {"arguments": block.text, "name": block.name} if block.kind == "call" else {"text": block.text}
-        yield f"{kind}.done", {**where, **named, **more}
-        if block.kind != "call":
+        whole = {"arguments": block.text, "name": block.name} if is_call else {"text": block.text}
+        yield f"{kind}.done", {**where, **whole, **more}
+        if not is_call:
             yield "content_part.done", {**part, "part": part_of(block, block.text)}
-        yield "output_item.done", {"item": item_of(block)}
+        yield "output_item.done", {"item": item}
