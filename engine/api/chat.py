@@ -35,15 +35,6 @@ class ChatTool(msgspec.Struct, kw_only=True):
     type: str = "function"
 
 
-class NamedFunction(msgspec.Struct, kw_only=True):
-    name: str
-
-
-class NamedTool(msgspec.Struct, kw_only=True):
-    function: NamedFunction
-    type: str = "function"
-
-
 class ChatRequest(fields.SamplingFields, kw_only=True):
     """Body of a request for a chat's next message."""
 
@@ -52,7 +43,7 @@ class ChatRequest(fields.SamplingFields, kw_only=True):
     logprobs: bool | None = None
     top_logprobs: int | None = None
     tools: list[ChatTool] | None = None
-    tool_choice: str | NamedTool | None = None
+    tool_choice: str | ChatTool | None = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
     reasoning_budget: int | None = None
@@ -68,9 +59,9 @@ def tools_of(body: ChatRequest) -> tuple[Tool, ...]:
     return tuple(Tool(each.name, each.description or "", fields.raw_text(each.parameters)) for each in functions)
 
 
-def choice_of(choice: str | NamedTool | None) -> tuple[ToolChoice, str]:
+def choice_of(choice: str | ChatTool | None) -> tuple[ToolChoice, str]:
     """Return whether tools must be called, and the only one that may be. Raises ApiError."""
-    if isinstance(choice, NamedTool):
+    if isinstance(choice, ChatTool):
         return "required", choice.function.name
     rule = RULES.get("auto" if choice is None else choice)
     if rule is None:

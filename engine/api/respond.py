@@ -98,7 +98,6 @@ class EventStream(Response):
 
     def __init__(self, run: Run, chunks: AsyncIterator[bytes], error_chunk: Callable[[ApiError], bytes]) -> None:
         self.run, self.chunks, self.error_chunk = run, chunks, error_chunk
-        self.status_code, self.background = 200, None
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
