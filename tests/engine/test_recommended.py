@@ -27,8 +27,8 @@ def by_command(command: Any, model: Path, *options: str) -> Generate:
     commands = argparse.ArgumentParser()
     command.add(commands.add_subparsers())
     name = command.__name__.rpartition(".")[2]
-    found: Generate = command.requests_of(commands.parse_args([name, "--model", str(model), *options]))[1]
-    return found
+    request: Generate = command.requests_of(commands.parse_args([name, "--model", str(model), *options]))[1]
+    return request
 
 
 @pytest.mark.parametrize("model", [QWEN, PHI, default_model()], ids=["thinking", "stops", "built-in"])

@@ -52,9 +52,9 @@ def serving(cache: Path, *options: str) -> Iterator[int]:
         assert server.stderr
         threading.Thread(target=server.stderr.read, daemon=True).start()
         line = server.stdout.readline()
-        found = re.search(r":(\d+)\.", line)
-        assert found, line
-        yield int(found[1])
+        port = re.search(r":(\d+)\.", line)
+        assert port, line
+        yield int(port[1])
         server.terminate()
         server.wait(30)
 
@@ -75,8 +75,8 @@ def post(port: int, path: str, body: Any) -> Any:
 
 
 def events(text: str) -> list[Any]:
-    found = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
-    return [json.loads(each) for each in found if each != "[DONE]"]
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(each) for each in lines if each != "[DONE]"]
 
 
 def test_a_streamed_chat_says_the_same_as_a_whole_one(port: int) -> None:
@@ -249,9 +249,9 @@ def test_an_echoed_prompt_is_scored_as_if_the_model_had_written_it(port: int) ->
     choices = [piece["choices"][0] for piece in pieces]
     streamed = "".join(choice["text"] for choice in choices)
     assert written["text"].startswith(streamed)
-    found = [offset for choice in choices if choice["logprobs"] for offset in choice["logprobs"]["text_offset"]]
-    assert found == scores["text_offset"][: len(found)]
-    assert len(found) > 4
+    offsets = [offset for choice in choices if choice["logprobs"] for offset in choice["logprobs"]["text_offset"]]
+    assert offsets == scores["text_offset"][: len(offsets)]
+    assert len(offsets) > 4
 
 
 def test_the_middle_of_a_text_is_refused_by_a_model_that_was_not_trained_for_it(port: int) -> None:

@@ -69,17 +69,17 @@ def asked(path: str, body: bytes, link: ScriptedLink, activity: Activity | None 
             "server": ("localhost", 1), "http_version": "1.1", "scheme": "http", "root_path": "",
         }  # fmt: skip
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        found: list[Message] = []
+        sent: list[Message] = []
 
         async def receive() -> Message:
             return messages.pop() if messages else await asyncio.Event().wait()  # type: ignore[return-value]
 
         async def send(message: Message) -> None:
-            found.append(message)
+            sent.append(message)
 
         await app(scope, receive, send)
         await jobs.close()
-        return found[0]["status"], b"".join(message.get("body", b"") for message in found).decode()
+        return sent[0]["status"], b"".join(message.get("body", b"") for message in sent).decode()
 
     return asyncio.run(ask())
 

@@ -45,9 +45,9 @@ def jpeg(folder: Path, width: int = 60, height: int = 40, progressive: bool = Fa
 
 
 def test_data_urls_become_pictures(tmp_path: Path) -> None:
-    found = picture_of_url(url_of(png(noise(30, 20))))
-    assert found == picture_of(noise(30, 20))
-    assert picture_of_url("DATA:image/png;BASE64," + in_base64(png(noise(30, 20)))) == found
+    picture = picture_of_url(url_of(png(noise(30, 20))))
+    assert picture == picture_of(noise(30, 20))
+    assert picture_of_url("DATA:image/png;BASE64," + in_base64(png(noise(30, 20)))) == picture
     for progressive in (False, True):
         made = picture_of_url(url_of(jpeg(tmp_path, progressive=progressive), "png"))  # the type's name is not believed
         assert (made.width, made.height) == (60, 40)

@@ -96,8 +96,8 @@ def test_large_bodies_are_bounded_together_and_small_ones_pass(monkeypatch: pyte
         reader, writer = await connect()
         for length, expected in ((60_000, b"60000 bytes"), (70_000, b" 503 ")):
             writer.write(request(length, length))
-            assert expected in (found := await response(reader))
-        assert b"connection: close" in found.lower()
+            assert expected in (answer := await response(reader))
+        assert b"connection: close" in answer.lower()
         for reader, writer in held:
             writer.write(b"a")
             assert b"100001 bytes" in await response(reader)
@@ -121,9 +121,9 @@ def test_a_refused_request_whose_body_was_not_read_ends_its_connection(headers: 
     async def talk(connect: Callable[[], Awaitable[Streams]]) -> None:
         reader, writer = await connect()
         writer.write(REQUEST + headers + b"\r\n1")
-        found = await response(reader)
-        assert status in found
-        assert b"connection: close" in found.lower()
+        answer = await response(reader)
+        assert status in answer
+        assert b"connection: close" in answer.lower()
         assert await reader.read() == b""
 
     serving(talk)
