@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ from engine.remote.body import body_of, without_refused
 from engine.remote.failures import cut, is_too_long, nonsense, parameter_of, status_failure, words_of
 from engine.remote.http import Patience, Request, Response, send
 from engine.remote.probe import Probed
-from engine.remote.stream import DONE, AnswerReader, messages_of
+from engine.remote.stream import DONE, AnswerReader, event_data
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.turns import ChatTooLong, drop_oldest_turns, turns_to_forget
 from models.servers import host_of
@@ -69,21 +70,8 @@ class RemoteAnswer:
         estimate = prompt_tokens(drop_oldest_turns(self._request.messages, self._request.forget_turns))
         yield PrefillProgress(id, estimate, estimate, 0)  # how far the server is, only some of them tell
         try:
-            response = self._ask()
-            try:
-                for data in self._messages(response):
-                    if data == DONE:
-                        break
-                    yield from self._read(data)
-                    if self._reader.finish:  # what may follow are only numbers
-                        response.until = min(response.until, time.monotonic() + NUMBERS_SECONDS)
-            except Failure:
-                if not self._reader.finish:
-                    raise
-            finally:
-                response.close()
-            if not self._reader.finish:
-                raise cut(self._url)
+            with self._ask() as response:
+                yield from self._read_all(response)
         except Stopped:
             log.info("the answer was cancelled")
         yield from self._events(self._reader.close())
@@ -93,6 +81,21 @@ class RemoteAnswer:
             raise Failure("no_connection.server_broke", self._reader.finish, host=self._host)
         yield Finished(id, self._statistics(self._reason()), ())
 
+    def _read_all(self, response: Response) -> Iterator[Event]:
+        """Yield the events of the response. What goes wrong after the answer's end is no failure of the answer."""
+        try:
+            for data in self._messages(response):
+                if data == DONE:
+                    break
+                yield from self._read(data)
+                if self._reader.finish:  # what may follow are only numbers
+                    response.until = min(response.until, time.monotonic() + NUMBERS_SECONDS)
+        except Failure:
+            if not self._reader.finish:
+                raise
+        if not self._reader.finish:
+            raise cut(self._url)
+
     def _ask(self) -> Response:
         """Send the request, again without an option that the server refuses. Raises Failure, and Stopped."""
         body = body_of(self._request, self._model, self._probed.software)
@@ -101,34 +104,32 @@ class RemoteAnswer:
                 Request(self._url, self._server.key, msgspec.json.encode(body), MOST_ANSWER, self._patience),
                 self._stop.is_set,
             )
-            if response.head.status == 200:
+            if response.status == 200:
                 return response
             refusal = _beginning(response)
             reason = words_of(refusal, self._server.key)
-            if is_too_long(response.head.status, refusal):
+            if is_too_long(response.status, refusal):
                 raise self._too_long(reason)
-            fewer = without_refused(body, reason, parameter_of(refusal)) if response.head.status in (400, 422) else None
+            fewer = without_refused(body, reason, parameter_of(refusal)) if response.status in (400, 422) else None
             if fewer is None:
                 break
-            log.info("%d: asked again without an option", response.head.status)
+            log.info("%d: asked again without an option", response.status)
             body = fewer
-        raise status_failure(
-            self._url, response.head.status, refusal, self._server.key, self._model,
-            response.head.headers.get("retry-after", ""),
-        )  # fmt: skip
+        retry_after = response.headers.get("retry-after", "")
+        raise status_failure(self._url, response.status, refusal, self._server.key, self._model, retry_after)
 
-    def _messages(self, response: Response) -> Iterator[bytes]:
-        """Yield the messages of a stream, or the one JSON object of a server that does not stream."""
-        kind = response.head.headers.get("content-type", "").partition(";")[0].strip().casefold()
-        if response.head.headers.get("content-encoding", "identity").casefold() != "identity":
+    def _messages(self, response: Response) -> Iterator[str | bytes]:
+        """Return the messages of a stream, or the one JSON object of a server that does not stream."""
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
+        if response.headers.get("content-encoding", "identity").casefold() != "identity":
             raise nonsense(self._url, "packed")  # although no packing was accepted
         if kind == "text/event-stream":
-            return messages_of(response.chunks(), self._url)
+            return event_data(response.chunks(), self._url)
         if kind.endswith("json"):
             return iter((response.read(),))
         raise nonsense(self._url, kind)
 
-    def _read(self, data: bytes) -> Iterator[Event]:
+    def _read(self, data: str | bytes) -> Iterator[Event]:
         tokens, arrived = self._reader.tokens, self._reader.arrived
         pieces = self._reader.read(data)
         if self._reader.arrived > arrived:  # not only with `pieces`: the first tokens may be held back
@@ -214,14 +215,10 @@ def prompt_tokens(messages: Sequence[Message]) -> int:
 
 def _beginning(response: Response, most: int = 1 << 16) -> bytes:
     """Return the beginning of a refusal's body, and close the response."""
-    found = b""
-    try:
+    body = b""
+    with response, contextlib.suppress(Failure):  # what has arrived says enough
         for chunk in response.chunks():
-            found += chunk
-            if len(found) >= most:
+            body += chunk
+            if len(body) >= most:
                 break
-    except Failure:
-        pass  # what has arrived says enough
-    finally:
-        response.close()
-    return found[:most]
+    return body[:most]

@@ -5,7 +5,6 @@ A server's own words are shown, never logged, and only if they cannot hold the k
 
 from __future__ import annotations
 
-import http.client
 import re
 import socket
 import ssl
@@ -21,28 +20,46 @@ LONGEST_REASON = 300  # characters of a server's own words
 TOO_LONG = ("context_length", "context length", "context size", "context window", "maximum context", "exceed_context")
 
 
-def exchange_failure(error: BaseException, url: str) -> BaseException:
-    """Return the Failure for an exception of the exchange; any other exception is a bug and comes back as it is."""
-    host = host_of(url)
-    match error:
+def exchange_failure(error: BaseException, url: str, proxy: str | None = None) -> BaseException:
+    """Return the Failure for an exception of the exchange; any other exception is a bug and comes back as it is.
+
+    `proxy`: the host of a proxy that has not connected us yet.
+    """
+    import httpx
+
+    host, cause = host_of(url), _first_cause(error)
+    match cause:
         case ssl.SSLCertVerificationError():
-            reason = error.verify_message or error.reason or ""
+            reason = cause.verify_message or cause.reason or ""
             return Failure("refused.server_certificate", host=host, reason=reason.rstrip("."))
         case ssl.SSLError():
-            return Failure("refused.server_no_tls", str(error), host=host)
-        case socket.gaierror() | UnicodeError():
-            return Failure("no_connection.server_name", str(error), host=host)
+            return Failure("refused.server_no_tls", str(cause), host=host)
+    if proxy and isinstance(error, OSError | httpx.TransportError):
+        return Failure("no_connection.proxy", str(error), host=host, proxy=proxy)
+    match cause:
+        case socket.gaierror() | UnicodeError() | httpx.InvalidURL():
+            return Failure("no_connection.server_name", str(cause), host=host)
         case TimeoutError():
             return Failure("no_connection.server_silent", host=host)
         case ConnectionRefusedError():
             return Failure("no_connection.server_refused", host=host)
-        case http.client.IncompleteRead() | http.client.RemoteDisconnected() | ConnectionError():
-            return Failure("no_connection.server_cut", host=host)
-        case http.client.HTTPException() | ValueError():
-            return Failure("refused.server_nonsense", type(error).__name__, host=host)
-        case OSError():
-            return Failure("no_connection.server_unreachable", str(error), host=host)
+        case OSError() if not isinstance(cause, ConnectionError):
+            return Failure("no_connection.server_unreachable", str(cause), host=host)
+    if isinstance(error, httpx.ProtocolError | ValueError) and "without sending" not in str(error):
+        return Failure("refused.server_nonsense", type(error).__name__, host=host)
+    if isinstance(error, OSError | httpx.TransportError):  # also a response without its end, or without a beginning
+        return Failure("no_connection.server_cut", host=host)
     return error
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the exception that an exception was raised for; of several, the first attempt's."""
+    inner: object
+    if isinstance(error, BaseExceptionGroup):
+        inner = error.exceptions[0]
+    else:
+        inner = error.__cause__ or next(iter(error.args), None)  # httpcore drops the cause, but has it as argument
+    return _first_cause(inner) if isinstance(inner, BaseException) else error
 
 
 def cut(url: str) -> Failure:

@@ -1,24 +1,22 @@
 """One HTTP exchange with a server, which can be stopped at any moment and trusts nothing that the server sends.
 
-The standard library's client and not `requests`: a stop must shut the socket, also while a name is looked up or a
-server thinks about the first byte, so that the server stops computing. A thread does the exchange; the caller polls.
+httpx does the exchange in an event loop of its own, which runs only while the caller waits. So a stop closes the
+connection at once, whatever it waits for, and the server stops computing.
 """
 
 from __future__ import annotations
 
-import contextlib
-import http.client
+import asyncio
 import math
-import queue
-import socket
 import ssl
 import threading
 import time
-from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import cache
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from common.failures import Failure
@@ -26,13 +24,16 @@ from engine.remote.failures import exchange_failure
 from engine.stop import Stopped
 from models.servers import DEFAULT_PORTS, host_of, is_public, is_this_computer
 
+if TYPE_CHECKING:
+    import httpx  # imported when it is needed: it takes a tenth of a second
+
+T = TypeVar("T")
+
 AGENT = "chickadee"
 CONNECT_SECONDS = 15
 FIRST_SECONDS = 900  # until a server begins to answer: one without a graphics card reads a long prompt for minutes
 GAP_SECONDS = 120  # without a byte in the middle of an answer
 POLL_SECONDS = 0.05
-CHUNK = 1 << 16  # bytes
-MOST_UNREAD = 64  # chunks; then the thread waits, and with it the server
 MOST_REDIRECTS = 3
 REDIRECTS = (301, 302, 307, 308)
 
@@ -58,40 +59,59 @@ class Request:
     body: bytes = b""
     most: int = 4 << 20
     patience: Patience = Patience()
-    accept: str = ""
+    accept: str = "*/*"
     public: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Beginning of a response. Names of headers are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers: no compression, whose size nobody knows beforehand, and one exchange a connection."""
+        headers = {
+            "User-Agent": AGENT, "Accept": self.accept, "Accept-Encoding": "identity", "Connection": "close",
+        }  # fmt: skip
+        if self.body:
+            headers["Content-Type"] = "application/json"
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        return headers
 
 
 class Response:
-    """A response: its `head`, and its body as chunks while it arrives. Close it in any case.
+    """A response: `status`, `headers`, and its body as chunks while it arrives. Use it in a `with` block.
 
     `until`: when nothing more is waited for, in the seconds of `time.monotonic`.
     """
 
     def __init__(self, request: Request, stopped: Callable[[], bool]) -> None:
         """Send the request and wait for the response's head. Raises Failure, and Stopped."""
-        self._request, self._stopped = request, stopped
         self.until = math.inf
-        self._exchange = Exchange(request)
+        self._request, self._stopped = request, stopped
+        self._deadline = time.monotonic() + request.patience.connect
+        self._proxy: str | None = None  # while it has not connected us
+        self._transport: httpx.AsyncHTTPTransport | None = None
+        self._loop = asyncio.SelectorEventLoop()
+        self._loop.set_default_executor(DaemonThreads())
         try:
-            self.head = self._next_head()
+            response = self._wait_for(self._send())
         except BaseException:
             self.close()
             raise
+        self.status, self.headers = response.status_code, response.headers
+        self._chunks = response.aiter_raw()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the body's bytes as they arrive. Raises Failure if the server breaks off, and Stopped."""
         size = 0
-        while chunk := self._next(self._request.patience.gap):
-            assert isinstance(chunk, bytes)
+        while True:
+            self._deadline = time.monotonic() + self._request.patience.gap
+            chunk = self._wait_for(_next_chunk(self._chunks))
+            if not chunk:
+                return
             size += len(chunk)
             if size > self._request.most:
                 raise Failure("refused.server_too_much", host=host_of(self._request.url))
@@ -102,40 +122,104 @@ class Response:
         return b"".join(self.chunks())
 
     def close(self) -> None:
-        """End the exchange: the server notices that nobody listens any more."""
-        self._exchange.abort()
+        """Close the connection: the server notices that nobody listens any more."""
+        if self._loop.is_closed():
+            return
+        if self._transport is not None:
+            self._loop.run_until_complete(self._transport.aclose())
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
 
-    def _next_head(self) -> Head:
-        head = self._next(self._request.patience.first)
-        assert isinstance(head, Head)
-        return head
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of `work`, which is cancelled by a stop and after the deadline."""
+        task = self._loop.create_task(work)
+        try:
+            while not task.done():
+                if self._stopped():
+                    raise Stopped
+                if time.monotonic() > min(self._deadline, self.until):
+                    raise self._failure(TimeoutError())
+                self._loop.run_until_complete(asyncio.wait((task,), timeout=POLL_SECONDS))
+            return task.result()
+        except (Failure, Stopped):
+            raise
+        except Exception as error:
+            raise self._failure(error) from error
+        finally:
+            if not task.done():
+                task.cancel()
+                self._loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
 
-    def _next(self, seconds: float) -> Head | bytes:
-        until = min(time.monotonic() + seconds, self.until)
-        while True:
-            if self._stopped():
-                raise Stopped
-            with contextlib.suppress(queue.Empty):
-                item = self._exchange.items.get(timeout=POLL_SECONDS)
-                if isinstance(item, BaseException):
-                    raise exchange_failure(item, self._request.url) from item
-                return item
-            if time.monotonic() > until:
-                raise Failure("no_connection.server_silent", host=host_of(self._request.url))
+    async def _send(self) -> httpx.Response:
+        """Connect, by the proxy if the system names one, send the request, and return the response's head.
+
+        The transport knows neither cookies nor redirects, and reads no password of a `.netrc` file.
+        """
+        import httpx
+
+        request, parts = self._request, urlsplit(self._request.url)
+        self._proxy = proxy_for(parts)
+        # An open connection needs no certificates, which take 20 ms to read: this context trusts nobody.
+        tls = tls_context() if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._transport = httpx.AsyncHTTPTransport(verify=tls, proxy=self._proxy, trust_env=False)
+        method, body = ("POST", request.body) if request.body else ("GET", None)
+        extensions = {"trace": self._on_progress}
+        sent = httpx.Request(method, request.url, headers=request.headers, content=body, extensions=extensions)
+        return await self._transport.handle_async_request(sent)
+
+    async def _on_progress(self, event: str, details: Mapping[str, Any]) -> None:
+        """Check the computer that is connected, before it is asked anything, and give the server time to answer.
+
+        The address is that of the open connection: a name may lead elsewhere the next time. A proxy looks names up
+        itself.
+        """
+        if event == "connection.connect_tcp.complete" and self._request.public and not self._proxy:
+            connection = details["return_value"]
+            address = connection.get_extra_info("server_addr")[0]
+            if not is_public(address):
+                await connection.aclose()
+                raise Failure("refused.page_private", host=host_of(self._request.url), address=address)
+        elif event == "http11.send_request_headers.started" and details["request"].method != b"CONNECT":
+            self._proxy = None
+            self._deadline = time.monotonic() + self._request.patience.first
+
+    def _failure(self, error: Exception) -> BaseException:
+        return exchange_failure(error, self._request.url, urlsplit(self._proxy).hostname if self._proxy else None)
+
+
+async def _next_chunk(chunks: AsyncIterator[bytes]) -> bytes:
+    return await anext(chunks, b"")
+
+
+class DaemonThreads(ThreadPoolExecutor):
+    """Threads in which names are looked up: the end of the program does not wait for them, since nothing stops them."""
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future = Future[T]()
+        future.set_running_or_notify_cancel()
+
+        def run() -> None:
+            try:
+                future.set_result(work(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001 - it belongs to who waits for the result
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="lookup", daemon=True).start()
+        return future
 
 
 def send(request: Request, stopped: Callable[[], bool]) -> Response:
     """Send a request and follow redirects within the same server; a redirect elsewhere is a Failure."""
     for _ in range(MOST_REDIRECTS + 1):
         response = Response(request, stopped)
-        target = response.head.headers.get("location", "")
-        if response.head.status not in REDIRECTS or not target:
+        target = response.headers.get("location", "")
+        if response.status not in REDIRECTS or not target:
             return response
         response.close()
         url = _joined(request.url, target)
         if not _is_same_server(request.url, url):
             raise Failure("refused.server_redirect", host=host_of(request.url), address=target[:200])
-        request = Request(url, request.key, request.body, request.most, request.patience)
+        request = replace(request, url=url)
     raise Failure("refused.redirects", host=host_of(request.url))
 
 
@@ -161,130 +245,14 @@ def _place(parts: SplitResult) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
 
 
-class Exchange:
-    """A thread that sends a request and puts what comes back into `items`: a Head, chunks, and b"" or an exception."""
-
-    def __init__(self, request: Request) -> None:
-        self.items: queue.Queue[Head | bytes | BaseException] = queue.Queue(MOST_UNREAD)
-        self._request = request
-        self._aborted = threading.Event()
-        self._connection: http.client.HTTPConnection | None = None
-        threading.Thread(target=self._run, name="exchange", daemon=True).start()
-
-    def abort(self) -> None:
-        """Shut the connection down, whatever the thread is waiting for; any thread may call this."""
-        self._aborted.set()
-        connection = self._connection
-        sock = connection.sock if connection else None
-        if sock is not None:
-            with contextlib.suppress(OSError):  # it is closed already
-                sock.shutdown(socket.SHUT_RDWR)
-
-    def _run(self) -> None:
-        try:
-            self._exchange()
-            self._put(b"")
-        except Exception as error:  # noqa: BLE001 - the caller words it, or raises it as a bug
-            self._put(error)
-        finally:
-            if self._connection is not None:
-                self._connection.close()
-
-    def _exchange(self) -> None:
-        request, parts = self._request, urlsplit(self._request.url)
-        connection, target = connect(parts, request.patience)
-        self._connection = connection
-        _open(connection, parts)
-        assert connection.sock is not None
-        if request.public and connection.host == parts.hostname:  # a proxy looks names up itself
-            _check_public(connection.sock.getpeername()[0], request.url)
-        connection.sock.settimeout(max(request.patience.first, request.patience.gap))
-        if self._aborted.is_set():
-            return
-        connection.request("POST" if request.body else "GET", target, request.body or None, headers_for(request))
-        response = connection.getresponse()
-        self._put(Head(response.status, {name.lower(): value for name, value in response.getheaders()}))
-        while not self._aborted.is_set() and (chunk := response.read1(CHUNK)):
-            self._put(chunk)
-        if response.length and not self._aborted.is_set():  # the bytes that were announced and did not come
-            raise http.client.IncompleteRead(b"")
-
-    def _put(self, item: Head | bytes | BaseException) -> None:
-        while not self._aborted.is_set():
-            with contextlib.suppress(queue.Full):
-                self.items.put(item, timeout=POLL_SECONDS)
-                return
-
-
-def _open(connection: http.client.HTTPConnection, parts: SplitResult) -> None:
-    """Connect. Raises Failure if that fails because of the proxy, and OSError if it is the server's fault."""
-    try:
-        connection.connect()
-    except ssl.SSLError:  # between here and the server
-        raise
-    except OSError as error:
-        if connection.host == parts.hostname:
-            raise
-        host = host_of(parts.geturl())
-        raise Failure("no_connection.proxy", str(error), host=host, proxy=connection.host) from error
-
-
-def headers_for(request: Request) -> dict[str, str]:
-    """Return the headers: no compression, whose size nobody knows beforehand, and one exchange a connection."""
-    headers = {"User-Agent": AGENT, "Accept-Encoding": "identity", "Connection": "close"}
-    if request.body:
-        headers["Content-Type"] = "application/json"
-    if request.key:
-        headers["Authorization"] = f"Bearer {request.key}"
-    if request.accept:
-        headers["Accept"] = request.accept
-    return headers
-
-
-def _check_public(address: str, url: str) -> None:
-    """Raise Failure unless this is a computer of the public internet.
-
-    The address is that of the open connection, before anything is asked: a name may lead elsewhere the next time.
-    """
-    if not is_public(address):
-        raise Failure("refused.page_private", host=host_of(url), address=address)
-
-
-def connect(parts: SplitResult, patience: Patience) -> tuple[http.client.HTTPConnection, str]:
-    """Return a connection that is not open yet, and the target to name in the request's first line.
-
-    The proxy that the system names is used, except for this computer's own servers.
-    """
-    host, port = parts.hostname or "", parts.port
-    target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    proxy = _proxy_for(parts.scheme, host)
-    if proxy is None:
-        if parts.scheme == "https":
-            return http.client.HTTPSConnection(host, port, timeout=patience.connect, context=tls_context()), target
-        return http.client.HTTPConnection(host, port, timeout=patience.connect), target
-    credentials = _credentials(proxy)
-    if parts.scheme == "https":
-        tunnel = http.client.HTTPSConnection(
-            proxy.hostname or "", proxy.port or 80, timeout=patience.connect, context=tls_context()
-        )
-        tunnel.set_tunnel(host, port or 443, credentials)
-        return tunnel, target
-    return http.client.HTTPConnection(proxy.hostname or "", proxy.port or 80, timeout=patience.connect), parts.geturl()
-
-
-def _proxy_for(scheme: str, host: str) -> SplitResult | None:
+def proxy_for(parts: SplitResult) -> str | None:
+    """Return the address of the proxy that the system names for a server; None for this computer's own servers."""
+    host = parts.hostname or ""
     if is_this_computer(host) or proxy_bypass(host):
         return None
-    named = getproxies().get(scheme, "")
+    named = getproxies().get(parts.scheme, "")
     proxy = urlsplit(named if "://" in named else f"http://{named}")
-    return proxy if proxy.scheme == "http" and proxy.hostname else None
-
-
-def _credentials(proxy: SplitResult) -> dict[str, str]:
-    if proxy.username is None:
-        return {}
-    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-    return {"Proxy-Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+    return f"http://{proxy.netloc.rstrip('/')}" if proxy.scheme == "http" and proxy.hostname else None
 
 
 @cache

@@ -76,8 +76,8 @@ def _follow(id: int, url: str, is_over: Callable[[], bool]) -> PageRead:
     for _ in range(MOST_REDIRECTS + 1):
         public = urlsplit(url).hostname != given
         with _exchange(url, public, is_over) as response:
-            target = response.head.headers.get("location", "")
-            if response.head.status not in (*REDIRECTS, SEE_OTHER) or not target:
+            target = response.headers.get("location", "")
+            if response.status not in (*REDIRECTS, SEE_OTHER) or not target:
                 return _page(id, url, response)
         url = _redirected(url, target, given)
     raise Failure("refused.redirects", host=host_of(url))
@@ -86,36 +86,33 @@ def _follow(id: int, url: str, is_over: Callable[[], bool]) -> PageRead:
 def _redirected(url: str, target: str, given: str | None) -> str:
     """Return the address that a redirect leads to. Raises Failure if it is not followed."""
     try:
-        found = page_address(urljoin(url, target))
+        address = page_address(urljoin(url, target))
     except (Failure, ValueError):
         raise Failure("refused.redirect", host=host_of(url), address=printable(target[:200])) from None
-    host = urlsplit(found).hostname or ""
+    host = urlsplit(address).hostname or ""
     if host != given and is_local_network(host):
         raise Failure("refused.page_private", host=host_of(url), address=host)
-    return found
+    return address
 
 
 @contextlib.contextmanager
 def _exchange(url: str, public: bool, is_over: Callable[[], bool]) -> Iterator[Response]:
     """Ask for one address. Failures of a model server are worded as those of a page."""
-    response = None
+    request = Request(url, most=MOST_BYTES, patience=PATIENCE, accept=ACCEPT, public=public)
     try:
-        response = Response(Request(url, most=MOST_BYTES, patience=PATIENCE, accept=ACCEPT, public=public), is_over)
-        yield response
+        with Response(request, is_over) as response:
+            yield response
     except Failure as failure:
         if failure.sentence.id == "refused.server_nonsense":
             raise Failure("refused.page_nonsense", failure.detail, host=host_of(url)) from failure
         if failure.sentence.id == "refused.server_too_much":
             raise _too_large(url) from failure
         raise
-    finally:
-        if response is not None:
-            response.close()
 
 
 def _page(id: int, url: str, response: Response) -> PageRead:
     """Return what a response carries, if that is a page. Raises Failure."""
-    host, headers, status = host_of(url), response.head.headers, response.head.status
+    host, headers, status = host_of(url), response.headers, response.status
     if status != 200:
         raise _status_failure(url, status, headers.get("retry-after", ""))
     kind, _, rest = headers.get("content-type", "").partition(";")

@@ -68,13 +68,13 @@ def probe(server: Server, stopped: Callable[[], bool]) -> Probed:
     failure: Failure | None = None
     for url in addresses:
         try:
-            found, headers = _models(replace(server, url=url), stopped)
+            entries, headers = _models(replace(server, url=url), stopped)
         except Failure as problem:
             if problem.sentence.id not in ("not_found.server_api", "refused.server_nonsense"):
                 raise
             failure = failure or problem
             continue
-        probed = Probed(replace(server, url=url), _software(found, headers.get("server", "")), served_models(found))
+        probed = Probed(replace(server, url=url), _software(entries, headers.get("server", "")), served_models(entries))
         return _with_details(probed, stopped)
     assert failure is not None
     raise failure
@@ -82,24 +82,21 @@ def probe(server: Server, stopped: Callable[[], bool]) -> Probed:
 
 def _models(server: Server, stopped: Callable[[], bool]) -> tuple[list[Any], dict[str, str]]:
     url = f"{server.url}/models"
-    response = send(Request(url, server.key, patience=PATIENCE), stopped)
-    try:
-        body, head = response.read(), response.head
-    finally:
-        response.close()
-    if head.status != 200:
-        raise status_failure(url, head.status, body, server.key, retry_after=head.headers.get("retry-after", ""))
-    found = decoded(body)
-    models = found.get("data", found.get("models")) if isinstance(found, dict) else found
-    if models is None and isinstance(found, dict) and "data" in found:
+    with send(Request(url, server.key, patience=PATIENCE), stopped) as response:
+        body, headers = response.read(), dict(response.headers)
+    if response.status != 200:
+        raise status_failure(url, response.status, body, server.key, retry_after=headers.get("retry-after", ""))
+    listed = decoded(body)
+    models = listed.get("data", listed.get("models")) if isinstance(listed, dict) else listed
+    if models is None and isinstance(listed, dict) and "data" in listed:
         models = []  # Ollama without a model
     if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
         raise nonsense(url)
-    return models[:MOST_MODELS], dict(head.headers)
+    return models[:MOST_MODELS], headers
 
 
-def served_models(found: Iterable[dict[str, Any]]) -> tuple[ServedModel, ...]:
-    named = {_name(model): ServedModel(_name(model), _context(model)) for model in found if _can_chat(model)}
+def served_models(entries: Iterable[dict[str, Any]]) -> tuple[ServedModel, ...]:
+    named = {_name(model): ServedModel(_name(model), _context(model)) for model in entries if _can_chat(model)}
     return tuple(model for name, model in named.items() if name)
 
 
@@ -127,11 +124,11 @@ def _context(model: dict[str, Any]) -> int:
     return next((number for number in numbers if type(number) is int and 0 < number < 1 << 31), 0)  # not True
 
 
-def _software(found: Iterable[dict[str, Any]], header: str) -> str:
+def _software(entries: Iterable[dict[str, Any]], header: str) -> str:
     for beginning, name in SERVERS.items():
         if header.casefold().startswith(beginning):
             return name
-    owners = [_word(model.get("owned_by")) for model in found]
+    owners = [_word(model.get("owned_by")) for model in entries]
     return next((OWNERS[owner] for owner in owners if owner in OWNERS), "")
 
 
@@ -166,14 +163,11 @@ def template_controls(template: str) -> ThinkingControls:
 
 def _aside(url: str, key: str, stopped: Callable[[], bool]) -> dict[str, Any]:
     try:
-        response = send(Request(url, key, patience=ASIDE), stopped)
-        try:
-            found = decoded(response.read()) if response.head.status == 200 else None
-        finally:
-            response.close()
+        with send(Request(url, key, patience=ASIDE), stopped) as response:
+            details = decoded(response.read()) if response.status == 200 else None
     except Failure:
         return {}
-    return found if isinstance(found, dict) else {}
+    return details if isinstance(details, dict) else {}
 
 
 def not_there(probed: Probed, model: str) -> Failure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,54 +14,33 @@ from common.reasoning import Piece, ReasoningParser, without_thoughts
 from engine.remote.failures import error_in_stream, nonsense
 from models.servers import host_of
 
-LONGEST_LINE = 4 << 20  # bytes; a line carries a token or a few
+LONGEST_EVENT = 4 << 20  # bytes; an event carries a token or a few
+EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8-sig"}  # a byte order mark may come first
 OPENING, CLOSING = "<think>\n", "\n</think>\n\n"  # around thoughts that a server sends apart from the answer
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-DONE = b"[DONE]"
-LINE_END = re.compile(rb"\r\n|\n|\r")
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DONE = "[DONE]"
 
 
-def messages_of(chunks: Iterable[bytes], url: str) -> Iterator[bytes]:
-    """Yield the data of each server-sent event that has some (WHATWG HTML, section 9.2).
+def event_data(chunks: Iterable[bytes], url: str) -> Iterator[str]:
+    """Yield the data of each server-sent event that has some. Raises Failure for a line or an event without end."""
+    import httpx
+    import httpx_sse
 
-    Raises Failure for a line or an event without end.
-    """
-    data: list[bytes] = []
-    size = 0
-    for line in _lines(chunks, url):
-        if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
-            size += len(line)
-            if size > LONGEST_LINE:
+    unread = 0
+
+    def counted() -> Iterator[bytes]:
+        nonlocal unread
+        for chunk in chunks:
+            unread += len(chunk)
+            if unread > LONGEST_EVENT:
                 raise Failure("refused.server_too_much", host=host_of(url))
-        elif not line:
-            yield from _event(data)
-            data, size = [], 0
-    yield from _event(data)
+            yield chunk
+        yield b"\n\n"  # some servers leave out the blank line after the last event
 
-
-def _event(data: list[bytes]) -> Iterator[bytes]:
-    if any(data):  # some servers send empty events while they compute
-        yield b"\n".join(data)
-
-
-def _lines(chunks: Iterable[bytes], url: str) -> Iterator[bytes]:
-    """Yield the lines of a stream, which end with CR LF, LF or CR, without the byte order mark before the first one."""
-    mark, rest, ends_with_cr = BYTE_ORDER_MARK, bytearray(), False
-    for chunk in chunks:
-        text = chunk.removeprefix(b"\n") if ends_with_cr else chunk
-        ends_with_cr = text.endswith(b"\r")
-        *ended, last = LINE_END.split(text)  # only the new part is searched
-        for line in ended:
-            yield (bytes(rest) + line).removeprefix(mark)
-            mark = b""
-            rest.clear()
-        rest += last
-        if len(rest) > LONGEST_LINE:
-            raise Failure("refused.server_too_much", host=host_of(url))
-    if rest:
-        yield bytes(rest).removeprefix(mark)
+    for event in httpx_sse.EventSource(httpx.Response(200, headers=EVENT_STREAM, content=counted())).iter_sse():
+        unread = 0
+        if event.data.strip("\n"):  # some servers send empty events while they compute
+            yield event.data
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +110,7 @@ class AnswerReader:
         """Whether a thought is open."""
         return bool(self._parser.closing)
 
-    def read(self, data: bytes) -> list[Piece]:
+    def read(self, data: str | bytes) -> list[Piece]:
         """Read one message and return the pieces of the answer whose kind is now certain. Raises Failure."""
         try:
             message: Any = msgspec.json.decode(data)
@@ -184,10 +162,10 @@ class AnswerReader:
 
     def number(self, *names: str) -> int:
         """Return one of the server's own numbers, like "prompt_tokens"; 0 if it does not tell."""
-        found: Any = self.usage
+        value: Any = self.usage
         for name in names:
-            found = found.get(name) if isinstance(found, dict) else None
-        return _number(found)
+            value = value.get(name) if isinstance(value, dict) else None
+        return _number(value)
 
 
 def _text(value: Any) -> str:

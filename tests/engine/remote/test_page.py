@@ -131,8 +131,8 @@ def test_a_name_that_leads_into_the_local_network_is_not_asked(
     """A public name may have a private number: the open connection tells, before anything is sent."""
     real, port = socket.getaddrinfo, server.server_address[1]
 
-    def lookup(host: str, *rest: object, **more: object) -> object:
-        return real("127.0.0.1" if host == "rebinding.example" else host, *rest, **more)  # type: ignore[arg-type]
+    def lookup(host: bytes, *rest: object, **more: object) -> object:
+        return real("127.0.0.1" if host == b"rebinding.example" else host, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
     monkeypatch.setattr(page, "page_address", lambda address: address)  # else it would become https

@@ -16,7 +16,7 @@ from common.failures import Failure
 from common.reasoning import without_thoughts
 from engine.remote.failures import status_failure, words_of
 from engine.remote.probe import served_models
-from engine.remote.stream import LONGEST_LINE, AnswerReader, Echo, messages_of
+from engine.remote.stream import LONGEST_EVENT, AnswerReader, Echo, event_data
 
 URL = "http://gpu.lan/v1/chat/completions"
 JSON = st.recursive(
@@ -40,7 +40,7 @@ def events(*deltas: dict[str, Any]) -> bytes:
 
 def text_of(chunks: list[bytes]) -> str:
     reader = AnswerReader(URL, "")
-    pieces = [piece for data in messages_of(chunks, URL) for piece in reader.read(data)]
+    pieces = [piece for data in event_data(chunks, URL) for piece in reader.read(data)]
     return "".join(piece.text for piece in [*pieces, *reader.close()])
 
 
@@ -64,13 +64,13 @@ def test_a_last_event_without_its_blank_line_counts() -> None:
 
 def test_an_event_of_many_lines_has_a_limit_too() -> None:
     with pytest.raises(Failure):
-        list(messages_of([b"data: " + b"x" * 65536 + b"\n"] * (LONGEST_LINE // 65536 + 2), URL))
+        list(event_data([b"data: " + b"x" * 65536 + b"\n"] * (LONGEST_EVENT // 65536 + 2), URL))
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r"])
 def test_an_event_of_empty_lines_has_the_limit_too(ending: bytes) -> None:
     with pytest.raises(Failure, match="far more than an answer"):
-        list(messages_of([(b"data:" + ending) * (LONGEST_LINE // 5 + 1)], URL))
+        list(event_data([(b"data:" + ending) * (LONGEST_EVENT // 5 + 1)], URL))
 
 
 @pytest.mark.parametrize("depth", [2, 400, 980])
@@ -99,7 +99,7 @@ def test_a_message_of_any_form_is_read_or_refused(value: Any) -> None:
 def test_bytes_of_any_form_are_read_or_refused(data: bytes) -> None:
     reader = AnswerReader(URL, "")
     with contextlib.suppress(Failure):
-        for message in messages_of([data], URL):
+        for message in event_data([data], URL):
             reader.read(message)
 
 
