@@ -33,6 +33,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "internal.counting": "The tokens could not be counted.",
     "bad_request.message": "The engine did not understand a message: {reason}.",
     "bad_request.long": "The engine accepts messages of up to {most:bytes}, and this one is longer.",
+    "bad_request.long_answer": "The engine sends up to {most:bytes} at once, and this is more. Ask for less.",
     "cancelled.request": "Stopped.",
     "out_of_memory.text": (
         "The memory has no room for a text of {tokens:,} tokens. Send shorter texts, or close other programs."
@@ -490,6 +491,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "keyring.no_key": "The server's key is not in the keyring any more. Enter it again: Models, then Edit server.",
     "keyring.unwritable": "The server's key cannot be saved to {file}: {reason}.",
     "local_only.request": "A model on a server cannot do this.",
+    "server_only.request": "Only the engine that asks servers can do this.",
     # The window: starting, and the engine's end.
     "start.already_open": "Chickadee is already open. Its window is now in front.",
     "start.no_display": "There is no display to open a window on. `{command}` chats in the terminal instead.",

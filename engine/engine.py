@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from common.confinement import limits
 from common.failures import Failure
 from common.folders import cache_folder
 from common.power import PowerMode, PowerWatch
 from common.sentences import join_sentences
-from common.version import VERSION
+from engine.base import BaseEngine
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for, shown_pieces
 from engine.generation.harmony import reader_for
@@ -29,7 +28,7 @@ from engine.generation.urgent import UrgentWork, never
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.embedder import check_room, opened_embedder
+from engine.loading.embedder import check_answer, check_room, opened_embedder
 from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import PACKAGES, installed
 from engine.loading.load import LoadedModel, load
@@ -49,7 +48,6 @@ from engine.protocol.events import (
     StatusReport,
     Titled,
     Tokenized,
-    Welcome,
 )
 from engine.protocol.requests import (
     BackendName,
@@ -83,15 +81,11 @@ def log_failure(failure: Failure) -> None:
     log.warning("%s", failure.log_text)
 
 
-class Engine:
-    """One loaded model and the requests that it answers.
-
-    Not thread-safe, with these exceptions: any thread may set `stop` and call `count`, `end_thought`, `status` and
-    `watch`.
-    """
+class Engine(BaseEngine):
+    """An engine whose model is on this computer. Not thread-safe, with the exceptions that its base class names."""
 
     def __init__(self) -> None:
-        self.stop = StopFlag()
+        super().__init__()
         self._model: LoadedModel | None = None
         self._count_lock = SharedLock()  # a model is not freed while its vocabulary is in use
         self._unloading = StopFlag()  # set while the model is freed: running counts stop
@@ -106,11 +100,11 @@ class Engine:
         self._grammars: GrammarCompiler | None = None  # of the loaded model, once an answer needed a grammar
         self.give_way_to(never, lambda: None)
 
-    def welcome(self, id: int, pid: int) -> Welcome:
-        """Return the engine's version, libraries, process id and limits for the window that started it."""
+    @property
+    def libraries(self) -> str:
+        """Names and versions of the libraries that can compute in this process."""
         packages = [package for name, package in PACKAGES.items() if installed(name)]
-        backend = ", ".join(f"{package} {library_version(package)}" for package in packages)
-        return Welcome(id, engine=f"chickadee {VERSION}", backend=backend, pid=pid, limits=limits())
+        return ", ".join(f"{package} {library_version(package)}" for package in packages)
 
     def load(
         self,
@@ -148,7 +142,6 @@ class Engine:
         return Loaded(request.id, self._model.info, time.perf_counter() - started)
 
     def save_chat(self) -> None:
-        """Save the loaded model's chat if that pays, because the user may come back to this model."""
         if self._model:
             try:
                 self._model.chat_cache.save(self._model.cost_measurements.disk_bytes_per_s)
@@ -156,7 +149,6 @@ class Engine:
                 log.warning("%s", failure.log_text)
 
     def unload(self) -> None:
-        """Free the loaded model, if there is one."""
         self._free_model()
         self._crashes.watch(None)
 
@@ -202,7 +194,6 @@ class Engine:
         model.chat_cache.record_prefill(answer.counts.read, answer.counts.prompt_seconds)
 
     def give_way_to(self, is_due: Callable[[], bool], work: Callable[[], None]) -> None:
-        """Pause answers in the background for `work` whenever `is_due` returns True."""
         self._is_urgent, self._do_urgent = is_due, work
 
     def _pause(self) -> None:
@@ -293,10 +284,6 @@ class Engine:
         self._loaded().save_power(bool(reason))
 
     def end_thought(self, request: int) -> bool:
-        """End the open thought of the running Generate with this id; return False if there is none.
-
-        Any thread may call this.
-        """
         answering = self._answering
         return answering is not None and answering[0] == request and answering[1].end_thought()
 
@@ -310,7 +297,6 @@ class Engine:
         return chat_too_long(messages, tokens, model.info, count, model.larger_context(tokens))
 
     def prepare(self, request: Prepare) -> Iterator[Event]:
-        """Prefill the certain beginning of the next prompt; the last event is Prepared, also after a stop."""
         model, room = self._loaded(), self._loaded().info.n_ctx - 1
         self._follow_power(request.power)
         prompt: list[int] = []
@@ -344,6 +330,7 @@ class Engine:
         """Return the vectors of texts. Raises Failure, MemoryError, and Stopped if `stop` is set meanwhile."""
         with opened_embedder(self._model, request.model, self.stop) as embedder:
             tokens = [embedder.tokens(text) for text in request.texts]
+            check_answer(len(tokens), embedder.width)
             if not request.model:
                 check_room(self._loaded(), max(map(len, tokens)))
             vectors = tuple(embedder.vector(each).astype("<f4").tobytes() for each in tokens)
@@ -385,17 +372,14 @@ class Engine:
             return Detokenized(request.id, b"".join(map(vocabulary.piece, request.tokens)).decode(errors="replace"))
 
     def status(self, id: int) -> StatusReport:
-        """Return what is loaded and how many tokens of a chat are cached. Any thread may call this."""
         model = self._model
         cached = len(model.session.tokens) if model else 0
         return StatusReport(id, model.info if model else None, cached, resident_bytes())
 
     def watch(self, on: bool) -> None:
-        """Turn pulses on or off. Any thread may call this."""
         self.pulses.watched = on
 
     def last_pulse(self) -> Pulse:
-        """Return the last gathered numbers. Any thread may call this."""
         return self.pulses.last_pulse()
 
     def pulse(self) -> Pulse | None:
@@ -424,7 +408,6 @@ class Engine:
         return bool(model and model.session.tokens and model.cost_measurements.awaits_quiet)
 
     def faster_library(self) -> BackendName | None:
-        """Return the library that is known to be faster with the loaded model than its own; None if there is none."""
         return self._model.faster_library() if self._model else None
 
     @property
@@ -461,7 +444,6 @@ class Engine:
             self._model.chat_cache.delete_chat(chat)
 
     def forget(self) -> None:
-        """Empty the session after a bug that may have left it in an unknown state."""
         if self._model:
             self._model.session.clear()
 

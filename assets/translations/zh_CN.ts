@@ -3426,6 +3426,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>Only the engine that asks servers can do this.</source>
+    <extracomment>server_only.request</extracomment>
+    <translation>只有向服务器发送请求的引擎才能做到这一点。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1.</source>
     <extracomment>api.needs_key</extracomment>
     <translation>其他电脑可以访问 {host}，因此 API 需要密钥：请加上 --key，或改用 127.0.0.1。</translation>
@@ -3693,6 +3699,12 @@
     <source>The engine may not read {name}. Move it to a folder of models.</source>
     <extracomment>bad_model.out_of_reach</extracomment>
     <translation>引擎无权读取 {name}。请把它移到模型文件夹。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine sends up to {most:bytes} at once, and this is more. Ask for less.</source>
+    <extracomment>bad_request.long_answer</extracomment>
+    <translation>引擎一次最多发送 {most:bytes}，而这里更多。请减少请求的内容。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

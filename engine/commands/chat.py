@@ -21,8 +21,9 @@ import msgspec
 from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
 from common.sentences import Sentence
+from engine.base import BaseEngine
 from engine.commands.options import add_options, answer_options, destination, request_fields, settings_with_flag
-from engine.commands.terminal import Answering, Conversation, Output, ctrl_c_stops, print_error, report
+from engine.commands.terminal import Conversation, Output, ctrl_c_stops, print_error, report
 from engine.protocol.events import ModelInfo, SpeedExpected
 from engine.protocol.requests import BackendWish, Generate, ListModels, Load, Message, Server
 from engine.protocol.settings import PUBLISHED, filled
@@ -124,7 +125,7 @@ def only_model(engine: RemoteEngine, server: Server) -> str:
 
 
 def answer(
-    engine: Answering, info: ModelInfo, template: Generate, messages: tuple[Message, ...] | None, output: Output
+    engine: BaseEngine, info: ModelInfo, template: Generate, messages: tuple[Message, ...] | None, output: Output
 ) -> int:
     """Answer the given messages once, or chat if there are none; return the exit code."""
     if messages is None:

@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from types import FrameType
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import msgspec
 
 from common.failures import Failure
+from engine.base import BaseEngine
 from engine.loading.libraries import BACKEND_TITLES
-from engine.protocol.events import WRITTEN, Event, Finished, ModelInfo, PrefillProgress, Trace
+from engine.protocol.events import WRITTEN, Finished, ModelInfo, PrefillProgress, Trace
 from engine.protocol.requests import Generate, Message
-from engine.stop import StopFlag, Stopped
+from engine.stop import Stopped
 from engine.tokenization.turns import ChatTooLong, drop_oldest_turns
 
 HELP = """\
@@ -36,14 +37,6 @@ REPORTED = (  # fields of Statistics that `--json` prints
     "drafting_seconds", "verifying_seconds", "estimated_speedup", "thinking_tokens", "thinking_seconds", "threads",
     "prompt_threads",
 )  # fmt: skip
-
-
-class Answering(Protocol):
-    """What a chat needs of its engine: the one in this process, or the one that asks a server."""
-
-    stop: StopFlag
-
-    def generate(self, request: Generate) -> Iterator[Event]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ class Output:
         self.trace = trace
         self.progress = show and sys.stderr.isatty()
 
-    def stream(self, engine: Answering, request: Generate) -> Answered:
+    def stream(self, engine: BaseEngine, request: Generate) -> Answered:
         """Run the request to its end and return its answer. Raises what `Engine.generate` raises."""
         parts = []
         for event in engine.generate(request):
@@ -125,7 +118,7 @@ def on_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> Iterator[No
         signal.signal(signal.SIGINT, before)
 
 
-def ctrl_c_stops(engine: Answering) -> AbstractContextManager[None]:
+def ctrl_c_stops(engine: BaseEngine) -> AbstractContextManager[None]:
     """Make Ctrl-C set the engine's stop flag within the block, instead of raising KeyboardInterrupt."""
     return on_ctrl_c(lambda _signal, _frame: engine.stop.set())
 
@@ -150,7 +143,7 @@ def rate(tokens: int, seconds: float) -> str:
 class Conversation:
     """The interactive chat: it reads lines and streams answers; commands begin with a slash."""
 
-    def __init__(self, engine: Answering, info: ModelInfo, template: Generate, output: Output) -> None:
+    def __init__(self, engine: BaseEngine, info: ModelInfo, template: Generate, output: Output) -> None:
         """Start an empty chat; `template` is a request without messages: the options of every answer."""
         self.engine = engine
         self.info = info

@@ -11,6 +11,7 @@ from engine.loading.first_look import take_first_looks
 from engine.loading.libraries import backend, default_library, imported_library
 from engine.loading.load import LoadedModel
 from engine.machine import default_threads, memory
+from engine.protocol.lines import MAX_LINE
 from engine.rights import out_of_reach
 from engine.runtime.capi.embedding import Embedder
 from engine.stop import StopFlag
@@ -19,6 +20,7 @@ from models.shapes import KV_ELEMENT_BYTES
 from models.split import other_parts
 from models.validation import validate_header
 
+ROOM_BESIDE = 1 << 20  # bytes of a message beside its vectors
 CONTEXT_BYTES = 256 << 20  # of the context of an embedding model with a long text, generously
 
 
@@ -45,6 +47,12 @@ def opened_embedder(loaded: LoadedModel | None, path: str, stop: StopFlag) -> It
         closing(Embedder(model, library.embedding_context, threads, stop)) as embedder,
     ):
         yield embedder
+
+
+def check_answer(vectors: int, width: int) -> None:
+    """Raise Failure unless a message has room for so many vectors, whose bytes it carries as Base64."""
+    if vectors * width * 4 * 4 / 3 > MAX_LINE - ROOM_BESIDE:
+        raise Failure("bad_request.long_answer", most=MAX_LINE)
 
 
 def check_room(loaded: LoadedModel, tokens: int) -> None:

@@ -47,6 +47,13 @@ def body_of(request: Generate, model: str, software: str) -> dict[str, Any]:
     return body | _sampling(request.sampling, program) | _thinking(request, program)
 
 
+def needs_own_model(request: Generate) -> bool:
+    """Return whether the request has parts that no server is sent: tools, a form, pictures, tokens or logprobs."""
+    tokens = request.prompt is not None or request.top_logprobs is not None or bool(request.sampling.logit_bias)
+    asked_apart = request.tools or request.constraint or request.infill
+    return tokens or bool(asked_apart) or any(m.pictures or m.role == "tool" for m in request.messages)
+
+
 def ignored_fields(software: str) -> tuple[str, ...]:
     """Return the fields of Generate that a server of this kind never gets."""
     known = EXTRA_NAMES.get(software.partition(" ")[0], {})
@@ -70,7 +77,7 @@ def _continued(messages: tuple[Message, ...], program: str) -> dict[str, Any]:
 def _sampling(sampling: Sampling, program: str) -> dict[str, Any]:
     body: dict[str, Any] = {
         name: value
-        for name in ("temperature", "top_p", "presence_penalty", "seed")
+        for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
         if (value := getattr(sampling, name)) != getattr(UNCHANGED, name)
     }
     for name, theirs in EXTRA_NAMES.get(program, {}).items():

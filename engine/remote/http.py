@@ -24,8 +24,9 @@ from engine.remote.failures import exchange_failure
 from engine.stop import Stopped
 from models.servers import DEFAULT_PORTS, host_of, is_public, is_this_computer
 
-if TYPE_CHECKING:
-    import httpx  # imported when it is needed: it takes a tenth of a second
+if TYPE_CHECKING:  # they take a tenth of a second to import, so the first request does it
+    import httpcore
+    import httpx
 
 T = TypeVar("T")
 
@@ -87,7 +88,7 @@ class Response:
         self._request, self._stopped = request, stopped
         self._deadline = time.monotonic() + request.patience.connect
         self._proxy: str | None = None  # while it has not connected us
-        self._transport: httpx.AsyncHTTPTransport | None = None
+        self._connection: httpcore.AsyncNetworkStream | None = None
         self._loop = asyncio.SelectorEventLoop()
         self._loop.set_default_executor(DaemonThreads())
         try:
@@ -125,8 +126,8 @@ class Response:
         """Close the connection: the server notices that nobody listens any more."""
         if self._loop.is_closed():
             return
-        if self._transport is not None:
-            self._loop.run_until_complete(self._transport.aclose())
+        if self._connection is not None:
+            self._loop.run_until_complete(self._connection.aclose())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
@@ -161,23 +162,22 @@ class Response:
         self._proxy = proxy_for(parts)
         # An open connection needs no certificates, which take 20 ms to read: this context trusts nobody.
         tls = tls_context() if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._transport = httpx.AsyncHTTPTransport(verify=tls, proxy=self._proxy, trust_env=False)
+        transport = httpx.AsyncHTTPTransport(verify=tls, proxy=self._proxy, trust_env=False)
         method, body = ("POST", request.body) if request.body else ("GET", None)
         extensions = {"trace": self._on_progress}
         sent = httpx.Request(method, request.url, headers=request.headers, content=body, extensions=extensions)
-        return await self._transport.handle_async_request(sent)
+        return await transport.handle_async_request(sent)
 
     async def _on_progress(self, event: str, details: Mapping[str, Any]) -> None:
-        """Check the computer that is connected, before it is asked anything, and give the server time to answer.
+        """Keep the connection, check who is connected before anything is asked, and give the server time to answer.
 
         The address is that of the open connection: a name may lead elsewhere the next time. A proxy looks names up
         itself.
         """
-        if event == "connection.connect_tcp.complete" and self._request.public and not self._proxy:
-            connection = details["return_value"]
-            address = connection.get_extra_info("server_addr")[0]
-            if not is_public(address):
-                await connection.aclose()
+        if event == "connection.connect_tcp.complete":
+            self._connection = details["return_value"]
+            address = self._connection.get_extra_info("server_addr")[0]
+            if self._request.public and not self._proxy and not is_public(address):
                 raise Failure("refused.page_private", host=host_of(self._request.url), address=address)
         elif event == "http11.send_request_headers.started" and details["request"].method != b"CONNECT":
             self._proxy = None

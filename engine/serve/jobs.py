@@ -19,7 +19,7 @@ log = logging.getLogger("engine.serve")
 CountRequest = Count | Tokenize | Detokenize
 
 
-class Jobs:
+class JobQueue:
     """The queue of requests, of which one runs at a time.
 
     Cancelling the running request sets the engine's stop flag; cancelling a waiting one is remembered until its turn.

@@ -12,14 +12,16 @@ import os
 import signal
 import sys
 import threading
+from typing import BinaryIO
 
 import psutil
 
 from common.confinement import limits, problems
 from common.log_format import PrivateFormatter, traceback_of
+from engine.base import BaseEngine
 from engine.protocol.lines import claim_stdout
 from engine.rights import add_read_option
-from engine.serve.server import Server
+from engine.serve.server import EngineServer
 
 log = logging.getLogger("engine.serve")
 NICE = 5  # during prefill 3 to 10 of 700 wheel steps in the window missed a frame; with this niceness none did
@@ -33,21 +35,25 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def serve() -> int:
-    """Speak the protocol until the input ends; return the exit code."""
+    """Compute answers until the input ends; return the exit code."""
     output = claim_stdout()
     lower_priority()
     start_logging()
-    log.info("refused to this process: %s %s", ", ".join(limits()) or "nothing", "; ".join(problems()))
     from engine.engine import Engine  # imported after stdout is claimed, because imports may print
 
+    return speak_protocol(Engine(), output)
+
+
+def speak_protocol(engine: BaseEngine, output: BinaryIO) -> int:
+    """Answer the requests on stdin until the input ends; return the exit code."""
+    log.info("refused to this process: %s %s", ", ".join(limits()) or "nothing", "; ".join(problems()))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's business
-    server = Server(Engine(), sys.stdin.buffer, output)
     try:
-        server.run()
+        EngineServer(engine, sys.stdin.buffer, output).run()
     except BrokenPipeError:
         log.info("the window is gone")
     finally:
-        server.engine.close()
+        engine.close()
     return 0
 
 

@@ -6,38 +6,30 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import BinaryIO, Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
 from common.failures import Failure
 from common.paths import path_of
 from common.sentences import Sentence
+from engine.base import BaseEngine
 from engine.loading.libraries import OtherLibrary
 from engine.protocol.events import (
     ENDS,
     AnsweringNow,
     Cancelled,
-    Counted,
-    Detokenized,
-    Embedded,
     Event,
     Failed,
     Faster,
     Forgotten,
-    Loaded,
     LoadProgress,
     Notice,
     Pulse,
     Restart,
-    SpeedExpected,
-    StatusReport,
-    Titled,
-    Tokenized,
     Unloaded,
     Watching,
-    Welcome,
 )
-from engine.protocol.lines import ProtocolError, decode_request, encode
+from engine.protocol.lines import MAX_LINE, ProtocolError, decode_request, encode
 from engine.protocol.requests import (
     AnswerNow,
     BackendName,
@@ -48,8 +40,10 @@ from engine.protocol.requests import (
     Forget,
     Generate,
     Hello,
+    ListModels,
     Load,
     Prepare,
+    ReadPage,
     Request,
     Shutdown,
     Status,
@@ -59,97 +53,28 @@ from engine.protocol.requests import (
     Watch,
 )
 from engine.rights import out_of_reach
-from engine.serve.jobs import Counters, Jobs
-from engine.stop import StopFlag, Stopped
+from engine.serve.jobs import Counters, JobQueue
+from engine.stop import Stopped
 from engine.tokenization.turns import ChatTooLong
 
 log = logging.getLogger("engine.serve")
 IDLE_AFTER = 1.0  # seconds without a request
 QUIET_LOOK = 10.0  # seconds between two looks whether other programs are quiet by now
-MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
-class ServedEngine(Protocol):
-    """What a server asks of its engine; `engine.engine.Engine` says what each method does."""
-
-    stop: StopFlag
-
-    def welcome(self, id: int, pid: int) -> Welcome: ...
-
-    def load(
-        self, request: Load, progress: Callable[[float], None], expect: Callable[[SpeedExpected], None]
-    ) -> Loaded: ...
-
-    def unload(self) -> None: ...
-
-    def generate(self, request: Generate) -> Iterator[Event]: ...
-
-    def prepare(self, request: Prepare) -> Iterator[Event]: ...
-
-    def count(self, request: Count) -> Counted: ...
-
-    def status(self, id: int) -> StatusReport: ...
-
-    def end_thought(self, request: int, /) -> bool: ...
-
-    def save_chat(self) -> None: ...
-
-    def forget_chat(self, chat: str, /) -> None: ...
-
-    def forget(self) -> None: ...
-
-    def watch(self, on: bool, /) -> None: ...
-
-    def pulse(self) -> Pulse | None: ...
-
-    def last_pulse(self) -> Pulse: ...
-
-    def idle(self, report: Callable[[Failure], None], /) -> bool: ...
-
-    def faster_library(self) -> BackendName | None: ...
-
-    def close(self) -> None: ...
-
-
-@runtime_checkable
-class VocabularyEngine(Protocol):
-    """What only an engine with a vocabulary and weights of its own can do."""
-
-    def tokenize(self, request: Tokenize) -> Tokenized: ...
-
-    def detokenize(self, request: Detokenize) -> Detokenized: ...
-
-    def embed(self, request: Embed) -> Embedded: ...
-
-
-@runtime_checkable
-class TitlingEngine(Protocol):
-    """What only an engine with a KV cache of its own can do."""
-
-    def title(self, request: Title) -> Titled: ...
-
-
-@runtime_checkable
-class PausingEngine(Protocol):
-    """What only an engine can do that pauses an answer in the background for another one."""
-
-    def give_way_to(self, is_due: Callable[[], bool], work: Callable[[], None], /) -> None: ...
-
-
-class Server:
+class EngineServer:
     """The server of one engine: reads requests in its own thread and does them in a second one.
 
     So Cancel, AnswerNow and Status never wait for an answer. Nor does Count, which has two threads of its own: counting
     a book takes a second.
     """
 
-    def __init__(self, engine: ServedEngine, input: BinaryIO, output: BinaryIO) -> None:
+    def __init__(self, engine: BaseEngine, input: BinaryIO, output: BinaryIO) -> None:
         self.engine = engine
         self.input = input
         self.output = output
-        self.jobs = Jobs(engine.stop)
-        if isinstance(engine, PausingEngine):
-            engine.give_way_to(self.jobs.urgent_waits, self._run_urgent)
+        self.jobs = JobQueue(engine.stop)
+        engine.give_way_to(self.jobs.urgent_waits, self._run_urgent)
         self._writing = threading.Lock()
         self._noticed: list[Sentence] = []  # failures of the last idle work, of which the user is told once
         self._announced: BackendName | None = None  # so that a user who declines the faster library is not asked again
@@ -158,7 +83,7 @@ class Server:
         """Serve requests until a Shutdown was read or the input ended, and return when the second thread is done."""
         worker = threading.Thread(target=self._run_jobs, name="jobs")
         worker.start()
-        self._counter = Counters(self._count, self.send)
+        self._counter = Counters(self._answer, self.send)
         try:
             for line in self._lines():
                 if isinstance(self._receive(line), Shutdown):
@@ -244,11 +169,18 @@ class Server:
                 log.exception("the engine cannot %s", recover.__name__)
 
     def send(self, event: Event) -> None:
-        """Write an event; any thread may call this. Raises BrokenPipeError when the window is gone."""
+        """Write an event, or Failed in its place if no reader takes so long a line; any thread may call this.
+
+        Raises BrokenPipeError when the window is gone.
+        """
+        line = encode(event)
+        if len(line) > MAX_LINE:
+            event = Failed(event.id, Sentence.of("bad_request.long_answer", most=MAX_LINE))
+            line = encode(event)
         if isinstance(event, ENDS):
             self.jobs.finish(event.id)
         with self._writing:
-            self.output.write(encode(event))
+            self.output.write(line)
             self.output.flush()
 
     def _pulse(self) -> Pulse | None:
@@ -292,18 +224,6 @@ class Server:
         elif not isinstance(request, Shutdown):
             self.jobs.put(request)
 
-    def _count(self, request: Count | Tokenize | Detokenize) -> Event:
-        if isinstance(request, Count):
-            return self.engine.count(request)
-        engine = self._own_engine
-        return engine.tokenize(request) if isinstance(request, Tokenize) else engine.detokenize(request)
-
-    @property
-    def _own_engine(self) -> VocabularyEngine:
-        if not isinstance(self.engine, VocabularyEngine):
-            raise Failure("local_only.request")
-        return self.engine
-
     def _run_job(self, request: Request) -> None:
         try:
             self._dispatch(request)
@@ -325,31 +245,48 @@ class Server:
 
     def _dispatch(self, request: Request) -> None:
         match request:
-            case Hello():
-                self.send(self.engine.welcome(request.id, os.getpid()))
-            case Load():
-                self.send(self._load(request))
-            case Unload():
-                self.engine.unload()
-                self.send(Unloaded(request.id))
             case Generate():
-                for event in self.engine.generate(request):
-                    self.send(event)
-            case Embed():
-                self.send(self._own_engine.embed(request))
-            case Forget():
-                self.engine.forget_chat(request.chat)
-                self.send(Forgotten(request.id))
+                events = self.engine.generate(request)
             case Prepare():
-                for event in self.engine.prepare(request):
-                    self.send(event)
+                events = self.engine.prepare(request)
+            case _:
+                events = iter((self._answer(request),))
+        for event in events:
+            self.send(event)
+
+    def _answer(self, request: Request) -> Event:
+        """Do a request that one event answers, and return this event. Raises what the engine raises."""
+        engine = self.engine
+        match request:
+            case Count():
+                return engine.count(request)
+            case Tokenize():
+                return engine.tokenize(request)
+            case Detokenize():
+                return engine.detokenize(request)
+            case Hello():
+                return engine.welcome(request.id, os.getpid())
+            case Load():
+                return self._load(request)
+            case Unload():
+                engine.unload()
+                return Unloaded(request.id)
+            case Embed():
+                return engine.embed(request)
+            case Forget():
+                engine.forget_chat(request.chat)
+                return Forgotten(request.id)
             case Title():
-                if not isinstance(self.engine, TitlingEngine):
-                    raise Failure("local_only.request")
-                self.send(self.engine.title(request))
+                return engine.title(request)
+            case ListModels():
+                return engine.list_models(request)
+            case ReadPage():
+                return engine.read_page(request)
+        raise TypeError(f"{type(request).__name__} is not done in turn")
 
     def _load(self, request: Load) -> Event:
-        for file in filter(None, (request.path, request.draft_model)):
+        files = () if request.server else (request.path, request.draft_model)
+        for file in filter(None, files):
             if out_of_reach(path_of(file)):
                 log.info("this process may not read %s: a new one is asked for", file)
                 self.engine.save_chat()
@@ -367,7 +304,7 @@ class LoadProgressReporter:
     llama.cpp calls it once for each tensor, which may be thousands of times.
     """
 
-    def __init__(self, server: Server, id: int) -> None:
+    def __init__(self, server: EngineServer, id: int) -> None:
         self.server = server
         self.id = id
         self.shown = -1

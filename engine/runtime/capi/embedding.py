@@ -35,7 +35,7 @@ class Embedder:
         self._stop = stop
         self._context: CContext | None = None
         self._batch: Batch | None = None
-        self._width = int(model.lib.llama_model_n_embd(model.pointer))
+        self.width = int(model.lib.llama_model_n_embd(model.pointer))
 
     @property
     def most_tokens(self) -> int:
@@ -68,7 +68,7 @@ class Embedder:
             # Without a pooling of its own the library keeps the states of single tokens.
             found = self._read(pointer) if pointer else np.mean([*self._states(context, len(tokens))], axis=0)
         else:
-            found = np.zeros(self._width)
+            found = np.zeros(self.width)
             for begin in range(0, len(tokens), batch.capacity):
                 part = tokens[begin : begin + batch.capacity]
                 batch.fill(part, begin, len(part))
@@ -83,7 +83,7 @@ class Embedder:
         return (self._read(context.lib.llama_get_embeddings_ith(context.pointer, i)) for i in range(count))
 
     def _read(self, pointer: object) -> Vector:
-        return np.ctypeslib.as_array(pointer, (self._width,)).copy()
+        return np.ctypeslib.as_array(pointer, (self.width,)).copy()
 
     def _opened(self, tokens: int) -> tuple[CContext, Batch]:
         """Return a context with room for a text, and a batch for its passes. Raises Failure where memory is short."""

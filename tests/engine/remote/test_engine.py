@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from common.failures import Failure
@@ -20,6 +24,7 @@ from common.sentences import Sentence
 from engine.protocol.events import WRITTEN, Counted, Event, Finished, ModelsListed, Welcome
 from engine.protocol.lines import decode_event, encode
 from engine.protocol.requests import (
+    Constraint,
     Count,
     Generate,
     Hello,
@@ -31,14 +36,15 @@ from engine.protocol.requests import (
     Sampling,
     Server,
     ThinkingOptions,
+    Tool,
 )
 from engine.remote import http
 from engine.remote.answer import RemoteAnswer
 from engine.remote.body import without_refused
 from engine.remote.engine import RemoteEngine
-from engine.remote.http import Patience
+from engine.remote.http import Patience, Response
 from engine.remote.probe import probe
-from engine.stop import StopFlag
+from engine.stop import StopFlag, Stopped
 from engine.tokenization.turns import ChatTooLong
 from models.servers import RemoteModel
 from tests.engine.remote.fake_server import MODEL, PAUSE, FakeServer, fake_server
@@ -218,6 +224,93 @@ def test_the_first_token_counts_from_its_arrival_also_while_it_is_held_back(serv
     assert text == "<the birdheld "
     assert end.statistics.prompt_seconds >= PAUSE
     assert end.statistics.decode_seconds >= PAUSE
+
+
+@pytest.fixture
+def full() -> Iterator[int]:
+    """Port of a socket whose queue of connections is full: another connection to it is never made, nor refused."""
+    with socket.socket() as listening, ExitStack() as waiting:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(3):
+            queued = waiting.enter_context(socket.socket())
+            queued.setblocking(False)
+            queued.connect_ex(listening.getsockname())
+        yield int(listening.getsockname()[1])
+
+
+def half_open(port: int) -> list[object]:
+    connections = psutil.Process().net_connections("tcp")
+    return [c for c in connections if c.status == "SYN_SENT" and c.raddr and c.raddr.port == port]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count their queue otherwise")
+def test_a_stop_ends_connecting_at_once(full: int) -> None:
+    before, engine = len(half_open(full)), RemoteEngine()
+    seen: list[int] = []
+
+    def stop() -> None:
+        seen.append(len(half_open(full)))
+        engine.stop.set()
+
+    threading.Timer(0.3, stop).start()
+    with pytest.raises(Stopped):
+        engine.list_models(ListModels(1, Server(f"http://127.0.0.1:{full}/v1")))
+    assert (seen, len(half_open(full))) == ([before + 1], before)
+
+
+def test_a_stop_ends_the_handshake_of_a_safe_connection_at_once() -> None:
+    """The server takes the connection and never says a word of the handshake."""
+    engine = RemoteEngine()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Timer(0.3, engine.stop.set).start()
+        with pytest.raises(Stopped):
+            engine.list_models(ListModels(1, Server(f"https://127.0.0.1:{listening.getsockname()[1]}/v1")))
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(30)
+            while connection.recv(1 << 16):
+                pass
+
+
+def test_a_stop_and_the_programs_end_wait_for_no_name(tmp_path: Path) -> None:
+    """A name whose look-up never ends, which nothing can interrupt, holds up neither."""
+    program = """
+import socket, threading, time
+from engine.protocol.requests import ListModels, Server
+from engine.remote.engine import RemoteEngine
+from engine.stop import Stopped
+begun = threading.Event()
+def lookup(*_arguments, **_named):
+    begun.set()
+    time.sleep(3600)
+socket.getaddrinfo = lookup
+engine = RemoteEngine()
+threading.Thread(target=lambda: (begun.wait(), engine.stop.set())).start()
+try:
+    engine.list_models(ListModels(1, Server("https://gpu.example/v1")))
+except Stopped:
+    print("stopped")
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=120)
+    assert (ended.stdout.split(), ended.stderr, ended.returncode) == ([b"stopped"], b"", 0)
+
+
+def test_a_connection_that_is_never_made_is_given_up(full: int) -> None:
+    with pytest.raises(Failure) as caught:
+        list(
+            Response(http.Request(f"http://127.0.0.1:{full}/", patience=Patience(connect=0.2)), lambda: False).chunks()
+        )
+    assert caught.value.sentence.id == "no_connection.server_silent"
+
+
+def test_a_password_in_netrc_is_not_sent(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password sesame\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    answer(loaded(server), "hello")
+    assert set(server.keys) == {""}
 
 
 def test_a_server_that_says_nothing_is_given_up(server: FakeServer) -> None:
@@ -416,6 +509,53 @@ def test_a_proxy_without_an_answer_is_named(scheme: str, monkeypatch: pytest.Mon
     with pytest.raises(Failure, match=r"The proxy 127\.0\.0\.1 does not connect to gpu\.invalid") as caught:
         RemoteEngine().list_models(ListModels(1, Server(f"{scheme}://gpu.invalid/v1")))
     assert "secret" not in str(caught.value) + caught.value.detail
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", None])
+def test_a_proxy_that_makes_no_tunnel_is_named(said: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hangs up, refuses, or says nothing at all."""
+    asked_for = []
+
+    def refuse(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            asked_for.append(connection.recv(1 << 16))
+            if said is None:
+                connection.recv(1)
+            else:
+                connection.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        monkeypatch.setattr(http, "getproxies", lambda: {"https": f"http://me:pass%40word@127.0.0.1:{port(listening)}"})
+        proxy = threading.Thread(target=refuse, args=(listening,))
+        proxy.start()
+        request = http.Request("https://gpu.invalid/v1/models", patience=Patience(connect=2))
+        with pytest.raises(Failure, match=r"The proxy 127\.0\.0\.1 does not connect to gpu\.invalid"):
+            Response(request, lambda: False)
+        proxy.join()
+    assert asked_for[0].startswith(b"CONNECT gpu.invalid:443 HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic " + base64.b64encode(b"me:pass@word") in asked_for[0]
+
+
+def port(listening: socket.socket) -> int:
+    return int(listening.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": (Tool("look"),)},
+        {"constraint": Constraint("json_object")},
+        {"top_logprobs": 2},
+        {"prompt": "Once"},
+        {"sampling": Sampling(logit_bias=((1, 2.0),))},
+    ],
+)
+def test_what_no_server_is_sent_is_refused_and_not_left_out(server: FakeServer, fields: dict[str, Any]) -> None:
+    engine = loaded(server)
+    with pytest.raises(Failure, match="A model on a server cannot do this"):
+        list(engine.generate(asked("hello", **fields)))
+    assert server.bodies == []
 
 
 def test_the_process_speaks_the_protocol_and_reads_nothing_of_the_user(server: FakeServer) -> None:

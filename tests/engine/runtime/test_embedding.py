@@ -16,7 +16,7 @@ from engine.protocol.events import Embedded, Failed
 from engine.protocol.lines import decode_event
 from engine.protocol.requests import Embed, Load
 from engine.runtime.capi import embedding
-from engine.serve.server import Server
+from engine.serve.server import EngineServer
 from engine.stop import Stopped
 from tests.engine.asking import QUESTION, ask
 from tests.engine.conftest import write_gguf
@@ -158,7 +158,7 @@ def test_embedding_is_stopped(engine):
 
 def test_vectors_come_as_bytes(engine):
     output = io.BytesIO()
-    server = Server(engine, io.BytesIO(), output)
+    server = EngineServer(engine, io.BytesIO(), output)
     for request in (Embed(1, ("A bird.", "A fish.")), Embed(2, ("A bird.",), "/no/such/file.gguf")):
         server._run_job(request)
     embedded, failed = map(decode_event, output.getvalue().splitlines())

@@ -19,11 +19,11 @@ from engine.protocol.requests import (
     Tokenize,
     Unload,
 )
-from engine.serve.jobs import LONG_TEXT, Counters, Jobs
+from engine.serve.jobs import LONG_TEXT, Counters, JobQueue
 from engine.stop import StopFlag
 
 
-def next_id(queue: Jobs) -> int:
+def next_id(queue: JobQueue) -> int:
     job = queue.next_job()
     assert job
     return job.id
@@ -32,9 +32,9 @@ def next_id(queue: Jobs) -> int:
 MESSAGES = (Message("user", "hi"),)
 
 
-def jobs() -> tuple[Jobs, StopFlag]:
+def jobs() -> tuple[JobQueue, StopFlag]:
     stop = StopFlag()
-    return Jobs(stop), stop
+    return JobQueue(stop), stop
 
 
 def test_in_order():

@@ -33,21 +33,26 @@ from engine.protocol.lines import decode_event, encode
 from engine.protocol.requests import (
     Cancel,
     Detokenize,
+    Embed,
     Forget,
     Generate,
     Hello,
+    ListModels,
     Load,
     Message,
     Prepare,
+    ReadPage,
     Request,
     Sampling,
+    Server,
     Shutdown,
     Status,
     Tokenize,
     Unload,
     Watch,
 )
-from engine.serve.server import Server
+from engine.runtime.capi.embedding import Embedder
+from engine.serve.server import EngineServer
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask
 from tests.engine.serve.test_process import Pipe
@@ -68,7 +73,7 @@ def served(engine: Engine, *requests: Request | bytes) -> list[Event]:
     """Return all events of a server over the engine that reads these requests and then its input's end."""
     lines = b"".join(request if isinstance(request, bytes) else encode(request) for request in requests)
     output = io.BytesIO()
-    Server(engine, io.BytesIO(lines), output).run()
+    EngineServer(engine, io.BytesIO(lines), output).run()
     engine.watch(False)
     return [decode_event(line) for line in output.getvalue().splitlines()]
 
@@ -148,7 +153,7 @@ def test_a_failure_of_idle_work_is_told_once_until_it_works_again(engine, monkey
     monkeypatch.setattr(type(chat.cost_measurements), "measure", lambda *_: iter(()))
     monkeypatch.setattr(type(chat.sources.ngrams), "count", count)
     output = io.BytesIO()
-    server = Server(engine, io.BytesIO(), output)
+    server = EngineServer(engine, io.BytesIO(), output)
     for failure in (full, full, None, full):
 
         def save(_disk_bytes_per_s: float, failure: Failure | None = failure) -> bool:
@@ -210,6 +215,31 @@ def test_the_longest_message_is_taken(engine, short_lines):
     line = line.replace(b'"chat":""', b'"chat":"' + b"x" * (short_lines - len(line)) + b'"')
     assert len(line) == short_lines
     assert served(engine, line) == [Forgotten(1)]
+
+
+def test_an_answer_that_no_reader_takes_becomes_a_sentence(engine, monkeypatch):
+    """A reader ends an engine whose line is longer than its limit."""
+    monkeypatch.setattr("engine.serve.server.MAX_LINE", 1 << 12)
+    failed, forgotten = sorted(served(engine, Tokenize(1, "bird " * 600), Forget(2, "x")), key=lambda event: event.id)
+    assert isinstance(failed, Failed)
+    assert (failed.id, failed.sentence.id) == (1, "bad_request.long_answer")
+    assert forgotten == Forgotten(2)
+
+
+def test_vectors_that_no_message_has_room_for_are_refused_before_they_are_computed(engine, monkeypatch):
+    monkeypatch.setattr("engine.loading.embedder.MAX_LINE", (1 << 20) + 4 * 576 * 3)
+    monkeypatch.setattr(Embedder, "vector", lambda *_arguments: pytest.fail("a vector was computed"))
+    [failed] = served(engine, Embed(1, ("a", "b", "c")))
+    assert isinstance(failed, Failed)
+    assert failed.sentence.id == "bad_request.long_answer"
+
+
+def test_what_only_the_engine_of_servers_can_do_is_refused(engine):
+    failed = served(engine, ListModels(1, Server("http://gpu.lan")), ReadPage(2, "https://example.org/"))
+    assert [(event.id, event.code) for event in failed if isinstance(event, Failed)] == [
+        (1, "server_only"),
+        (2, "server_only"),
+    ]
 
 
 def test_a_message_without_its_end_is_none(engine):
