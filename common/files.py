@@ -85,6 +85,11 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def temporary_prefix() -> str:
+    """Return how this process begins the name of an unfinished file: with its id, by which others know its writer."""
+    return f"{TEMPORARY}{os.getpid()}-"
+
+
 @contextlib.contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Yield a temporary file to write to, and move it to `path` when the block ends.
@@ -92,7 +97,7 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     A crash therefore leaves the old file or the new one. The folder must exist; the temporary file lies in it under an
     unguessable, unused name. Raises OSError. If the block raises, the temporary file is deleted and the old file stays.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)  # mkstemp's mode is 0600
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=temporary_prefix())  # mkstemp's mode is 0600
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -12,16 +12,15 @@ import hashlib
 import logging
 import os
 import re
-import time
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
+from common.eviction import delete_file, evict, files_in, is_being_written
 from common.files import TEMPORARY, read_small, write_atomically
 from common.folders import cache_folder
 
@@ -31,7 +30,6 @@ T = TypeVar("T")
 
 CHECKSUM_BYTES = 9  # a CRC-32 in hexadecimal digits, and the end of its line
 NAME = re.compile(r"[0-9a-f]{32}(?:\.v(\d+)|\.json|\.npz|-\d+)?")  # also forms from before versions
-ABANDONED_SECONDS = 600  # after which an unfinished file was abandoned by its writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +110,12 @@ class Store(Generic[T]):
     def _tidy(self, newest: Path) -> None:
         for pattern in self.former:
             for path in self.folder.parent.glob(pattern):
-                _remove(path)
-        evict(self.folder, self.most_entries, self.most_bytes, self._is_former, newest)
+                delete_file(path)
+        keep_limits(self.folder, self.most_entries, self.most_bytes, self._is_former, newest)
 
     def _is_former(self, name: str, _size: int) -> bool:
-        found = NAME.fullmatch(name)
-        return found is not None and int(found[1] or 0) < self.version
+        parts = NAME.fullmatch(name)
+        return parts is not None and int(parts[1] or 0) < self.version
 
 
 def digest(*key: object) -> str:
@@ -125,7 +123,7 @@ def digest(*key: object) -> str:
     return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:32]
 
 
-def evict(
+def keep_limits(
     folder: Path, most_entries: int, most_bytes: int, useless: Callable[[str, int], bool], spared: Path | None = None
 ) -> None:
     """Delete files of a store's folder until it keeps its limits, never `spared`. Raises nothing.
@@ -134,37 +132,12 @@ def evict(
     Files whose names are no store's are left alone.
     """
     kept: list[tuple[int, int, Path]] = []
-    for path, status in _files(folder):
-        if path != spared and (useless(path.name, status.st_size) or _is_abandoned(path.name, status.st_mtime)):
-            _remove(path)
+    for path, status in files_in(folder):
+        abandoned = path.name.startswith(TEMPORARY) and not is_being_written(path, status)
+        if path != spared and (abandoned or useless(path.name, status.st_size)):
+            delete_file(path)
         elif NAME.fullmatch(path.name):
             kept.append((status.st_mtime_ns, status.st_size, path))
-    kept.sort(key=lambda file: (file[2] == spared, file[0]))
     size = sum(file[1] for file in kept)
-    for number, (_, bytes_of_it, path) in enumerate(kept):
-        if len(kept) - number <= most_entries and size <= most_bytes:
-            break
-        if path != spared:
-            _remove(path)
-            size -= bytes_of_it
-
-
-def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(OSError):  # another process has removed it
-                if entry.is_file(follow_symlinks=False):
-                    yield Path(entry.path), entry.stat(follow_symlinks=False)
-
-
-def _is_abandoned(name: str, changed: float) -> bool:
-    """Return whether the file is a temporary one whose program was killed while writing."""
-    return name.startswith(TEMPORARY) and abs(time.time() - changed) > ABANDONED_SECONDS
-
-
-def _remove(path: Path) -> None:
-    """Delete a file; a failure is only logged, because nothing depends on the deletion."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        log.info("%s cannot be removed: %s", path, error)
+    oldest = ([path] for _, _, path in sorted(kept) if path != spared)
+    evict(oldest, lambda deleted, freed: len(kept) - deleted <= most_entries and size - freed <= most_bytes)

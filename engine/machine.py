@@ -292,13 +292,3 @@ def return_freed_memory() -> None:
 def _malloc_trim() -> Any:
     """Return glibc's `malloc_trim`; None with another C library."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-
-
-def writer_is_alive(process: int, path: Path) -> bool:
-    """Return whether process number `process` is still the one that wrote the file: systems reuse the numbers."""
-    try:
-        return psutil.Process(process).create_time() <= path.stat().st_mtime + 1
-    except psutil.AccessDenied:
-        return True
-    except (psutil.Error, OSError, OverflowError):
-        return False

@@ -4,7 +4,7 @@ A chat has two files for each model that answered it, so that a user who switche
 model knew it. They are named by digests of the chat's id and the model's identity: `.kv`, in the runtime's own format,
 and `.json`, the record that describes it and is written last. Where a cache cannot be truncated, checkpoints follow in
 the `.kv` file. A file that does not match its record exactly counts as absent. Every file in the folder counts
-against the quota; useless files, which killed engines leave, are deleted first.
+against the quota; useless files, which killed engines leave, are deleted first (`common/eviction.py`).
 
 A `.kv` file ends in a checksum of ours, because llama.cpp aborts the process on a truncated file: no unchecked file may
 reach it. The checksum is a CRC-32, since it must find accidents, and fast: 4 GB/s, where SHA-256 reaches 1.7, or 0.4 on
@@ -18,17 +18,17 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from common.eviction import delete_file, evict, files_in, is_being_written
 from common.failures import Failure
-from common.files import make_private_folder, sync_folder, write_atomically
+from common.files import make_private_folder, replace_file, sync_folder, temporary_prefix, write_atomically
 from common.log_format import kind_of
 from common.store import digest
-from engine.machine import writer_is_alive
 from engine.runtime.interface import Checkpoint, Runtime
 
 log = logging.getLogger("engine.saved")
@@ -41,7 +41,6 @@ DAY = 86_400
 MAX_AGE_DAYS = 1000  # a larger exponent would overflow
 CHECKSUM_BYTES = 4
 CHUNK_BYTES = 1 << 20
-MAX_WRITE_SECONDS = 60  # an older unfinished file was given up by its engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class SavedChats:
             self.clear()
         worth = self._delete_useless()
         over = self.used_bytes - self.quota
-        self._evict(worth, lambda freed: freed >= over)
+        evict(self._least_worthy(worth), lambda _deleted, freed: freed >= over)
 
     def find(self, chat: str, guard: Guard) -> Record | None:
         """Return the chat's record if it was saved under the same `guard` and its `.kv` file has the recorded size."""
@@ -134,7 +133,7 @@ class SavedChats:
         Raises Failure if the quota or the disk has no room, or the folder cannot be written.
         """
         path = self._path(chat, guard.model, ".kv")
-        partial = path.with_suffix(f".{os.getpid()}.part")
+        partial = path.with_name(temporary_prefix() + path.name)
         try:
             make_private_folder(self.folder)
             partial.unlink(missing_ok=True)
@@ -148,7 +147,7 @@ class SavedChats:
             record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time(), sizes)
             encoded = msgspec.json.encode(record)
             self._make_room(size + len(encoded), 0, keep=path.stem)
-            partial.replace(path)
+            replace_file(partial, path)
             sync_folder(self.folder)
             write_atomically(path.with_suffix(".json"), encoded)
         except OSError as error:
@@ -185,21 +184,18 @@ class SavedChats:
 
     def delete(self, chat: str) -> None:
         """Delete all files of the chat, of all models, also unfinished ones."""
-        for path in self._files():
-            if stem_of(path).partition("-")[0] == digest(chat):
+        for path, _ in files_in(self.folder):
+            if digest(chat) in path.name:
                 delete_file(path)
 
     def clear(self) -> int:
         """Delete all saved chats and return the number of freed bytes."""
-        before = self.used_bytes
-        for path in self._files():
-            delete_file(path)
-        return before - self.used_bytes
+        return sum(delete_file(path) for path, _ in files_in(self.folder))
 
     @property
     def used_bytes(self) -> int:
         """Total size of all files in the folder."""
-        return sum(map(file_size, self._files()))
+        return sum(status.st_size for _, status in files_in(self.folder))
 
     def tokens_of_last(self, guard: Guard) -> int:
         """Return the length in tokens of the chat saved last under this guard, or 0 if there is none.
@@ -227,51 +223,45 @@ class SavedChats:
             raise Failure("cache_full.one_chat", size=size)
         worth = self._delete_useless(keep)
         worth.pop(keep, None)
-        others = [path for path in self._files() if stem_of(path) != keep]
-        used, free = sum(map(file_size, others)), shutil.disk_usage(self.folder).free - unwritten
-        most = sum(file_size(path) for path in others if stem_of(path) in worth)
+        others = {path: status.st_size for path, status in files_in(self.folder) if keep not in path.name}
+        used, free = sum(others.values()), shutil.disk_usage(self.folder).free - unwritten
+        most = sum(size for path, size in others.items() if path.stem in worth)
         if free + most < SPARE_DISK:
             raise Failure("cache_full.disk")
         if used - most + size > self.quota:  # another engine is writing into the folder
             raise Failure("cache_full.one_chat", size=size)
-        self._evict(worth, lambda freed: used - freed + size <= self.quota and free + freed >= SPARE_DISK)
+
+        def enough(_deleted: int, freed: int) -> bool:
+            return used - freed + size <= self.quota and free + freed >= SPARE_DISK
+
+        evict(self._least_worthy(worth), enough)
 
     def _delete_useless(self, keep: str = "") -> dict[str, float]:
-        """Delete leftovers of killed engines and files without a valid record; return the others' worth.
+        """Delete files without a valid record, and what killed engines left; return the others' worth.
 
-        The result maps the stems of the usable chats to their worth. Spares the files of the stem `keep`, and recent
-        files, which another engine may still be writing.
+        The result maps the stems of the usable chats to their worth. Spares the files of the stem `keep`, and files
+        that another engine may still be writing.
         """
         worth = self._worth()
-        for path in self._files():
-            useless = path.suffix in (".kv", ".json") and stem_of(path) not in {keep, *worth}
-            if is_leftover(path) or (useless and not is_recent(path)):
+        for path, status in files_in(self.folder):
+            usable = path.suffix in (".kv", ".json") and path.stem in {keep, *worth}
+            if not usable and not is_being_written(path, status):
                 delete_file(path)
         return worth
 
-    def _evict(self, worth: dict[str, float], enough: Callable[[int], bool]) -> int:
-        """Delete chats, the least worthy first, until `enough(freed bytes)` holds; return the number of freed bytes."""
-        freed = 0
+    def _least_worthy(self, worth: dict[str, float]) -> Iterator[tuple[Path, Path]]:
+        """Yield the files of each chat, the least worthy chat first."""
         for stem in sorted(worth, key=worth.__getitem__):
-            if enough(freed):
-                break
-            for path in (self.folder / f"{stem}.json", self.folder / f"{stem}.kv"):
-                freed += file_size(path)
-                delete_file(path)
-        return freed
+            yield self.folder / f"{stem}.json", self.folder / f"{stem}.kv"
 
     def _worth(self) -> dict[str, float]:
         """Return the worth of each usable chat, by the stem of its files."""
-        now = time.time()
+        now, sizes = time.time(), {path: status.st_size for path, status in files_in(self.folder)}
         return {
             path.stem: record.worth(now)
             for path, record in self.records()
-            if file_size(path.with_suffix(".kv")) == record.kv_bytes
+            if sizes.get(path.with_suffix(".kv")) == record.kv_bytes
         }
-
-    def _files(self) -> list[Path]:
-        """Return all files in the folder, also those that killed engines left."""
-        return [path for path in self.folder.iterdir() if path.is_file()] if self.folder.is_dir() else []
 
     def _path(self, chat: str, model: str, ending: str) -> Path:
         return self.folder / f"{digest(chat)}-{digest(model)[:8]}{ending}"
@@ -285,44 +275,6 @@ class SavedChats:
             log.warning("the record %s cannot be used: %s", path.name, kind_of(error))
             return None
         return record if record.version == RECORD_VERSION else None
-
-
-def stem_of(path: Path) -> str:
-    """Return the stem that all files of a chat and a model share, also unfinished: `.NAME.json.x7k`, `NAME.12.part`."""
-    return path.name.lstrip(".").partition(".")[0]
-
-
-def is_leftover(path: Path) -> bool:
-    """Return whether the file was left unfinished by a killed engine."""
-    if path.suffix == ".part":
-        owner = path.name.split(".")[-2]
-        return not (owner.isdigit() and writer_is_alive(int(owner), path))
-    without_record = path.suffix == ".kv" and not path.with_suffix(".json").exists()
-    return (without_record or path.name.startswith(".")) and not is_recent(path)
-
-
-def is_recent(path: Path) -> bool:
-    """Return whether the file changed so recently that another engine may still write the files that belong to it."""
-    try:
-        return abs(time.time() - path.stat().st_mtime) < MAX_WRITE_SECONDS
-    except OSError:
-        return False
-
-
-def file_size(path: Path) -> int:
-    """Return the file's size, or 0 if the file is gone."""
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
-
-
-def delete_file(path: Path) -> None:
-    """Delete a file if it exists. A file that cannot be deleted is only logged, because nothing depends on it."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        log.warning("%s cannot be deleted: %s", path, error)
 
 
 def append(path: Path, checkpoints: Sequence[Checkpoint]) -> None:

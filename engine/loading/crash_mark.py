@@ -22,7 +22,7 @@ import psutil
 
 from common.files import make_private_folder
 from common.folders import cache_folder
-from common.store import digest, evict
+from common.store import digest, keep_limits
 
 log = logging.getLogger("engine.crash_mark")
 
@@ -83,7 +83,9 @@ class CrashWatch:
         if before:
             before.close()
             if not self._file or self._file.name != before.name:
-                with contextlib.suppress(PermissionError):  # Windows, while another program reads it; `evict` will
+                with contextlib.suppress(
+                    PermissionError
+                ):  # Windows, while another program reads it; `keep_limits` will
                     Path(before.name).unlink(missing_ok=True)
 
 
@@ -104,7 +106,7 @@ def open_file(mark: CrashMark) -> IO[bytes] | None:
     path = folder() / f"{mark.name}-{os.getpid()}"
     try:
         make_private_folder(path.parent)
-        evict(folder(), MOST_KEPT, MOST_BYTES, is_leftover)
+        keep_limits(folder(), MOST_KEPT, MOST_BYTES, is_leftover)
         return path.open("wb", buffering=0)
     except OSError as error:
         log.warning("A crash of the engine's library would go unnoticed: %s cannot be written.", path.parent)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common import store
-from common.files import TEMPORARY
+from common.files import TEMPORARY, temporary_prefix
 from common.folders import CACHE_DIR_VARIABLE
 from common.store import NAME, Store, digest
 
@@ -177,14 +177,15 @@ def test_older_versions_go_and_newer_and_foreign_files_stay(cache: Path) -> None
     assert not (cache / "birds.json").exists()
 
 
-def test_what_a_killed_writer_left_goes_once_it_is_old(cache: Path) -> None:
+def test_what_a_killed_writer_left_goes_and_what_one_is_writing_stays(cache: Path) -> None:
     BIRDS.folder.mkdir()
-    old, new = (BIRDS.folder / f"{TEMPORARY}{name}" for name in ("old", "new"))
-    for path in (old, new):
+    gone = [BIRDS.folder / f"{TEMPORARY}{name}" for name in ("old", "99999999-dead")]
+    kept = [BIRDS.folder / name for name in (f"{TEMPORARY}new", temporary_prefix() + "alive")]
+    for path in (*gone, *kept):
         path.write_bytes(b"half of")
-    os.utime(old, (1e9, 1e9))
+    os.utime(gone[0], (1e9, 1e9))
     BIRDS.put(WREN, "a")
-    assert names(BIRDS) == {BIRDS.path("a").name, new.name}
+    assert names(BIRDS) == {BIRDS.path("a").name, *(path.name for path in kept)}
 
 
 def test_the_oldest_go_first(cache: Path) -> None:
@@ -261,7 +262,7 @@ def test_two_processes_write_at_once(cache: Path) -> None:
 def test_an_eviction_under_way_elsewhere_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     few = Store("few", 1, Bird, most_entries=1)
     few.put(WREN, "a")
-    real = store._files
+    real = store.files_in
 
     def vanishing(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
         for path, status in real(folder):
@@ -269,7 +270,7 @@ def test_an_eviction_under_way_elsewhere_is_no_failure(monkeypatch: pytest.Monke
                 path.unlink()
             yield path, status
 
-    monkeypatch.setattr(store, "_files", vanishing)
+    monkeypatch.setattr(store, "files_in", vanishing)
     few.put(WREN, "b")
     assert few.get("b") == WREN
 

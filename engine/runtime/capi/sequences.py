@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import finalize
 
+from common.eviction import writer_is_alive
 from common.failures import Failure
 from common.files import make_private_folder
-from engine.machine import writer_is_alive
 from engine.runtime.capi.context import SEQUENCE, CContext
 from engine.tokenization.pictures import Block, saved_positions
 

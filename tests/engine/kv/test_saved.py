@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.failures import Failure
+from common.files import TEMPORARY, temporary_prefix
 from engine.__main__ import main
 from engine.kv import saved
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
@@ -227,7 +228,7 @@ def test_what_has_no_record_of_its_own_is_counted_and_goes_at_the_next_load(tmp_
     assert chats.used_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
     chats.set_quota(None)
     assert len(list(tmp_path.iterdir())) in (3, 4)  # another engine may still write the missing file
-    for path in chats._files():
+    for path in tmp_path.iterdir():
         os.utime(path, (1e9, 1e9))
     chats.set_quota(None)
     assert sorted(path.stem for path in tmp_path.iterdir()) == [chats._path("b", GUARD.model, "").name] * 2
@@ -284,11 +285,9 @@ def test_what_killed_engines_left_is_counted_and_goes_first(tmp_path):
         left_behind(tmp_path, f"{digest}.kv"),
         left_behind(tmp_path, f"{'0' * 32}.kv"),
         left_behind(tmp_path, f"{'0' * 32}.json"),
-        left_behind(tmp_path, f"{digest}.part"),
-        left_behind(tmp_path, f"{digest}.99999999.part"),
-        left_behind(
-            tmp_path, f"{digest}.{os.getpid()}.part", age=10 * 365 * saved.DAY
-        ),  # that process id is ours today
+        left_behind(tmp_path, f"{digest}.99999999.part"),  # of an older version
+        left_behind(tmp_path, f"{TEMPORARY}99999999-{digest}.kv", age=0),
+        left_behind(tmp_path, temporary_prefix() + digest, age=10 * 365 * saved.DAY),  # the process id is ours today
         left_behind(tmp_path, f".{digest}.json.k2x_9"),
     ]
     assert chat.saved.used_bytes == useful + 7000
@@ -304,7 +303,7 @@ def test_what_another_engine_is_writing_stays_and_counts(tmp_path):
     chat = chat_cache(tmp_path)
     useful = chat.saved.used_bytes
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        writing = tmp_path / f"{'1' * 32}.{other.pid}.part"
+        writing = tmp_path / f"{TEMPORARY}{other.pid}-{'1' * 32}.kv"
         writing.write_bytes(b"x" * 5000)
         chat.saved.quota = useful + 5500
         read(chat, "b", PROMPT)
@@ -319,12 +318,12 @@ def test_what_another_engine_is_writing_stays_and_counts(tmp_path):
 
 def test_a_file_that_is_as_large_as_the_quota_is_not_forced_in(tmp_path):
     chat = chat_cache(tmp_path)
-    (tmp_path / f"{'1' * 32}.{os.getpid()}.part").write_bytes(b"x" * 5000)
+    left_behind(tmp_path, temporary_prefix() + "1.kv", 5000, age=0)
     chat.saved.quota = 5100
     read(chat, "b", PROMPT)
     with pytest.raises(Failure, match="exceeds the space"):
         chat.save(FAST)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+    assert [path.name for path in tmp_path.iterdir()] == [temporary_prefix() + "1.kv"]
 
 
 def test_an_engine_killed_while_it_writes(tmp_path):
@@ -343,7 +342,7 @@ SavedChats(Path(sys.argv[1])).save("a", GUARD, target, PROMPT, 1.0)
 """
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)]).returncode == 9
     (left,) = tmp_path.iterdir()
-    assert left.suffix == ".part"
+    assert left.name.startswith(TEMPORARY)
     assert SavedChats(tmp_path).used_bytes == left.stat().st_size > 0
     SavedChats(tmp_path).set_quota(None)
     assert list(tmp_path.iterdir()) == []
@@ -352,7 +351,7 @@ SavedChats(Path(sys.argv[1])).save("a", GUARD, target, PROMPT, 1.0)
 def test_deleting_a_chat_deletes_also_what_was_being_written_of_it(tmp_path):
     save(tmp_path, "a")
     digest = SavedChats(tmp_path)._path("b", GUARD.model, "").name
-    for name in (f"{digest}.kv", f"{digest}.77.part", f".{digest}.json.k2x_9"):
+    for name in (f"{digest}.kv", f"{temporary_prefix()}{digest}.kv", f".{digest}.json.k2x_9"):
         left_behind(tmp_path, name, age=0)
     SavedChats(tmp_path).delete("b")
     assert len(list(tmp_path.iterdir())) == 2
