@@ -14,16 +14,12 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from PySide6.QtWidgets import QApplication
-
-from app.folders import open_folders
 from app.wiring import Chickadee
-from benchmarks.turns import wait, wait_until
+from benchmarks.turns import create_application, open_window, wait, wait_until
 from models.default import default_model
 
 QUESTION = "Name three birds that stay in winter."
@@ -51,23 +47,14 @@ def main() -> None:
     options = parser.parse_args()
     if sys.platform != "linux":
         raise SystemExit("only Linux counts the wake-ups of threads")
-    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    application = QApplication(sys.argv[:1])
-    application.setStyle("Fusion")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["CHICKADEE_CACHE_DIR"] = folder
-        chickadee = Chickadee(open_folders(Path(folder)), options.model.absolute(), max_tokens=TOKENS)
-        try:
-            settled, found = measure(chickadee, options.seconds)
-        finally:
-            chickadee.window.close()
-    report(options, settled, found)
+    _application = create_application()
+    with open_window(options.model, max_tokens=TOKENS) as chickadee:
+        settled, wakeups = measure(chickadee, options.seconds)
+    report(options, settled, wakeups)
 
 
 def measure(chickadee: Chickadee, seconds: int) -> tuple[float, list[Wakeups]]:
     """Return the seconds until the idle work was done, and the wake-ups of window and engine from then on."""
-    chickadee.window.show()
     chickadee.start()
     wait_until(lambda: chickadee.engine.state.phase == "ready")
     chickadee.chats.drafts.send(QUESTION)
@@ -84,12 +71,12 @@ def count_wakeups(processes: dict[str, int], seconds: int) -> list[Wakeups]:
     """Count the wake-ups of each process, by name and id, while the window's event loop runs for `seconds`."""
     before = {name: read_counts(pid) for name, pid in processes.items()}
     wait(seconds * 1000)
-    found = []
+    wakeups = []
     for name, pid in processes.items():
         counts = {thread: count - before[name].get(thread, 0) for thread, count in read_counts(pid).items()}
         threads = {thread: count / seconds for thread, count in counts.items() if count}
-        found.append(Wakeups(name, sum(threads.values()), threads))
-    return found
+        wakeups.append(Wakeups(name, sum(threads.values()), threads))
+    return wakeups
 
 
 def read_counts(pid: int) -> Counts:
@@ -104,13 +91,13 @@ def read_counts(pid: int) -> Counts:
     return counts
 
 
-def report(options: argparse.Namespace, settled: float, found: list[Wakeups]) -> None:
+def report(options: argparse.Namespace, settled: float, wakeups: list[Wakeups]) -> None:
     if options.json:
-        print(json.dumps({"settled_after": round(settled), **{each.process: asdict(each) for each in found}}))
+        print(json.dumps({"settled_after": round(settled), **{each.process: asdict(each) for each in wakeups}}))
         return
     print(f"{options.model.name}: idle work was done {settled:.0f} s after the answer; then {options.seconds} s\n")
     print(f"{'':8}{'wake-ups/s':>12}{'goal':>8}")
-    for each in found:
+    for each in wakeups:
         print(f"{each.process:8}{each.per_second:12.2f}{GOAL:8.0f}")
         for thread, per_second in sorted(each.threads.items(), key=lambda pair: -pair[1]):
             print(f"  thread {thread}: {per_second:.2f}")

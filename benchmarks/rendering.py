@@ -11,19 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from PySide6.QtWidgets import QApplication
-
-from app.folders import open_folders
 from app.services.math_service import math_service
-from app.wiring import Chickadee
-from benchmarks.turns import Gaps, Heartbeat, wait
+from benchmarks.turns import Heartbeat, create_application, open_window, wait
 from engine.protocol.events import Statistics
 
 TOKEN = 4  # characters
@@ -71,43 +63,33 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", metavar="KIND", help="words of the kinds to measure")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    application = QApplication(sys.argv[:1])
-    application.setStyle("Fusion")
-    rows = {}
-    for kind, text in texts().items():
-        if not options.only or any(word in kind for word in options.only):
-            with tempfile.TemporaryDirectory() as folder:
-                rows[kind] = measure(Path(folder), text, options.seconds)
+    _application = create_application()
+    kinds = {kind: text for kind, text in texts().items() if not options.only or any(w in kind for w in options.only)}
+    rows = {kind: measure(text, options.seconds) for kind, text in kinds.items()}
     math_service().close()
     report(options, rows)
 
 
-def measure(folder: Path, text: str, seconds: float) -> Row:
-    chickadee = Chickadee(open_folders(folder), command=[sys.executable, "-c", ""])
-    chickadee.window.resize(1120, 760)
-    chickadee.window.show()
-    conversation = chickadee.open_chats.current
+def measure(text: str, seconds: float) -> Row:
     streamed = int(seconds * 1000 / TOKEN_MS) * TOKEN
-    begun = max(0, len(text) - streamed)
-    conversation.send("a question")
-    conversation.begin_answer("model")
-    conversation.append_text(text[:begun])
-    wait(1_500)  # laid out, coloured, formulas drawn
-    heartbeat, cpu, since = Heartbeat(), time.process_time(), time.perf_counter()
-    for at in range(begun, len(text), TOKEN):
-        conversation.append_text(text[at : at + TOKEN])
-        due = since + (at + TOKEN - begun) / TOKEN * TOKEN_MS / 1000
-        wait(max(0, round((due - time.perf_counter()) * 1000)))
-    share = (time.process_time() - cpu) / (time.perf_counter() - since)
-    gaps = heartbeat.pop_gaps()
-    conversation.finish_answer(Statistics(1, 0, 1.0, 1, 1.0, 1, "end", 1, 4096))
-    wait(AFTER_MS)
-    after: Gaps = heartbeat.pop_gaps()
-    chickadee.window.close()
-    wait(50)
-    return Row(gaps.p99, gaps.max, gaps.own, after.own, share)
+    start = max(0, len(text) - streamed)
+    with open_window(None) as chickadee:
+        chickadee.window.resize(1120, 760)
+        conversation = chickadee.open_chats.current
+        conversation.send("a question")
+        conversation.begin_answer("model")
+        conversation.append_text(text[:start])
+        wait(1_500)  # laid out, coloured, formulas drawn
+        heartbeat, cpu, since = Heartbeat(), time.process_time(), time.perf_counter()
+        for at in range(start, len(text), TOKEN):
+            conversation.append_text(text[at : at + TOKEN])
+            due = since + (at + TOKEN - start) / TOKEN * TOKEN_MS / 1000
+            wait(max(0, round((due - time.perf_counter()) * 1000)))
+        share = (time.process_time() - cpu) / (time.perf_counter() - since)
+        gaps = heartbeat.pop_gaps()
+        conversation.finish_answer(Statistics(1, 0, 1.0, 1, 1.0, 1, "end", 1, 4096))
+        wait(AFTER_MS)
+        return Row(gaps.p99, gaps.max, gaps.own, heartbeat.pop_gaps().own, share)
 
 
 def report(options: argparse.Namespace, rows: dict[str, Row]) -> None:

@@ -1,14 +1,22 @@
-"""Turns of the window's event loop: how long each took, and functions that wait while the loop runs."""
+"""The real window for benchmarks: opening it, the turns of its event loop, and waiting while the loop runs."""
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtWidgets import QApplication
 
-from benchmarks.culprits import Culprits
+from app.folders import Folders, open_folders
+from app.wiring import Chickadee
 
 PATIENCE = 300
 
@@ -25,13 +33,9 @@ class Gaps:
 
 
 class Heartbeat:
-    """A timer that records the time between its beats; `pop_gaps` returns the gaps since the previous call.
+    """A timer that records the time between its beats; `pop_gaps` returns the gaps since the previous call."""
 
-    `culprits` is told of each turn.
-    """
-
-    def __init__(self, what: str = "", culprits: Culprits | None = None) -> None:
-        self.what, self._culprits = what, culprits
+    def __init__(self) -> None:
         self._gaps: list[float] = []
         self._own: list[float] = []
         self._last, self._last_own = time.perf_counter(), time.thread_time()
@@ -49,11 +53,38 @@ class Heartbeat:
         now, own = time.perf_counter(), time.thread_time()
         self._gaps.append((now - self._last) * 1000)
         self._own.append((own - self._last_own) * 1000)
-        if self._culprits is not None:
-            self._culprits.end(self.what)
-            self._culprits.begin()
-            now, own = time.perf_counter(), time.thread_time()
         self._last, self._last_own = now, own
+
+
+def create_application() -> QApplication:
+    """Create Qt's application, offscreen if there is no display; keep the returned object."""
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    application = QApplication(sys.argv[:1])
+    application.setStyle("Fusion")
+    return application
+
+
+@contextmanager
+def open_window(
+    model: Path | None, prepare: Callable[[Folders], object] = lambda _folders: None, **options: Any
+) -> Iterator[Chickadee]:
+    """Show the window on a new folder that `prepare` may fill first; without a model there is no engine.
+
+    The engine starts with `Chickadee.start`. `options` are the window's own.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CHICKADEE_CACHE_DIR"] = folder
+        folders = open_folders(Path(folder))
+        prepare(folders)
+        engine = {} if model else {"command": [sys.executable, "-c", ""]}
+        chickadee = Chickadee(folders, model and model.absolute(), **engine, **options)
+        try:
+            chickadee.window.show()
+            yield chickadee
+        finally:
+            chickadee.window.close()
+            wait(50)
 
 
 def wait(milliseconds: int) -> None:

@@ -33,7 +33,7 @@ SETTINGS = {
     # How long OpenMP's threads spin at a barrier before they sleep. Its default, 300,000 turns, wastes whole time
     # slices where another program wants a core. 60,000 turns are as fast as that on a quiet machine (20,000 read
     # prompts 2 % slower with a 1.5B model, 3,000 write a tenth slower) and read prompts faster on a busy one
-    # (`python -m benchmarks.busy`).
+    # (docs/performance.md, “Beside other busy programs”).
     "GOMP_SPINCOUNT": "60000",
     # Where ggml aborts, it would start a debugger to print the stack, which takes seconds and reads all of the memory.
     "GGML_NO_BACKTRACE": "1",

@@ -21,7 +21,7 @@ class BuiltIn:
     sampling: RecommendedSampling
 
 
-# Its makers use temperature 0.2. With 0.4 it answers a few more simple questions (benchmarks.first_impression).
+# Its makers use temperature 0.2. With 0.4 it answers a few more simple questions (docs/performance.md).
 BUILT_IN = {
     "smollm2-135m-instruct.q4_1.gguf": BuiltIn("SmolLM2 135M Instruct", RecommendedSampling(temperature=0.4, top_p=0.9))
 }  # by the file's name in small letters

@@ -13,7 +13,7 @@ from common.reasoning import without_thoughts
 from engine.protocol.requests import Message
 
 MOST_TOKENS = 24  # of a title; a language with many tokens a word needs most of them
-# Weights: smaller models repeat the request or invent something (`python -m benchmarks.titles`). 1 billion, roughly.
+# Weights: smaller models repeat the request or invent something (docs/notes/titles.md). 1 billion, roughly.
 LEAST_PARAMETERS = 900_000_000
 LONGEST = TITLE_LENGTH
 MOST_WORDS = 12

@@ -1,4 +1,4 @@
-"""What of a model's answer is a title; the answers are those of `python -m benchmarks.titles`."""
+"""What of a model's answer is a title; the answers are those of real models (docs/notes/titles.md)."""
 
 from __future__ import annotations
 
