@@ -1,135 +1,178 @@
-"""Speed of passes of our own graph beside llama.cpp's: one token, eight with their logits, a prompt, and stopping.
+"""Speed of passes that are computed in two ways, in turn on the same tokens.
 
-    python -m benchmarks.passes [--model M ...] [--depths 256 4096] [--runs N] [--cpu] [--json]
+    python -m benchmarks.passes graph [--model M …] [--depths 256 4096] [--tokens 1 8 512] [--threads N] [--runs N]
+    python -m benchmarks.passes products|head --model M [--depths 16] [--tokens 1 2 4 8 16 128] …
 
-Both compute in one process with the same ggml, in turn, on the same tokens; the fastest pass of each counts, because
-other programs only ever make passes slower. Ratios above 1 mean that our graph is faster. A stop is the longest time
-from the request to stop, at several moments of a prompt's pass, to that pass's end. On a machine that is never quiet
-`--cpu` computes with one thread and counts its processor time alone.
+`graph`: llama.cpp and our own graph. `products`: ik_llama.cpp's matrix products and ours, with the whole output head.
+`head`: ik_llama.cpp with all of the output head and with its upper bits (docs/output-head.md). Passes of up to 64
+tokens compute logits for every token, longer ones only for the last, as prompts are read. A ratio above 1 means that
+the second way is faster; other programs only ever make passes slower, so that the fastest pass says most.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import threading
+import sys
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
-from engine.protocol.requests import BackendName
 from engine.run_subprocess import start_with_environment
 from engine.runtime.contexts import ContextOptions
+from engine.runtime.ik.library import native
+from engine.runtime.ik.runtime import IkModel, IkRuntime
 from engine.runtime.interface import Runtime, prefill
-from engine.stop import StopFlag, Stopped
+from engine.stop import StopFlag
 from models.default import default_model
 
-SIDES: tuple[BackendName, ...] = ("llama", "graph")
-PROMPT, STOP = "prompt 512", "stop"
-KINDS = {"decode": (1, 1), "verify 8": (8, 8), PROMPT: (512, 1)}  # tokens, rows of logits
-MOMENTS = (0.2, 0.4, 0.6, 0.8)  # of a prompt's pass
-SHORT_PASS_FACTOR = 8  # how many short passes are timed for each long one
+MOST_WITH_LOGITS = 64  # tokens
+LONGEST = {"graph": 512, "products": 128, "head": 128}  # tokens of a pass of these libraries
+TOKENS = {"graph": [1, 8, 512], "products": [1, 2, 4, 8, 16, 128], "head": [1, 2, 3, 4]}
+
+RunPass = Callable[[list[int], int], object]  # computes tokens, with so many rows of logits
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of the two ways: its name, the runtime whose cache it uses, and the pass itself."""
+
+    name: str
+    target: Runtime
+    run: RunPass
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of the table: seconds of the fastest pass by llama.cpp and by our graph."""
+    """Seconds of passes of `tokens` behind `depth` tokens, by way, in the order in which they ran."""
 
     model: str
     depth: int
-    kind: str
-    llama: float
-    graph: float
+    tokens: int
+    seconds: dict[str, list[float]]
+
+    def __str__(self) -> str:
+        first, second = self.seconds.values()
+        cells = (
+            f"{1e3 * of(first):14.1f}{1e3 * of(second):14.1f}{of(first) / of(second):8.3f}×" for of in (min, median)
+        )
+        return f"{self.model:44.44}{self.depth:6}{self.tokens:8}{''.join(cells)}"
 
 
 def main() -> None:
     options = parse()
     notes_to_stderr()
-    rows = [row for model in options.model for row in compare(model, options)]
+    rows = []
+    for model in options.model:
+        with OPENED[options.ways](model, context_of(options)) as ways:
+            rows += [compare(ways, model, depth, n, options.runs) for depth in options.depths for n in options.tokens]
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
         return
-    print(f"{'model':44}{'depth':>6}  {'pass':12}{'llama':>10}{'graph':>10}{'ratio':>8}")
+    names = "".join(f"{name:>14}" for name in rows[0].seconds)
+    print(f"milliseconds: the fastest pass, then the median\n{'model':44}{'depth':>6}{'tokens':>8}{names}{'':9}{names}")
     for row in rows:
-        times = f"{row.llama * 1e3:8.2f}ms{row.graph * 1e3:8.2f}ms"
-        print(f"{row.model:44}{row.depth:6}  {row.kind:12}{times}{row.llama / row.graph:8.3f}")
+        print(row)
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.passes", description=__doc__.splitlines()[0])
+    parser.add_argument("ways", choices=OPENED)
     parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
-    parser.add_argument("--depths", type=int, nargs="+", default=[256, 4096])
+    parser.add_argument("--depths", type=int, nargs="+", default=[16], help="tokens in the cache before each pass")
+    parser.add_argument("--tokens", type=int, nargs="+", help="tokens of a pass")
     parser.add_argument("--threads", type=int, default=default_threads())
-    parser.add_argument("--runs", type=int, default=8, help="long passes of each kind; short ones are timed more often")
-    parser.add_argument("--cpu", action="store_true", help="processor time of one thread, for a busy machine")
+    parser.add_argument("--runs", type=int, default=16)
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.tokens = options.tokens or TOKENS[options.ways]
+    if not 0 < min(options.tokens) <= max(options.tokens) <= LONGEST[options.ways]:
+        parser.error(f"--tokens: passes have 1 to {LONGEST[options.ways]} tokens")
+    return options
 
 
-def compare(path: Path, options: argparse.Namespace) -> list[Row]:
-    context = ContextOptions(max(options.depths) + 1024, 1 if options.cpu else options.threads)
-    clock = time.thread_time if options.cpu else time.perf_counter
-    libraries = {name: backend(name) for name in SIDES}
-    rows = []
-    stops = (StopFlag(), StopFlag())
-    with closing(libraries["llama"].load(path)) as a, closing(libraries["graph"].load(path)) as b:
-        first, second = (libraries[n].target(m, context, s) for n, m, s in zip(SIDES, (a, b), stops, strict=True))
-        with closing(first), closing(second):
-            for depth in options.depths:
-                for target in (first, second):
-                    list(prefill(target, tokens(depth)[target.size :]))
-                for kind, (n, wanted) in KINDS.items():
-                    runs = options.runs if n > 64 else options.runs * SHORT_PASS_FACTOR
-                    times = [timed(target, n, wanted, clock) for _ in range(runs) for target in (first, second)]
-                    rows.append(Row(path.name, depth, kind, min(times[::2]), min(times[1::2])))
-                if not options.cpu:
-                    pairs = zip((first, second), stops, strict=True)
-                    a_stop, b_stop = (longest_stop(target, stop, rows[-1].graph) for target, stop in pairs)
-                    rows.append(Row(path.name, depth, STOP, a_stop, b_stop))
-    return rows
+def context_of(options: argparse.Namespace) -> ContextOptions:
+    most = max(MOST_WITH_LOGITS, *options.tokens)
+    return ContextOptions(max(options.depths) + most, n_batch=most, threads=options.threads)
 
 
-def tokens(count: int) -> list[int]:
+@contextmanager
+def open_graph(path: Path, context: ContextOptions) -> Iterator[list[Way]]:
+    """Load the model with llama.cpp and with our own graph."""
+    llama, graph = backend("llama"), backend("graph")
+    with (
+        closing(llama.load(path)) as plain,
+        closing(graph.load(path)) as own,
+        closing(llama.target(plain, context, StopFlag())) as theirs,
+        closing(graph.target(own, context, StopFlag())) as ours,
+    ):
+        yield [Way(name, target, reading(target)) for name, target in (("llama.cpp", theirs), ("graph", ours))]
+
+
+@contextmanager
+def open_products(path: Path, context: ContextOptions) -> Iterator[list[Way]]:
+    """Load the model with ik_llama.cpp, whose products cannot read weights laid out for the rough output head."""
+    library, own = backend("ik"), native()
+    if own is None or not own.products:
+        sys.exit(
+            "This computer has none of our products: they are for Linux on x86 with AVX2, and set-up compiles them."
+        )
+    replace = own.code.chickadee_products_replace
+    with (
+        closing(library.load(path, rough=False)) as model,
+        closing(library.target(model, context, StopFlag())) as target,
+    ):
+        run = reading(target)
+
+        def with_products(ours: bool) -> RunPass:
+            return lambda tokens, rows: (replace(ours), run(tokens, rows))
+
+        yield [Way("theirs", target, with_products(False)), Way(own.products.name, target, with_products(True))]
+
+
+@contextmanager
+def open_head(path: Path, context: ContextOptions) -> Iterator[list[Way]]:
+    """Load the model with ik_llama.cpp, and with its output head laid out so that its upper bits can be read alone."""
+    with closing(IkModel(path)) as model, closing(IkRuntime(model, context, StopFlag())) as target:
+        if model.head is None:
+            sys.exit("This model's output head is not of the type Q6_K, or this computer has none of our products.")
+
+        def with_head(whole: bool) -> RunPass:
+            return lambda tokens, rows: target.forward(tokens, rows, whole_rows=whole)
+
+        yield [Way("whole", target, with_head(True)), Way("upper bits", target, with_head(False))]
+
+
+OPENED = {"graph": open_graph, "products": open_products, "head": open_head}
+
+
+def reading(target: Runtime) -> RunPass:
+    """Return a pass that ends when its logits can be read."""
+    return lambda tokens, rows: float(target.forward(tokens, rows).row()[0])
+
+
+def compare(ways: Sequence[Way], model: Path, depth: int, count: int, runs: int) -> Row:
+    """Time passes of `count` tokens behind `depth` tokens, whose tokens are removed from the cache afterwards."""
+    row = Row(model.name, depth, count, {way.name: [] for way in ways})
+    for way in ways:
+        list(prefill(way.target, token_ids(depth)[way.target.size :]))
+    for _ in range(runs):
+        for way in ways:
+            started = time.perf_counter()
+            way.run(token_ids(count), count if count <= MOST_WITH_LOGITS else 1)
+            row.seconds[way.name].append(time.perf_counter() - started)
+            way.target.truncate(depth)
+    return row
+
+
+def token_ids(count: int) -> list[int]:
     return [300 + i * 37 % 5000 for i in range(count)]
-
-
-def timed(target: Runtime, n: int, rows: int, clock: Callable[[], float]) -> float:
-    """Return the seconds of a pass of `n` tokens, which are removed from the cache afterwards."""
-    size, drafted = target.size, tokens(n)
-    started = clock()
-    float(target.forward(drafted, rows).row()[0])
-    elapsed = clock() - started
-    target.truncate(size)
-    return elapsed
-
-
-def longest_stop(target: Runtime, stop: StopFlag, seconds: float) -> float:
-    """Return the longest seconds from a request to stop to the end of a prompt's pass.
-
-    `seconds` is the time of an undisturbed pass.
-    """
-    size, longest = target.size, 0.0
-    for moment in MOMENTS:
-        requested_at: list[float] = []
-
-        def request_stop(requested_at: list[float] = requested_at) -> None:
-            requested_at.append(time.perf_counter())
-            stop.set()
-
-        timer = threading.Timer(moment * seconds, request_stop)
-        timer.start()
-        with suppress(Stopped):
-            target.forward(tokens(KINDS[PROMPT][0]))
-        longest = max(longest, time.perf_counter() - requested_at[0] if requested_at else 0.0)
-        timer.join()
-        stop.clear()
-        target.truncate(size)
-    return longest
 
 
 if __name__ == "__main__":

@@ -8,10 +8,6 @@ counts. That needs llama.cpp with kernels for many processors: the environment t
 (`build/processors/bin/python -m benchmarks.prior …`). Rows of other kinds and types in the table stay.
 
 `--check` writes nothing: it prints how far the ratios that decisions rest on are from those in the table.
-
-`--derive` is for a machine that is never quiet. Each type is compared with M as it is, of whose type and size the table
-must have a row: one thread computes passes with both in turn, its processor time counts, and the row's times are
-multiplied by the ratios. Such rows are marked, and replaced when the type is measured.
 """
 
 from __future__ import annotations
@@ -22,14 +18,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from common.files import write_atomically
 from engine.costs.cost_model import Timings
@@ -52,20 +44,12 @@ LIBRARIES: dict[str, tuple[BackendName, ...]] = {"sse42": ("llama",)}  # ik_llam
 DIGITS = 4
 STORED = ("pass_seconds", "row_seconds", "large_tokens", "large_seconds", "disturbed")  # fields of a row's timings
 REPLACEMENT_RUNS = 3  # at most, for runs that other programs disturbed
-DERIVED_KS = (1, 2, 3, 4, 6, 8, 12, 16, 32)  # sizes of passes that are compared; ratios between them are interpolated
 
 
 def main() -> None:
     options = parse()
     if options.one:
         print(msgspec.json.encode(timings_of(*options.one)).decode())
-        return
-    if options.pair:
-        print(json.dumps(ratios_of(*options.pair)))
-        return
-    if options.derive:
-        with tempfile.TemporaryDirectory() as folder:
-            write(list(derived_rows(options, Path(folder))))
         return
     profile = machine_profile(fresh=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -92,8 +76,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--derive", action="store_true", help="rows from another type's, by processor time")
-    parser.add_argument("--pair", nargs=3, metavar=("LIBRARY", "MODEL", "REFERENCE"), help=argparse.SUPPRESS)
     parser.add_argument("--one", nargs=3, metavar=("LIBRARY", "MODEL", "THREADS"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -152,76 +134,6 @@ def timed_apart(library: str, path: Path, kind: str, options: argparse.Namespace
     if not runs:
         sys.exit("Other programs are busy: passes take longer by an unknown amount. Try again when they are not.")
     return fastest(runs)
-
-
-def derived_rows(options: argparse.Namespace, folder: Path) -> Iterator[PriorRow]:
-    """Yield a row for each type, kind and library that has a row of the reference and none that was measured."""
-    reference = read_header(options.model)
-    weights, size = main_weight_type(reference), shapes_of(reference).pass_bytes
-    for name in options.types:
-        path = folder / f"{name}.gguf"
-        quantise(options.model, path, TYPES[name])
-        header = read_header(path)
-        for row in known_rows():
-            usable = row.kind in options.kinds and (row.library == "ik" or row.kind in processor_kinds()[:1])
-            if usable and row.weights == weights and abs(row.pass_bytes / size - 1) < 0.05:
-                ratios = compared_apart(row, path, options.model)
-                shapes = shapes_of(header)
-                print(name, row.kind, row.library, {k: round(r, 2) for k, r in ratios.items()}, flush=True)
-                yield msgspec.structs.replace(
-                    row,
-                    weights=main_weight_type(header),
-                    pass_bytes=shapes.pass_bytes,
-                    timings=multiplied(row.timings, ratios),
-                    derived=True,
-                )
-        path.unlink()
-
-
-def compared_apart(row: PriorRow, path: Path, reference: Path) -> dict[int, float]:
-    """Return how many times as long passes of so many tokens take with `path`, from a process of the row's kind."""
-    environment = {
-        **os.environ,
-        PROCESSOR_VARIABLE: "" if row.kind in processor_kinds()[:1] else PRETENDED_AS[row.kind],
-    }
-    command = [sys.executable, "-m", "benchmarks.prior", "--pair", row.library, str(path), str(reference)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return {int(k): ratio for k, ratio in json.loads(done.stdout).items()}
-
-
-def ratios_of(library: BackendName, model: str, reference: str) -> dict[int, float]:
-    """Return, by tokens, how many times as long passes take with `model`: shortest processor times of one thread."""
-    from engine.loading.libraries import backend
-    from engine.runtime.contexts import ContextOptions
-    from engine.stop import StopFlag
-
-    with ExitStack() as opened:
-        weights = [opened.enter_context(closing(backend(library).load(Path(path)))) for path in (model, reference)]
-        context = ContextOptions(256, threads=1, n_batch=128)
-        targets = [
-            opened.enter_context(closing(backend(library).target(each, context, StopFlag()))) for each in weights
-        ]
-        best: dict[tuple[int, int], float] = {}
-        for target in targets:
-            target.forward([300 + i for i in range(16)])
-        for _ in range(3):
-            for k in DERIVED_KS:
-                for side, target in enumerate(targets):
-                    started = time.process_time()
-                    target.forward([400 + 7 * i for i in range(k)], k)
-                    best[side, k] = min(time.process_time() - started, best.get((side, k), float("inf")))
-                    target.truncate(16)
-    return {k: best[0, k] / best[1, k] for k in DERIVED_KS}
-
-
-def multiplied(timings: Timings, ratios: dict[int, float]) -> Timings:
-    """Return the timings with each pass's time at the lower depth multiplied; what depth adds stays the same."""
-    low, high, known = min(timings.pass_seconds), max(timings.pass_seconds), sorted(ratios)
-    before = timings.pass_seconds[low]
-    after = {k: s * float(np.interp(k, known, [ratios[each] for each in known])) for k, s in before.items()}
-    deep = {k: after[k] + timings.pass_seconds[high][k] - before[k] for k in before}
-    depths = {low: after} | ({high: deep} if high > low else {})
-    return replace(timings, pass_seconds=depths, large_seconds=timings.large_seconds * ratios[known[-1]])
 
 
 def fastest(runs: list[Timings]) -> Timings:

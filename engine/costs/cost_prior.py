@@ -52,7 +52,7 @@ class PriorRow(msgspec.Struct, frozen=True, omit_defaults=True):
     bytes of weights that a pass of one token reads; `kv_bytes`: bytes of keys and values per token. `made_on`: name of
     the processor that ran them; `bandwidth`: bytes per second that its computer reads from memory; `threads`: number of
     threads that computed. `derived`: the times are those of another quantisation of the model, times how much longer
-    one thread's processor took (`benchmarks.prior --derive`).
+    one thread's processor took (docs/how-it-decides.md).
     """
 
     library: BackendName
