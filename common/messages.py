@@ -345,6 +345,8 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "not_ours.in_added": "{name} is in the folder {folder}, which was added. Remove that folder from the list instead.",
     "not_ours.elsewhere": "{name} is in none of the folders of {own}, so it was not removed.",
     "unwritable.removal": "{name} cannot be removed: {reason}.",
+    "unwritable.undo": "{name} cannot be brought back: {reason}. Try again.",
+    "busy.removal": "{name} is still being downloaded. Cancel its download first.",
     "not_ours.removal": "{name} cannot be removed here. {reason}",
     "owner.lm_studio": "It belongs to LM Studio. Delete it there.",
     "owner.hub": "It is in the Hugging Face cache, which other programs use. Delete it there.",
@@ -389,6 +391,10 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "wrong_bytes.no_model": (
         "{name} was not saved: what {host} sent is no model file. If this network wants you to sign in first, do so in "
         "a browser; then download it again."
+    ),
+    "wrong_bytes.packed": (
+        "{name} was not saved: {host} sent the rest compressed, which was not asked for. The part already downloaded "
+        "is kept. Resume it later, or over another network."
     ),
     "wrong_bytes.other": (
         "{name} was not saved: the bytes that arrived are not those that were published. Download it again."

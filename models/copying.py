@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
 import shutil
 from collections.abc import Callable
@@ -31,11 +32,12 @@ def on_other_drive(path: Path, folder: Path) -> bool:
 def copy_model(path: Path, folder: Path, stop: Callable[[], bool] = lambda: False) -> Path | None:
     """Copy a model with all its parts into `folder` and return the copy's path; None if `stop` has returned True.
 
-    A file appears under its name only when it is complete. Raises Failure; then nothing of the copy is left.
+    A file appears under its name only when it is complete, and never in the place of another one. Raises Failure; then
+    nothing of the copy is left.
     """
     name = model_name(path)
-    files = [(file, folder / file.name) for file in with_parts(path) if not _same_size(file, folder / file.name)]
     try:
+        files = [(file, folder / file.name) for file in with_parts(path) if not _is_copied(file, folder / file.name)]
         make_private_folder(folder)
         _check_room(name, [source for source, _ in files], folder)
         for source, target in files:
@@ -71,6 +73,10 @@ def _check_room(name: str, sources: list[Path], folder: Path) -> None:
         raise Failure("disk_full.no_room_to_copy", name=name, size=size, short=size + SPARE - free)
 
 
-def _same_size(source: Path, target: Path) -> bool:
-    """Return whether the file was copied before."""
-    return target.exists() and source.stat().st_size == target.stat().st_size
+def _is_copied(source: Path, target: Path) -> bool:
+    """Return whether the file was copied before. Raises Failure if another file has its place."""
+    if not target.exists():
+        return False
+    if not filecmp.cmp(source, target, shallow=False):
+        raise Failure("exists.other_file", name=target.name, folder=target.parent)
+    return True

@@ -65,7 +65,7 @@ class RemoteFile:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteModel:
+class HubModel:
     """Model in a repository: one file, or its parts in order; `projector`: the file with which it sees, if it can."""
 
     files: tuple[RemoteFile, ...]
@@ -108,7 +108,7 @@ class Hub:
         found = [_result(entry) for entry in answer[:most]] if isinstance(answer, list) else []
         return tuple(result for result in found if result is not None)
 
-    def models(self, repo: str) -> tuple[RemoteModel, ...]:
+    def models(self, repo: str) -> tuple[HubModel, ...]:
         """Return the chat models among the repository's GGUF files, the best choice first. Raises Failure."""
         files = {file.path: file for file in self._files(repo)}
         models = []
@@ -117,12 +117,12 @@ class Hub:
             parts = [files.get(folder + name) for name in part_names(file.name)]
             if parts[0] is file and None not in parts and not is_projector_name(file.name):
                 projector = _projector_for(file, [each for each in files.values() if each.path == folder + each.name])
-                models.append(RemoteModel(tuple(part for part in parts if part), projector))
+                models.append(HubModel(tuple(part for part in parts if part), projector))
         if not models:
             raise Failure("not_found.no_model", repo=repo)
         return tuple(sorted(models, key=_preference))
 
-    def model(self, repo: str, file: str = "") -> RemoteModel:
+    def model(self, repo: str, file: str = "") -> HubModel:
         """Return the model with this `file` name or quantisation (like Q8_0); without one, the best choice.
 
         Raises Failure.
@@ -254,6 +254,6 @@ def _projector_for(model: RemoteFile, beside: Iterable[RemoteFile]) -> RemoteFil
     return min((file for file in beside if is_projector_name(file.name)), key=preference, default=None)
 
 
-def _preference(model: RemoteModel) -> tuple[int, int]:
+def _preference(model: HubModel) -> tuple[int, int]:
     kind = model.quantisation
     return (PREFERRED.index(kind) if kind in PREFERRED else len(PREFERRED)), model.size

@@ -18,9 +18,10 @@ from models.catalogue import catalogue
 from models.catalogue_update import CatalogueUpdate, update_catalogue
 from models.collection import LocalModel
 from models.copying import copy_model, on_other_drive
-from models.download_queue import DownloadJob, DownloadQueue, ModelDownload, plan_download, unfinished_downloads
-from models.hub import Hub, RemoteModel, RepoResult
+from models.download_queue import DownloadJob, DownloadQueue
+from models.hub import Hub, HubModel, RepoResult
 from models.locations import ModelLocation, usual_folder
+from models.model_download import ModelDownload, plan_download, unfinished_downloads
 from models.network import Network, offline_reason
 from models.removal import Removal, purge, remove
 
@@ -135,7 +136,7 @@ class ModelDownloads(QObject):
         self._models.results, self._models.files = results, ()
         self.changed.emit("results")
 
-    def _listed(self, files: tuple[RemoteModel, ...]) -> None:
+    def _listed(self, files: tuple[HubModel, ...]) -> None:
         self._models.files = files
         self.changed.emit("files")
 
@@ -226,8 +227,14 @@ class LocalModels(QObject):
             removal.finish()
 
     def _undo(self) -> None:
-        removal, self._removal = self._removal, None
-        self._run(removal.undo if removal else lambda: None)
+        """Bring the removed model back; what cannot be brought back now is offered again."""
+        try:
+            if self._removal is not None:
+                self._removal.undo()
+            self._removal = None
+        except Failure as failure:
+            self.undo_offered.emit(failure.sentence, self._undo)
+        self.changed.emit()
 
     def _run(self, work: Callable[[], object]) -> None:
         try:

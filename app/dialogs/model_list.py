@@ -19,7 +19,7 @@ from models.choices import Choice, candidates, choice_of, choices
 from models.collection import LocalModel
 from models.download_queue import DownloadJob
 from models.estimate import guess_estimate
-from models.hub import RemoteModel, RepoResult
+from models.hub import HubModel, RepoResult
 from models.locations import LocationKind
 from models.recommend import READING_SPEED, Candidate, Recommendation, rank, recommend
 from models.servers import is_open
@@ -141,7 +141,7 @@ class ModelList:
     local_models: list[LocalModel] = field(default_factory=list)
     entries: tuple[CatalogueEntry, ...] = ()
     results: tuple[RepoResult, ...] = ()
-    files: tuple[RemoteModel, ...] = ()
+    files: tuple[HubModel, ...] = ()
     jobs: tuple[DownloadJob, ...] = ()
     hidden: set[int] = field(default_factory=set)
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict)
@@ -227,7 +227,7 @@ class ModelList:
         facts = model.facts
         return [one for one in self.local_models if facts and one.facts and one.facts.can_draft_for(facts)]
 
-    def _guessed(self, model: RemoteModel) -> Estimate:
+    def _guessed(self, model: HubModel) -> Estimate:
         known = next((one for one in self.results if one.repo == model.files[0].repo), RepoResult(""))
         return guess_estimate(model.name, model.size, model.quantisation, known.parameters, known.n_ctx_train)
 
@@ -254,7 +254,7 @@ class ModelList:
         details = details_of(choice, verdict)
         return replace(row, badge=badge, details=details)
 
-    def _file_row(self, model: RemoteModel) -> ModelRow:
+    def _file_row(self, model: HubModel) -> ModelRow:
         return file_row(model, self.verdicts.get(_file_key(model)), self.has_file(model.name))
 
     def _matching(self, rows: Iterable[ModelRow]) -> list[ModelRow]:
@@ -325,7 +325,7 @@ def result_row(result: RepoResult) -> ModelRow:
     )
 
 
-def file_row(model: RemoteModel, verdict: Verdict | None, is_local: bool) -> ModelRow:
+def file_row(model: HubModel, verdict: Verdict | None, is_local: bool) -> ModelRow:
     """Return the row of one file of the hub; `is_local`: the file is on this computer or being downloaded."""
     return ModelRow(
         key=("file", model.files[0].repo, model.files[0].path),
@@ -337,7 +337,7 @@ def file_row(model: RemoteModel, verdict: Verdict | None, is_local: bool) -> Mod
     )
 
 
-def _sizes(model: RemoteModel) -> str:
+def _sizes(model: HubModel) -> str:
     """Return the size of the model, and what its projector adds."""
     size = show_bytes(model.size)
     if model.projector is None:
@@ -392,7 +392,7 @@ def duration(seconds: float) -> str:
     return tr_n("{n} minute", "{n} minutes", max(1, minutes))
 
 
-def _file_key(model: RemoteModel) -> Hashable:
+def _file_key(model: HubModel) -> Hashable:
     return ("file", model.files[0].repo, model.files[0].path)
 
 

@@ -4884,6 +4884,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} cannot be brought back: {reason}. Try again.</source>
+    <extracomment>unwritable.undo</extracomment>
+    <translation>无法恢复 {name}：{reason}。请重试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} cannot be copied to {folder}: {reason}.</source>
     <extracomment>unwritable.copy</extracomment>
     <translation>无法将 {name} 复制到 {folder}：{reason}。</translation>
@@ -5160,6 +5166,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} is still being downloaded. Cancel its download first.</source>
+    <extracomment>busy.removal</extracomment>
+    <translation>{name} 仍在下载中。请先取消其下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} is the image part of a model. Choose the model itself.</source>
     <extracomment>not_a_chat_model.image</extracomment>
     <translation>{name} 是模型的图像部分。请选择模型本身。</translation>
@@ -5241,6 +5253,12 @@
     <source>{name} was not saved: what {host} sent is no model file. If this network wants you to sign in first, do so in a browser; then download it again.</source>
     <extracomment>wrong_bytes.no_model</extracomment>
     <translation>未保存 {name}：{host} 发送的不是模型文件。如果此网络要求先登录，请在浏览器中登录，然后重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was not saved: {host} sent the rest compressed, which was not asked for. The part already downloaded is kept. Resume it later, or over another network.</source>
+    <extracomment>wrong_bytes.packed</extracomment>
+    <translation>未保存 {name}：{host} 以压缩形式发送了剩余部分，而这并非所请求的。已下载的部分会保留。请稍后或通过其他网络继续下载。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -15,7 +15,7 @@ from common.paths import display_name, path_text
 from common.planning import Verdict
 from models.catalogue import CatalogueEntry
 from models.collection import LocalModel
-from models.hub import RemoteModel, RepoResult
+from models.hub import HubModel, RepoResult
 from models.locations import LOCATION_NAMES
 from models.terminal import json_text
 
@@ -148,7 +148,7 @@ def result_json(result: RepoResult) -> dict[str, Any]:
     }
 
 
-def remote_json(model: RemoteModel) -> dict[str, Any]:
+def remote_json(model: HubModel) -> dict[str, Any]:
     return {
         "name": model.name,
         "path": model.files[0].path,

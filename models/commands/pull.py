@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 
 from common.byte_sizes import show_bytes
+from common.failures import Failure
 from common.paths import printable
 from models.catalogue import find_entry
 from models.collection import describe_model
 from models.commands import output
-from models.download_queue import plan_download
+from models.download_queue import DownloadJob, DownloadQueue
 from models.hub import Hub
+from models.model_download import ModelDownload, plan_download
+from models.network import Network
 from models.progress import DownloadProgress
 
 BAR = 24
+SECONDS = 0.2  # between two looks at the progress; a longer wait would not end at Ctrl-C on Windows
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,26 +37,32 @@ def run(options: argparse.Namespace) -> int:
     model = plan_download(hub.model(repo, file), hub)
     if entry and entry.licence_note:
         print(f"{entry.title} has its own licence, {entry.licence}. {entry.licence_note}", file=sys.stderr)
-    show(model.name, model.run(hub.network))
-    found = describe_model(model.files[0][1])
+    job = download(model, hub.network)
+    if job.state == "failed" and job.problem:
+        raise Failure(job.problem, job.detail)
+    pulled = describe_model(model.path)
     if options.json:
-        return output.print_json(output.local_json(found))
-    print(f"{found.name} is ready: {printable(str(found.path))}")
-    for note in filter(None, (found.problem, model.check())):
+        return output.print_json(output.local_json(pulled))
+    print(f"{pulled.name} is ready: {printable(str(pulled.path))}")
+    for note in filter(None, (pulled.problem, job.problem)):
         print(note)
     return 0
 
 
-def show(name: str, steps: Iterator[DownloadProgress]) -> None:
-    """Run the download and keep rewriting one line of progress; print nothing if there is no terminal."""
-    live, shown_line = sys.stderr.isatty(), ""
+def download(model: ModelDownload, network: Network) -> DownloadJob:
+    """Download the model and keep rewriting one line of progress; print nothing if there is no terminal."""
+    live, queue = sys.stderr.isatty(), DownloadQueue(network)
     try:
-        for progress in steps:
-            line = progress_line(name, progress)
-            if live and line != shown_line:
+        queue.add(model)
+        ended = False
+        while not ended:
+            ended = queue.wait(SECONDS)
+            if live:
+                line = progress_line(model.name, queue.jobs[0].progress)
                 print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
-                shown_line = line
+        return queue.jobs[0]
     finally:
+        queue.close()
         if live:
             print(file=sys.stderr)
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from common.byte_sizes import show_bytes
 from common.failures import CommandFailure
+from common.files import is_file
 from common.paths import path_text, printable, typed_path
 from models.added_paths import AddedPaths
+from models.collection import LocalModel
 from models.commands import output
 from models.commands.find import find
+from models.model_download import unfinished_downloads
 from models.removal import remove
+from models.split import part_names
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -31,9 +36,19 @@ def run(options: argparse.Namespace) -> int:
     question = f"Delete {printable(str(model.path))}, {show_bytes(model.size)}?"
     if model.location.is_ours and not options.yes and not _agreed(question):
         raise CommandFailure("kept", f"{model.name} was not deleted. Use --yes to delete without being asked.")
-    removal = remove(model)
-    removal.finish()
-    return _print_result(options, model.path, removal.deletes)
+    left = _cancel_download(model) if model.location.is_ours else model
+    if left.files:
+        remove(left).finish()
+    return _print_result(options, model.path, deleted=model.location.is_ours)
+
+
+def _cancel_download(model: LocalModel) -> LocalModel:
+    """Cancel an unfinished download of the model; return the model with the files that are left."""
+    first = model.path.with_name(part_names(model.path.name)[0])
+    for download in unfinished_downloads(model.path.parent):
+        if download.path == first:
+            download.discard()
+    return replace(model, files=tuple(filter(is_file, model.files)))
 
 
 def _agreed(question: str) -> bool:

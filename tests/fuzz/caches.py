@@ -224,7 +224,8 @@ def _folders(folder: Path, kind: str, what: Any) -> str:
 
 def _parts(folder: Path, kind: str, what: Any) -> str:
     from models import download
-    from models.download_queue import DownloadQueue, unfinished_downloads
+    from models.download_queue import DownloadQueue
+    from models.model_download import unfinished_downloads
     from models.part_file import PartFile, Source
 
     part = PartFile(folder / "org" / "repo" / "bird.gguf")

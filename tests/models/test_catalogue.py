@@ -31,8 +31,9 @@ from models.catalogue import (
     shipped_catalogue,
 )
 from models.catalogue_update import REPO, update_catalogue
-from models.download_queue import DownloadQueue, plan_download
+from models.download_queue import DownloadQueue
 from models.hub import Hub
+from models.model_download import plan_download
 from models.network import Network
 from models.recommend import entry_of_file
 from models.titles import title_of

@@ -14,9 +14,9 @@ from common.failures import Failure
 from models import collection
 from models.added_paths import AddedPaths
 from models.collection import LocalModel, describe_model, scan_models
-from models.download_queue import unfinished_downloads
 from models.fact_cache import FILES
 from models.locations import model_locations, own_folder
+from models.model_download import unfinished_downloads
 from models.ollama import MODEL, TEMPLATE
 from models.part_file import PartFile
 from models.removal import purge, remove

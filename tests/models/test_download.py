@@ -11,8 +11,8 @@ import pytest
 from common.failures import Failure
 from models import part_file
 from models.download import Download
-from models.download_queue import plan_download
 from models.hub import Hub
+from models.model_download import plan_download
 from models.part_file import PartFile, Source
 from models.progress import DownloadProgress, DownloadSpeed
 from tests.models.hub_server import Handler, HubServer

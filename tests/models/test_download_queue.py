@@ -10,9 +10,10 @@ import pytest
 
 from models import part_file
 from models.collection import scan_models
-from models.download_queue import DownloadJob, DownloadQueue, plan_download, unfinished_downloads
+from models.download_queue import DownloadJob, DownloadQueue
 from models.header import read_header
 from models.locations import own_folder
+from models.model_download import plan_download, unfinished_downloads
 from models.part_file import PartFile
 from models.projector import find_projector
 from models.removal import remove

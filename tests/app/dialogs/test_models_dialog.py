@@ -26,8 +26,8 @@ from models.assets import asset
 from models.catalogue import FILE, forget_catalogue, shipped_catalogue
 from models.catalogue_update import REPO
 from models.choices import choice_of
-from models.download_queue import plan_download
 from models.locations import own_folder
+from models.model_download import plan_download
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.dialogs.conftest import BUILT_IN, press
 from tests.app.test_window import Ask
