@@ -115,10 +115,7 @@ class DownloadQueue:
     def wait(self, seconds: float = 60) -> bool:
         """Wait until no download is waiting or running; return False after `seconds`."""
         with self._changed:
-            return self._changed.wait_for(
-                lambda: self._at_work is None and not any(job.state == "waiting" for job in self._jobs.values()),
-                seconds,
-            )
+            return self._changed.wait_for(lambda: self._at_work is None and not self._waiting(), seconds)
 
     # --- the thread ---
 
@@ -180,8 +177,11 @@ class DownloadQueue:
     def _unfinished(self, path: Path) -> int | None:
         """Return the job that downloads the model at `path`."""
         return next(
-            (id for id, job in self._jobs.items() if self._downloads[id].path == path and not job.is_over), None
+            (id for id, job in self._jobs.items() if not job.is_over and self._downloads[id].path == path), None
         )
+
+    def _waiting(self) -> list[int]:
+        return [id for id, job in self._jobs.items() if job.state == "waiting"]
 
     def _set(
         self, id: int, state: State, only: tuple[State, ...], failure: Failure | None = None, path: Path | None = None
