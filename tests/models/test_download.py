@@ -133,6 +133,26 @@ def test_a_range_that_was_not_asked_for_starts_again(said, download, server):
     assert arrived(download)
 
 
+def test_a_compressed_rest_is_not_appended(download, server):
+    download_half(download)
+    there = PartFile(download.target).path.read_bytes()
+
+    def pack(handler: Handler) -> bool:
+        assert handler.headers["If-Range"] == server.etag
+        rest = f"bytes {handler.start}-{len(CONTENT) - 1}/{len(CONTENT)}"
+        packed = gzip.compress(CONTENT[handler.start :], 1)
+        handler.answer(206, packed, None, **{"Content-Range": rest, "Content-Encoding": "gzip"})
+        return True
+
+    server.fault = pack
+    with pytest.raises(Failure, match="sent the rest compressed"):
+        run(download)
+    assert PartFile(download.target).path.read_bytes() == there
+    server.fault = lambda handler: False
+    run(download)
+    assert arrived(download)
+
+
 def test_416_starts_again(download, server):
     download_half(download)
 
@@ -389,6 +409,15 @@ def test_what_is_there_already_is_checked_not_asked_for(download, server):
     with pytest.raises(Failure, match=r"There is another file named bird\.gguf"):
         run(download)
     assert download.target.read_bytes() == b"mine"
+
+
+def test_a_file_that_comes_back_while_it_is_downloaded_is_not_replaced(download, server):
+    steps = download.run()
+    next(steps)
+    download.target.write_bytes(b"mine".ljust(len(CONTENT)))
+    with pytest.raises(Failure, match=r"There is another file named bird\.gguf"):
+        list(steps)
+    assert download.target.read_bytes().startswith(b"mine")
 
 
 def test_two_cannot_download_the_same_file(download):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +69,16 @@ def end_the_wait(stalled: threading.Event) -> None:
     """Let the server go on on Windows, where shutting a socket down does not end its reads (python/cpython#91913)."""
     if sys.platform == "win32":
         stalled.set()
+
+
+def stall_only(server, name: str) -> None:
+    """Let the server stall only for files with `name` in their path."""
+    stall = server.fault
+    server.fault = lambda handler: name in handler.path and stall(handler)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def states(queue: DownloadQueue) -> list[str]:
@@ -189,6 +202,137 @@ def test_cancelling_in_the_second_part_deletes_the_first_too(server, hub, queue,
     end_the_wait(stalled)
     queue.close()
     assert list((own_folder() / "a/b").iterdir()) == []
+
+
+def test_cancelling_after_a_restart_deletes_the_first_part_too(server, hub, queue, stalled):
+    for number in (1, 2):
+        server.add(f"big-0000{number}-of-00002.gguf", CONTENT)
+    stall_only(server, "-00002-of")
+    queue.add(plan_download(hub.model("a/b"), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
+    end_the_wait(stalled)
+    queue.close()
+    (left,) = unfinished_downloads()
+    assert (left.bytes_on_disk(), left.size) == (len(CONTENT) * 3 // 2, 2 * len(CONTENT))
+    again = DownloadQueue()
+    again.cancel(again.add(left, "paused").id)
+    assert names_in(left.path.parent) == []
+
+
+def test_a_part_that_was_there_before_stays(server, hub, queue, stalled):
+    for number in (1, 2):
+        server.add(f"big-0000{number}-of-00002.gguf", CONTENT)
+    stall_only(server, "-00002-of")
+    download = plan_download(hub.model("a/b"), hub)
+    download.path.parent.mkdir(parents=True)
+    download.path.write_bytes(CONTENT)
+    job = queue.add(download)
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
+    queue.cancel(job.id)
+    end_the_wait(stalled)
+    queue.close()
+    assert names_in(download.path.parent) == [download.path.name]
+
+
+def test_cancelling_a_finished_model_deletes_nothing(server, hub, queue):
+    names = [f"big-0000{number}-of-00002.gguf" for number in (1, 2)]
+    for name in names:
+        server.add(name, CONTENT)
+    job = queue.add(plan_download(hub.model("a/b"), hub))
+    assert queue.wait()
+    queue.cancel(job.id)
+    assert names_in(own_folder() / "a/b") == names
+    assert states(queue) == ["done"]
+
+
+def test_cancelling_while_only_the_projector_loads_keeps_the_model(server, hub, queue, stalled):
+    for name in ("bird.gguf", "mmproj-bird-F16.gguf"):
+        server.add(name, CONTENT)
+    stall_only(server, "mmproj")
+    job = queue.add(plan_download(hub.model("a/b"), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
+    queue.cancel(job.id)
+    end_the_wait(stalled)
+    queue.close()
+    assert names_in(own_folder() / "a/b") == ["bird.gguf"]
+
+
+def test_cancelling_a_waiting_quantisation_leaves_the_projector_to_the_one_that_loads_it(server, hub, queue, stalled):
+    for name in ("bird-4b-Q4_0.gguf", "bird-4b-Q8_0.gguf", "mmproj-F16.gguf"):
+        server.add(name, CONTENT)
+    stall_only(server, "mmproj")
+    first, second = (queue.add(plan_download(hub.model("a/b", kind), hub)) for kind in ("q4_0", "q8_0"))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
+    queue.cancel(second.id)
+    stalled.set()
+    assert queue.wait()
+    assert states(queue) == ["done", "cancelled"]
+    assert names_in(own_folder() / "a/b") == ["bird-4b-Q4_0.gguf", "mmproj-F16.gguf"]
+    assert first.progress.total == 2 * len(CONTENT)
+
+
+def test_a_shared_projector_belongs_to_all_unfinished_models_after_a_restart(server, hub, queue, stalled):
+    for name in ("bird-4b-Q4_0.gguf", "bird-4b-Q8_0.gguf", "mmproj-F16.gguf"):
+        server.add(name, CONTENT)
+    for kind in ("q4_0", "q8_0"):
+        queue.add(plan_download(hub.model("a/b", kind), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    end_the_wait(stalled)
+    queue.close()
+    left = list(unfinished_downloads())
+    assert [[path.name for _, path in download.files] for download in left] == [
+        ["bird-4b-Q4_0.gguf", "mmproj-F16.gguf"],
+        ["bird-4b-Q8_0.gguf", "mmproj-F16.gguf"],
+    ]
+
+
+def test_cancelling_directly_after_a_pause_leaves_nothing(server, hub, queue, stalled):
+    server.add("bird.gguf", CONTENT)
+    job = queue.add(plan_download(hub.model("a/b"), hub))
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.pause(job.id)
+    queue.cancel(job.id)
+    end_the_wait(stalled)
+    queue.close()
+    assert names_in(own_folder() / "a/b") == []
+
+
+def test_cancelling_leaves_a_part_that_another_program_writes(server, hub, queue):
+    server.add("bird.gguf", CONTENT)
+    download = plan_download(hub.model("a/b"), hub)
+    job = queue.add(download, "paused")
+    with PartFile(download.path):
+        queue.cancel(job.id)
+        assert names_in(download.path.parent) == ["bird.gguf.part", "bird.gguf.part.json"]
+    assert [left.path for left in unfinished_downloads()] == [download.path]
+
+
+def test_a_model_that_is_added_again_while_it_is_being_cancelled_keeps_its_files(server, hub, queue, stalled):
+    server.add("bird.gguf", CONTENT)
+    download = plan_download(hub.model("a/b"), hub)
+    job = queue.add(download)
+    wait_until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.cancel(job.id)
+    queue.add(download, "paused")
+    end_the_wait(stalled)
+    assert queue.wait()
+    assert [left.bytes_on_disk() for left in unfinished_downloads()] == [len(CONTENT) // 2]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows locks everywhere")
+def test_a_file_system_without_locks_does_not_stop_a_download(server, hub, queue, monkeypatch, caplog):
+    import fcntl
+
+    def flock(_file: object, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    server.add("bird.gguf", CONTENT)
+    with caplog.at_level("INFO"):
+        queue.add(plan_download(hub.model("a/b"), hub))
+        assert queue.wait()
+    assert states(queue) == ["done"]
+    assert "the file system has no locks: ENOLCK" in caplog.text
 
 
 def test_room_for_all_parts_is_asked_for_first(server, hub, queue, monkeypatch):
