@@ -210,7 +210,7 @@ class DownloadQueue:
         """Give up the files of a cancelled job, unless the model has been queued again."""
         download = self._downloads[id]
         if self._jobs[id].state == "cancelled" and self._unfinished(download.path) is None:
-            download.discard()
+            download.release()
 
     def _notify(self, job: DownloadJob) -> None:
         for listener in list(self.listeners):

@@ -16,7 +16,7 @@ from models.locations import own_folder
 from models.network import Network
 from models.part_file import PartFile, Source, check_room, noted_files
 from models.progress import DownloadProgress
-from models.projector import is_projector_name, models_of
+from models.projector import is_projector_name
 from models.split import part_names
 
 
@@ -65,22 +65,13 @@ class ModelDownload:
             for progress in download.run():
                 yield replace(progress, done=before + progress.done, total=self.size)
             before += source.size
-        self.finish()
+        self.release()
 
-    def finish(self) -> None:
-        """Release the files of the complete model."""
-        for file in self._claimed():
-            file.release(self.path.name)
-
-    def discard(self) -> None:
-        """Delete what only this download brought: parts, and complete files that are useless without the rest.
-
-        A whole model stays, and so does a projector that a model beside it may use.
-        """
+    def release(self) -> None:
+        """Give up the files: of a model that is not whole, delete what only this download brought."""
         is_whole = all(self.path.with_name(name).exists() for name in part_names(self.path.name))
-        for file in self._claimed():
-            is_useful = bool(models_of(file.target)) if is_projector_name(file.target.name) else is_whole
-            file.release(self.path.name, is_useful)
+        for file, _ in noted_files(self.path.parent):
+            file.release(self.path.name, is_whole)
 
     def check(self) -> Sentence | None:
         """Return a sentence if the downloaded model is not what the catalogue had said of it."""
@@ -88,11 +79,6 @@ class ModelDownload:
         if is_projector_name(self.path.name):  # all that was missing
             return None
         return check_arrival(self.path, source.repo, source.path)
-
-    def _claimed(self) -> list[PartFile]:
-        """Return the files that the download owns, projectors last: whether they are of use depends on the others."""
-        files = [file for file, note in noted_files(self.path.parent) if self.path.name in note.owners]
-        return sorted(files, key=lambda file: is_projector_name(file.target.name))
 
 
 def plan_download(model: HubModel, hub: Hub, folder: Path | None = None) -> ModelDownload:
@@ -133,7 +119,7 @@ def unfinished_downloads(folder: Path | None = None) -> Iterator[ModelDownload]:
     for path, files in models.items():
         download = ModelDownload(path, tuple(sorted(files, key=lambda file: is_projector_name(file[1].name))))
         if all(target.exists() for _, target in files):
-            download.finish()
+            download.release()
         else:
             yield download
 

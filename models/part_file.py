@@ -61,11 +61,13 @@ class Source(msgspec.Struct, frozen=True):
 class Note(Source, frozen=True):
     """Source of a file with the reference count of its downloads.
 
-    `owners` are the names of the first files of the models whose unfinished downloads need the file. `state` is
-    `missing` until the file is complete and verified, then `arrived`; `existing` if it was there before all downloads.
+    `owners` are the names of the first files of the models whose unfinished downloads need the file, `users` those of
+    whole models whose download has ended. `state` is `missing` until the file is complete and verified, then `arrived`;
+    `existing` if it was there before all downloads.
     """
 
     owners: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
     state: Literal["missing", "arrived", "existing"] = "missing"
 
     @property
@@ -95,7 +97,7 @@ class PartFile:
             note = msgspec.json.decode(read_small(self.note_path, MAX_NOTE), type=Note)
         except (OSError, msgspec.MsgspecError, RecursionError):
             return None
-        return note if all(map(_is_model_name, note.owners)) else None
+        return note if all(map(_is_model_name, note.owners + note.users)) else None
 
     @property
     def is_owned(self) -> bool:
@@ -111,22 +113,23 @@ class PartFile:
             if owner not in note.owners:
                 self._write(msgspec.structs.replace(note, owners=(*note.owners, owner)))
 
-    def release(self, owner: str, is_useful: bool = True) -> None:
+    def release(self, owner: str, is_whole: bool) -> None:
         """Drop the claim of the download of `owner`; with the last claim, delete the part and the note.
 
-        Also delete the complete file if a download brought it and it is not `is_useful` alone. A part that is being
-        written and what cannot be deleted stay an unfinished download.
+        Delete the complete file too if a download brought it and no whole model uses it: `is_whole` says whether
+        `owner` is one. A part that is being written and what cannot be deleted stay an unfinished download.
         """
         with contextlib.suppress(Failure), self._changing_note():
             note = self.read_note()
             if note is None or owner not in note.owners:
                 return
-            others = tuple(other for other in note.owners if other != owner)
-            if others:
-                self._write(msgspec.structs.replace(note, owners=others))
+            owners = tuple(other for other in note.owners if other != owner)
+            users = (*note.users, owner) if is_whole else note.users
+            if owners:
+                self._write(msgspec.structs.replace(note, owners=owners, users=users))
                 return
             with self:
-                if note.state == "arrived" and not is_useful:
+                if note.state == "arrived" and not any(self.target.with_name(user).exists() for user in users):
                     self.target.unlink(missing_ok=True)
                 self._close_and(self.path.unlink)
                 self.note_path.unlink()

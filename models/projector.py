@@ -150,16 +150,11 @@ def is_projector_name(name: str) -> bool:
     return name.lower().endswith(".gguf") and "mmproj" in name.lower()
 
 
-def models_of(projector: Path) -> set[Path]:
-    """Return the first files of the models in the projector's folder that it may belong to."""
-    first = (part_names(path.name)[0] for path in _files_beside(projector) if not is_projector_name(path.name))
-    return {path for path in map(projector.with_name, first) if projector in projector_files(path)}
-
-
 def own_projectors(model: Path) -> list[Path]:
     """Return the projectors in the model's folder that belong to no other model there."""
-    first = model.absolute().with_name(part_names(model.name)[0])
-    return [path for path in projector_files(model) if models_of(path) <= {first}]
+    others = {part_names(path.name)[0] for path in _files_beside(model)} - {part_names(model.name)[0]}
+    shared = {path for name in others if not is_projector_name(name) for path in projector_files(model.with_name(name))}
+    return [path for path in projector_files(model) if path not in shared]
 
 
 def name_words(name: str) -> set[str]:

@@ -47,7 +47,7 @@ def _cancel_download(model: LocalModel) -> LocalModel:
     first = model.path.with_name(part_names(model.path.name)[0])
     for download in unfinished_downloads(model.path.parent):
         if download.path == first:
-            download.discard()
+            download.release()
     return replace(model, files=tuple(filter(is_file, model.files)))
 
 

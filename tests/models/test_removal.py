@@ -94,7 +94,7 @@ def test_a_projector_that_a_download_needs_stays(folder: Path) -> None:
     projector.claim(SOURCE, "bird-4b-Q8_0.gguf")  # whose own file has not arrived yet
     remove(model_in(folder)).finish()
     assert names_in(folder) == ["mmproj-F16.gguf", "mmproj-F16.gguf.part.json"]
-    projector.release("bird-4b-Q8_0.gguf")
+    projector.release("bird-4b-Q8_0.gguf", is_whole=False)
     assert names_in(folder) == ["mmproj-F16.gguf"]
 
 
@@ -103,7 +103,7 @@ def test_a_model_that_is_being_downloaded_is_not_removed(folder: Path) -> None:
     part.claim(SOURCE, "bird-4b-Q4_0.gguf")
     with pytest.raises(Failure, match="is still being downloaded"):
         remove(model_in(folder))
-    part.release("bird-4b-Q4_0.gguf")
+    part.release("bird-4b-Q4_0.gguf", is_whole=False)
     remove(model_in(folder)).finish()
     assert names_in(folder) == []
 
