@@ -11,6 +11,7 @@ import pytest
 
 from engine.api.app import ENDPOINTS
 from engine.api.openapi import description
+from engine.client import Heard
 from engine.protocol.events import (
     Event,
     Finished,
@@ -55,11 +56,11 @@ class WritingLink(ScriptedLink):
         super().__init__()
         self._written = written
 
-    def send(self, request: EngineRequest) -> None:
-        self.sent.append(request)
+    def submit(self, request: EngineRequest, heard: Heard) -> int:
         if isinstance(request, Generate):
             for event in (*self._written, Finished(0, NUMBERS, (1,))):
-                self.received(replace(event, id=request.id))
+                heard(replace(event, id=1))
+        return 1
 
 
 def both(path: str, body: dict[str, Any], written: list[Event]) -> tuple[Any, list[Any]]:
