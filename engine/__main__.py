@@ -69,7 +69,7 @@ def _print_error(sentence: str) -> int:
 
 def start() -> int:
     """Set this process's environment, give up the rights that it does not need, and run the command line's command."""
-    if sys.argv[1:2] != ["api"]:  # computes nothing, and listens; the engine that it starts does both of this
+    if sys.argv[1:2] != ["api"]:  # starts at once: the engine that it starts computes, and gives up rights
         start_with_environment()  # before all other imports, because it may execute this program again
         from engine.rights import confine_engine
 

@@ -49,13 +49,13 @@ def confine_engine(arguments: Sequence[str]) -> None:
     """Confine this process to the files that its arguments name and the engine's folders.
 
     Call this once, before all other work. A process that a confined engine started is confined already and returns at
-    once.
+    once. So does one that only starts another and speaks with that, which is confined itself.
     """
-    if {"files", "network"} <= set(limits()):
+    if {"files", "network"} <= set(limits()) or starts_engine(arguments):
         return
     _compile_modules()
     read, write = _files_to_read(arguments), _files_to_write(arguments)
-    if asks_servers(arguments):
+    if tuple(arguments[:1]) == ("remote",):
         connections_forbidden()  # read while the settings can be read
         confine(Rights((*_files_for_connections(), *read), tuple(write), processes=False, connects=True))
         return
@@ -64,10 +64,10 @@ def confine_engine(arguments: Sequence[str]) -> None:
     confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (cache, *write)))
 
 
-def asks_servers(arguments: Sequence[str]) -> bool:
-    """Return whether a process with these arguments has servers compute the answers."""
+def starts_engine(arguments: Sequence[str]) -> bool:
+    """Return whether a process with these arguments has another process compute or ask: the API's, or a chat's."""
     named = any(argument.partition("=")[0] == SERVER_OPTION for argument in arguments)
-    return tuple(arguments[:1]) == ("remote",) or (tuple(arguments[:1]) == ("chat",) and named)
+    return tuple(arguments[:1]) == ("api",) or (tuple(arguments[:1]) == ("chat",) and named)
 
 
 @cache

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,18 +22,18 @@ from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
 from common.sentences import Sentence
 from engine.base import BaseEngine
+from engine.client import Target
+from engine.client_process import WaitingClient
 from engine.commands.options import add_options, answer_options, destination, request_fields, settings_with_flag
 from engine.commands.terminal import Conversation, Output, ctrl_c_stops, print_error, report
-from engine.protocol.events import ModelInfo, SpeedExpected
-from engine.protocol.requests import BackendWish, Generate, ListModels, Load, Message, Server
+from engine.protocol.events import Event, ModelInfo, SpeedExpected
+from engine.protocol.requests import BackendWish, Generate, Load, Message, Server
 from engine.protocol.settings import PUBLISHED, filled
-from engine.stop import Stopped
+from engine.stop import StopFlag, Stopped
 from models.default import default_model
-from models.servers import RemoteModel, host_of
 
 if TYPE_CHECKING:
     from engine.engine import Engine
-    from engine.remote.engine import RemoteEngine
 
 KEY_VARIABLE = "CHICKADEE_SERVER_KEY"
 GREEDY = {"temperature": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0}
@@ -100,28 +100,51 @@ def print_expected(expected: SpeedExpected) -> None:
 
 
 def remote_chat(options: argparse.Namespace, messages: tuple[Message, ...] | None) -> int:
-    """Chat with a model on a server. Raises Failure where the server fails."""
-    from engine.remote.engine import RemoteEngine
-    from engine.rights import connections_forbidden
-
-    engine = RemoteEngine(connections_forbidden())
+    """Chat with a model on a server, by the process that asks servers. Raises Failure where the server fails."""
     server = Server(options.server, options.server_key or os.environ.get(KEY_VARIABLE, ""))
-    with ctrl_c_stops(engine):
-        model = options.server_model or only_model(engine, server)
-        info = engine.load(Load(0, model, server=server)).model
-        template = generate_of(options, RemoteModel(server.url, model).path)
-        return answer(engine, info, template, messages, Output(show=not options.json))
+    engine = OtherProcess(Target(Load(0, options.server_model or "", server=server)))
+    try:
+        info = engine.model()
+        template = generate_of(options, path_of(info.path))
+        with ctrl_c_stops(engine):
+            return answer(engine, info, template, messages, Output(show=not options.json))
+    finally:
+        engine.close()
 
 
-def only_model(engine: RemoteEngine, server: Server) -> str:
-    """Return the server's only model. Raises Failure if it has none or several."""
-    listed = engine.list_models(ListModels(0, server))
-    names = [model.name for model in listed.models]
-    if len(names) == 1:
-        return names[0]
-    if not names:
-        raise Failure("not_found.server_no_models", host=host_of(listed.url))
-    raise Failure("not_found.server_which", host=host_of(listed.url), listed=", ".join(names))
+class OtherProcess(BaseEngine):
+    """The engine of another process, as far as a chat in this terminal asks it."""
+
+    def __init__(self, target: Target) -> None:
+        self._client = WaitingClient(target)
+        self.stop = CancelFlag(self._client.cancel)
+
+    def model(self) -> ModelInfo:
+        """Have the model loaded. Raises Failure."""
+        return self._client.load()
+
+    def generate(self, request: Generate) -> Iterator[Event]:
+        try:
+            yield from self._client.events(request)
+        except Failure as failure:
+            if failure.code == "cancelled":
+                raise Stopped from failure
+            raise
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class CancelFlag(StopFlag):
+    """A flag for an engine in another process, which is told when the flag is set."""
+
+    def __init__(self, cancel: Callable[[], object]) -> None:
+        super().__init__()
+        self._cancel = cancel
+
+    def set(self) -> None:
+        super().set()
+        self._cancel()
 
 
 def answer(

@@ -269,8 +269,9 @@ class Load(RequestBase):
     vocabulary, which drafts for this one. `backend`: library that computes; auto or None: the faster one. `kv_mode`:
     with a mode other than exact, which needs the built-in engine, `kv_share` (0 to 1) of the kv-heads do not keep every
     token, and answers change a little. `flash_attention`: off stores all attention scores, which takes more memory and
-    needs f16; auto: on. `server`: the server that has the model; `path` is then the model's name there, and the other
-    fields say nothing. `api`: whether memory is planned for the local API: its process, and answers with a given form.
+    needs f16; auto: on. `server`: the server that has the model; `path` is then the model's name there, empty for its
+    only one, and the other fields say nothing. `api`: whether memory is planned for the local API: its process, and
+    answers with a given form.
     """
 
     path: str

@@ -24,7 +24,7 @@ from engine.remote.answer import RemoteAnswer, estimated_tokens, prompt_tokens
 from engine.remote.body import ignored_fields, needs_own_model
 from engine.remote.http import Patience
 from engine.remote.page import read_page
-from engine.remote.probe import Probed, not_there, probe
+from engine.remote.probe import Probed, probe
 from models.servers import RemoteModel
 from models.titles import title_of
 
@@ -68,8 +68,6 @@ class RemoteEngine(BaseEngine):
         except Failure as failure:  # the log gets the details of a load, which here are the server's own words
             raise Failure(failure.sentence) from failure
         served = probed.model(request.path)
-        if served is None:
-            raise not_there(probed, request.path)
         remote = RemoteModel(probed.server.url, served.name)
         self._probed, self._model = probed, served.name
         self._info = ModelInfo(

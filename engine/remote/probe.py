@@ -57,8 +57,17 @@ class Probed:
         passes_on = self.software.partition(" ")[0] in TEMPLATE_SWITCH
         return SWITCH if passes_on and SWITCHABLE.search(name) else NO_CONTROLS
 
-    def model(self, name: str) -> ServedModel | None:
-        return next((model for model in self.models if model.name == name), None)
+    def model(self, name: str) -> ServedModel:
+        """Return the model of this name; for an empty name, the only one. Raises Failure."""
+        models = [model for model in self.models if name in ("", model.name)]
+        if len(models) == 1 or (models and name):
+            return models[0]
+        host = host_of(self.server.url)
+        if not self.models:
+            raise Failure("not_found.server_no_models", host=host)
+        if not name:
+            raise Failure("not_found.server_which", host=host, listed=", ".join(model.name for model in models))
+        raise Failure("not_found.server_model", host=host, model=name)
 
 
 def probe(server: Server, stopped: Callable[[], bool]) -> Probed:
@@ -168,11 +177,3 @@ def _aside(url: str, key: str, stopped: Callable[[], bool]) -> dict[str, Any]:
     except Failure:
         return {}
     return details if isinstance(details, dict) else {}
-
-
-def not_there(probed: Probed, model: str) -> Failure:
-    """Return the Failure for a model that the server does not have."""
-    host = host_of(probed.server.url)
-    if not probed.models:
-        return Failure("not_found.server_no_models", host=host)
-    return Failure("not_found.server_model", host=host, model=model)

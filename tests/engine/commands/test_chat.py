@@ -16,6 +16,7 @@ from engine.commands.terminal import Conversation, Output
 from engine.costs import calibration
 from engine.protocol.requests import Generate
 from tests.engine.altered import STRING, Value, write_altered
+from tests.engine.remote.fake_server import MODEL, fake_server
 
 REPORT = {
     "text": str,
@@ -239,3 +240,40 @@ def test_ctrl_c_before_an_answer_begins_leads_back_to_the_prompt(engine, monkeyp
     conversation._answer("A very long text.")
     assert capsys.readouterr().out == "(stopped)\n"
     assert conversation.messages == []
+
+
+def test_a_server_answers_by_the_process_that_asks_servers() -> None:
+    with fake_server() as server:
+        answered = run("--server", server.url, "--prompt", "hello there")
+        assert answered.stdout == "hello there \n", answered.stderr
+        report = json.loads(run("--server", server.url, "--prompt", "hello", "--json").stdout)
+        assert report["text"] == "hello "
+        assert report["model"].endswith(MODEL["id"])
+        refused = run("--server", server.url, "--prompt", "status 500")
+        assert refused.returncode == 2
+        assert refused.stderr.startswith("chickadee: ")
+
+
+def test_a_server_with_several_models_is_asked_for_none_until_one_is_named() -> None:
+    with fake_server({"id": "small"}, {"id": "large"}) as server:
+        several = run("--server", server.url, "--prompt", "hello")
+        assert several.returncode == 2
+        assert "Name one with --server-model: small, large." in several.stderr
+        assert not server.bodies
+        assert run("--server", server.url, "--server-model", "large", "--prompt", "hello").stdout == "hello \n"
+        assert server.bodies[-1]["model"] == "large"
+        gone = run("--server", server.url, "--server-model", "huge", "--prompt", "hello")
+        assert "does not have huge any more" in gone.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal like Ctrl-C")
+def test_ctrl_c_stops_an_answer_of_a_server() -> None:
+    with fake_server() as server:
+        command = [sys.executable, "-m", "engine", "chat", "--server", server.url, "--prompt", "slow"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as chat:
+            assert chat.stdout
+            assert chat.stdout.read(4)
+            chat.send_signal(signal.SIGINT)
+            chat.communicate(timeout=60)
+        assert chat.returncode == 0
+        assert server.gone.wait(30)
