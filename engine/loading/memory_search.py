@@ -250,7 +250,7 @@ class _Search:
         short = candidate.n_ctx < self.acceptable_n_ctx
         less = say_given_up(self.layouts[0], candidate.layout, candidate.n_ctx if short else None)
         model = Sentence.of("plan.pair", name=self.name, draft=self.draft.name) if self.draft else self.name
-        needs = self._say("plan.needs", candidate, model=model)
+        needs = Sentence.of("plan.needs", **self._needs(candidate), model=model)
         notes = (*self._trained_limit(), *less)
         return self._plan(
             "tight" if less else "fits", candidate, (needs, *notes, *self._explanations(candidate)), notes
@@ -262,11 +262,12 @@ class _Search:
         count = affordable_checkpoints(candidate.parts, layout, self.budget.usable - candidate.bytes)
         return (self.candidate(replace(layout, checkpoints=count), candidate.n_ctx) if count else None) or candidate
 
-    def _say(self, code: str, candidate: _Candidate, **values: object) -> Sentence:
+    def _needs(self, candidate: _Candidate) -> dict[str, int | Sentence]:
+        """Return what the first sentence of a plan tells: bytes, tokens of context, and how much may be used."""
         room = Sentence.of("plan.available", usable=self.budget.usable, reserve=self.budget.reserve)
         if self.budget.limit is not None:
             room = Sentence.of("plan.budget", usable=self.budget.usable, limit=self.budget.limit)
-        return Sentence.of(code, **values, size=candidate.bytes, n_ctx=candidate.n_ctx, room=room)
+        return {"size": candidate.bytes, "n_ctx": candidate.n_ctx, "room": room}
 
     def _trained_limit(self) -> tuple[Sentence, ...]:
         """Say why the context is smaller than requested, if it is."""
@@ -298,7 +299,10 @@ class _Search:
         mapped = (layout for layout in self.layouts if layout.mmap and not layout.repack)
         for candidate in filter(None, (self.candidate(layout, self.acceptable_n_ctx) for layout in mapped)):
             if candidate.bytes - candidate.parts["weights_mapped"] <= self.budget.usable:
-                reasons = (self._say("plan.from_disk", candidate, name=self.name), *self._trained_limit())
+                reasons = (
+                    Sentence.of("plan.from_disk", **self._needs(candidate), name=self.name),
+                    *self._trained_limit(),
+                )
                 return replace(self._plan("disk", candidate, reasons, reasons), max_n_ctx=0)
         return None
 
@@ -306,7 +310,7 @@ class _Search:
         n_ctx = self.largest_n_ctx if self.options.n_ctx else min(SMALLEST_CACHE, self.largest_n_ctx)
         smallest = self.smallest(n_ctx)
         missing = smallest.bytes - self.budget.usable
-        too_much = self._say("plan.too_much", smallest, name=self.name, missing=missing)
+        too_much = Sentence.of("plan.too_much", **self._needs(smallest), name=self.name, missing=missing)
         reasons = (too_much, *self._trained_limit(), self._would_fit(n_ctx))
         return self._plan("no", smallest, reasons, reasons)
 
