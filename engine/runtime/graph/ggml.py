@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.llama.library import ggml
-from engine.runtime.llama.repack import DIM, SIZE, P, new_context
+from engine.runtime.llama.repack import DIM, SIZE, P, TensorContext
 
 F32, F16, I32, I64 = 0, 1, 26, 27  # ggml_type
 NUMBERS: dict[int, Any] = {F32: np.float32, F16: np.float16, I32: np.int32, I64: np.int64}
@@ -48,11 +48,6 @@ OPERATIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def overhead() -> int:
-    """Return the bytes that a tensor takes in a context, not counting its data."""
-    return int(ggml("ggml_tensor_overhead", SIZE)())
-
-
 def shape(pointer: Any) -> tuple[int, int]:
     """Return a matrix's width and number of rows."""
     rows = int(ggml("ggml_nrows", DIM, P)(pointer))
@@ -61,8 +56,8 @@ def shape(pointer: Any) -> tuple[int, int]:
 
 def address(pointer: Any) -> int | None:
     """Return the address of a tensor's data; None before its memory is assigned."""
-    found: int | None = ggml("ggml_get_data", P, P)(pointer)
-    return found
+    data: int | None = ggml("ggml_get_data", P, P)(pointer)
+    return data
 
 
 def array(pointer: Any, kind: Any, *shape: int) -> NDArray[Any]:
@@ -81,24 +76,7 @@ def rows_of(pointer: Any) -> NDArray[np.float32]:
     return array(pointer, np.float32, count, width)
 
 
-class Context:
-    """A ggml context for the descriptions of up to `count` tensors, without their data."""
-
-    def __init__(self, count: int, graph_nodes: int = 0) -> None:
-        room = overhead() * count + (graph_bytes(graph_nodes) if graph_nodes else 0)
-        self.pointer = new_context(room)
-
-    def new(self, type: int, *shape: int) -> Any:
-        """Create a tensor; `shape` names its fastest dimension first."""
-        sizes = (DIM * len(shape))(*shape)
-        return ggml("ggml_new_tensor", P, P, INT, INT, P)(self.pointer, type, len(shape), sizes)
-
-    def free(self) -> None:
-        """Free the context with its tensors."""
-        ggml("ggml_free", None, P)(self.pointer)
-
-
-class Graph(Context):
+class Graph(TensorContext):
     """A graph under construction: `graph.mul_mat(a, b)` calls ggml_mul_mat in this graph's context, and so on."""
 
     def __init__(self, layers: int) -> None:
@@ -153,11 +131,6 @@ class Graph(Context):
         return result
 
 
-def graph_bytes(nodes: int) -> int:
-    """Return the bytes that the description of a graph with this number of nodes takes."""
-    return int(ggml("ggml_graph_overhead_custom", SIZE, SIZE, ctypes.c_bool)(nodes, False))
-
-
 @cache
 def operation(name: str) -> Any:
     """Return ggml's function for an operation of `OPERATIONS`."""
@@ -172,7 +145,7 @@ def plain_memory() -> Any:
 class Buffer:
     """Memory of a ggml buffer type for all tensors of a context."""
 
-    def __init__(self, context: Context, kind: Any) -> None:
+    def __init__(self, context: TensorContext, kind: Any) -> None:
         """Allocate the memory. Raises MemoryError."""
         self.pointer = ggml("ggml_backend_alloc_ctx_tensors_from_buft", P, P, P)(context.pointer, kind)
         if not self.pointer:

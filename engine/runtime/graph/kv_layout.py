@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from common.failures import Failure
 from engine.protocol.events import HeadGroup
 from engine.runtime.graph.dimensions import Dimensions
-from engine.runtime.graph.ggml import ALIGNMENT, F16, Context, Graph, MappedBuffer, array, data_bytes, shape
+from engine.runtime.graph.ggml import ALIGNMENT, F16, Graph, MappedBuffer, array, data_bytes, shape
+from engine.runtime.llama.repack import TensorContext
 
 HUGE_PAGE = 1 << 21  # bytes; systems with other page sizes lose nothing by this alignment
 
@@ -75,13 +76,13 @@ class Cells:
         """Allocate both matrices. Raises MemoryError."""
         self.heads, self.entries, self.width = tuple(heads), tuple(entries), width
         self.count = self.first(len(self.heads))
-        self.context = Context(2)
+        self.context = TensorContext(2)
         self.k, self.v = self.context.new(F16, width, self.count), self.context.new(F16, width, self.count)
         half = -(-data_bytes(self.k) // ALIGNMENT) * ALIGNMENT
         try:
             self.block = Block(2 * half)
         except MemoryError:
-            self.context.free()
+            self.context.close()
             raise
         self.buffer = MappedBuffer(self.block.address, self.block.size)
         self.buffer.put(self.k, self.block.address)
@@ -109,7 +110,7 @@ class Cells:
 
     def free(self) -> None:
         self.buffer.free()
-        self.context.free()
+        self.context.close()
         self.block.free()
 
 

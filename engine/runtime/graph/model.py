@@ -16,8 +16,8 @@ from common.failures import Failure
 from common.files import open_file
 from engine.runtime.capi.model import ModelFile
 from engine.runtime.graph.dimensions import dimensions_of, refusal
-from engine.runtime.graph.ggml import ALIGNMENT, Buffer, Context, MappedBuffer, data_bytes, plain_memory, set_data
-from engine.runtime.llama.repack import EMBEDDING, HEAD, extra_buffer_type, multiplied_weights
+from engine.runtime.graph.ggml import ALIGNMENT, Buffer, MappedBuffer, data_bytes, plain_memory, set_data
+from engine.runtime.llama.repack import EMBEDDING, HEAD, TensorContext, extra_buffer_type, multiplied_weights
 from engine.runtime.llama.runtime import Model
 from engine.stop import Stopped
 from models.header import Header
@@ -37,7 +37,7 @@ class Weights:
         """
         self._header = header
         self._tensors: dict[str, Any] = {}
-        self._contexts: list[Context] = []
+        self._contexts: list[TensorContext] = []
         self._buffers: list[Buffer] = []
         self._source = _Source(header)
         self._to_copy: list[tuple[Any, TensorInfo]] = []  # (tensor, its place in the file)
@@ -84,7 +84,7 @@ class Weights:
 
     def _create_buffer(self, kind: Any, members: list[tuple[str, TensorInfo]]) -> None:
         """Create tensors in one buffer of type `kind`; None stands for the file's own mapping."""
-        context = Context(len(members))
+        context = TensorContext(len(members))
         self._contexts.append(context)
         made = [(name, tensor, context.new(tensor.type, *tensor.shape)) for name, tensor in members]
         if kind is None:
@@ -119,7 +119,7 @@ class Weights:
         for buffer in self._buffers:
             buffer.free()
         for context in self._contexts:
-            context.free()
+            context.close()
         self._buffers, self._contexts = [], []
         self._source.close()
 

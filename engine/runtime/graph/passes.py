@@ -257,7 +257,7 @@ class PassRunner:
         self._allocator = ggml("ggml_gallocr_new", P, P)(plain_memory())
         largest = make(model, kv, most, min(most, most_rows), kv.room)
         fits = ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._allocator, largest.g.graph)
-        largest.g.free()
+        largest.g.close()
         if not fits:
             self.close()
             raise MemoryError
@@ -286,7 +286,7 @@ class PassRunner:
             self._assign_memory(ready)
             self._cached[key] = ready
             if len(self._cached) > MAX_CACHED_PASSES:
-                self._cached.popitem(last=False)[1].g.free()
+                self._cached.popitem(last=False)[1].g.close()
         self._cached.move_to_end(key)
         return ready
 
@@ -305,7 +305,7 @@ class PassRunner:
 
     def _free_passes(self) -> None:
         for cached in self._cached.values():
-            cached.g.free()
+            cached.g.close()
         self._cached.clear()
 
     def close(self) -> None:

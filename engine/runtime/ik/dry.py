@@ -18,6 +18,7 @@ the rest is computed:
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from engine.machine import default_threads, return_freed_memory
 from engine.protocol.requests import FlashAttention, KVType
@@ -59,7 +60,7 @@ class IkDryModel(CDryModel):
             super().__init__(IkModel(file, dry=True))
         self.flash_attention = flash_attention
         self.weights = parse_weights(lines)
-        self._contexts: dict[tuple[int, KVType, tuple[int, int]], tuple[int, int] | None] = {}
+        self._measured = cache(self._measure)
 
     def context(
         self,
@@ -73,7 +74,10 @@ class IkDryModel(CDryModel):
             return None
         n_batch = min(n_batch, largest_pass(self.header), n_ctx)
         passes = n_batch, min(max_logits, n_batch)
-        small, large = (self._measured(cells, kv_type, passes) for cells in (CACHE_STEP, SMALLEST_CACHE))
+        small, large = (
+            self._measured(ContextOptions(cells, 1, *passes, kv_type, flash_attention=self.flash_attention))
+            for cells in (CACHE_STEP, SMALLEST_CACHE)
+        )
         if small is None or large is None:
             return None
         cells = -(-n_ctx // CACHE_STEP) * CACHE_STEP
@@ -91,18 +95,8 @@ class IkDryModel(CDryModel):
         rows = n_batch * shapes.heads + -(-n_batch // MASK_ROWS) * MASK_ROWS
         return FLOAT * (rows * cells + 2 * n_batch * shapes.embedding)
 
-    def _measured(self, cells: int, kv_type: KVType, passes: tuple[int, int]) -> tuple[int, int] | None:
-        """Return the bytes of keys and values and those of compute buffers; None if the model cannot have such a cache.
-
-        `passes`: tokens and rows of logits of the largest pass.
-        """
-        key = (cells, kv_type, passes)
-        if key not in self._contexts:
-            options = ContextOptions(cells, 1, *passes, kv_type, flash_attention=self.flash_attention)
-            self._contexts[key] = self._measure(options)
-        return self._contexts[key]
-
     def _measure(self, options: ContextOptions) -> tuple[int, int] | None:
+        """Return the bytes of keys and values and of compute buffers; None if the model cannot have such a cache."""
         if not needs.can_store(self.header, options.kv_type):
             return None
         with log.lines() as lines:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+import itertools
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,7 @@ LOOKED_UP = ("token_embd.weight", "position_embd.weight", "token_types.weight", 
 CPU_DEVICE = 0  # GGML_BACKEND_DEVICE_TYPE_CPU
 F32, I32 = 0, 26  # ggml_type
 BATCH = 512  # columns of the tested multiplication, as in llama.cpp
+MOST_TENSORS = 4  # of a tested multiplication
 EXPERTS_USED = 2  # experts of a mixture that are tested; the result does not depend on their number
 
 P, SIZE, DIM = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64
@@ -67,10 +68,13 @@ def copy_bytes(tensor: TensorInfo) -> int:
     kind = extra_buffer_type(tensor)
     if kind is None:
         return 0
-    with _graph() as graph:
-        return int(
-            ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, _empty_tensor(graph, tensor.type, tensor.shape))
-        )
+    with contextlib.closing(TensorContext(1)) as context:
+        return _stored_bytes(kind, context.new(tensor.type, *tensor.shape))
+
+
+def _stored_bytes(kind: Any, tensor: Any) -> int:
+    """Return the bytes of a tensor in a buffer of this type."""
+    return int(ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, tensor))
 
 
 def extra_buffer_type(tensor: TensorInfo) -> Any:
@@ -85,53 +89,59 @@ def _can_multiply(kind: Any, tensor: TensorInfo) -> bool:
     addresses. A mixture of experts is tested with a few of them.
     """
     shape = (*tensor.shape[:2], *(min(EXPERTS_USED, experts) for experts in tensor.shape[2:]))
-    with _graph() as graph:
-        weight = _empty_tensor(graph, tensor.type, shape)
-        size = ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, weight)
-        buffer = ggml("ggml_backend_buft_alloc_buffer", P, P, SIZE)(kind, size)
+    with contextlib.closing(TensorContext(MOST_TENSORS)) as context:
+        weight = context.new(tensor.type, *shape)
+        buffer = ggml("ggml_backend_buft_alloc_buffer", P, P, SIZE)(kind, _stored_bytes(kind, weight))
         if not buffer:  # then the library could not make the copy either
             return False
         try:
             start = ggml("ggml_backend_buffer_get_base", P, P)(buffer)
             ggml("ggml_backend_tensor_alloc", ctypes.c_int, P, P, P)(buffer, weight, start)
-            product = _product(graph, weight, shape)
+            product = _product(context, weight, shape)
             return bool(ggml("ggml_backend_dev_supports_op", ctypes.c_bool, P, P)(cpu_device(), product))
         finally:
             ggml("ggml_backend_buffer_free", None, P)(buffer)
 
 
-def _empty_tensor(graph: Any, kind: int, shape: tuple[int, ...]) -> Any:
-    """Return a tensor without data."""
-    sizes = (DIM * len(shape))(*shape)
-    return ggml("ggml_new_tensor", P, P, ctypes.c_int, ctypes.c_int, P)(graph, kind, len(shape), sizes)
-
-
-def _product(graph: Any, weight: Any, shape: tuple[int, ...]) -> Any:
+def _product(context: TensorContext, weight: Any, shape: tuple[int, ...]) -> Any:
     """Return the operation on the weight: a matrix product, or one per expert if the weight has three dimensions."""
     if len(shape) == 2:
-        columns = ggml("ggml_new_tensor_2d", P, P, ctypes.c_int, DIM, DIM)(graph, F32, shape[0], BATCH)
-        return ggml("ggml_mul_mat", P, P, P, P)(graph, weight, columns)
+        columns = context.new(F32, shape[0], BATCH)
+        return ggml("ggml_mul_mat", P, P, P, P)(context.pointer, weight, columns)
     used = min(EXPERTS_USED, shape[2])
-    columns = ggml("ggml_new_tensor_3d", P, P, ctypes.c_int, DIM, DIM, DIM)(graph, F32, shape[0], used, BATCH)
-    experts = ggml("ggml_new_tensor_2d", P, P, ctypes.c_int, DIM, DIM)(graph, I32, used, BATCH)
-    return ggml("ggml_mul_mat_id", P, P, P, P, P)(graph, weight, columns, experts)
+    columns, experts = context.new(F32, shape[0], used, BATCH), context.new(I32, used, BATCH)
+    return ggml("ggml_mul_mat_id", P, P, P, P, P)(context.pointer, weight, columns, experts)
 
 
-def new_context(room: int) -> Any:
-    """Return a ggml context with `room` bytes for descriptions of tensors and graphs, and none for data."""
-    context = ggml("ggml_init", P, InitParams)(InitParams(room, None, True))
-    assert context, room
-    return context
+class TensorContext:
+    """A ggml context for the descriptions of up to `count` tensors, without their data.
+
+    A graph of up to `graph_nodes` nodes fits beside them.
+    """
+
+    def __init__(self, count: int, graph_nodes: int = 0) -> None:
+        size = tensor_bytes() * count + (graph_bytes(graph_nodes) if graph_nodes else 0)
+        self.pointer = ggml("ggml_init", P, InitParams)(InitParams(size, None, True))
+        assert self.pointer, size
+
+    def new(self, type: int, *shape: int) -> Any:
+        """Create a tensor; `shape` names its fastest dimension first."""
+        sizes = (DIM * len(shape))(*shape)
+        return ggml("ggml_new_tensor", P, P, ctypes.c_int, ctypes.c_int, P)(self.pointer, type, len(shape), sizes)
+
+    def close(self) -> None:
+        """Free the context with its tensors."""
+        ggml("ggml_free", None, P)(self.pointer)
 
 
-@contextlib.contextmanager
-def _graph() -> Iterator[Any]:
-    """Yield a ggml context for a handful of tensors without data."""
-    graph = new_context(8 * ggml("ggml_tensor_overhead", SIZE)())
-    try:
-        yield graph
-    finally:
-        ggml("ggml_free", None, P)(graph)
+def tensor_bytes() -> int:
+    """Return the bytes that a tensor takes in a context, not counting its data."""
+    return int(ggml("ggml_tensor_overhead", SIZE)())
+
+
+def graph_bytes(nodes: int) -> int:
+    """Return the bytes that the description of a graph with this number of nodes takes."""
+    return int(ggml("ggml_graph_overhead_custom", SIZE, SIZE, ctypes.c_bool)(nodes, False))
 
 
 @cache
@@ -149,7 +159,4 @@ def extra_buffer_types() -> tuple[Any, ...]:
     if not address:
         return ()
     listed = ctypes.CFUNCTYPE(ctypes.POINTER(P), P)(address)(cpu_device())
-    found: list[Any] = []
-    while listed and listed[len(found)]:
-        found.append(listed[len(found)])
-    return tuple(found)
+    return tuple(itertools.takewhile(bool, (listed[i] for i in itertools.count()))) if listed else ()

@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ from engine.runtime.contexts import (
     supports_kv_type,
 )
 from engine.runtime.interface import UNLIMITED, Checkpoint
-from engine.runtime.llama.library import ggml, lib, log, open_library, stop_check
+from engine.runtime.llama.library import lib, log, open_library, stop_check
 from engine.runtime.llama.mtp import NextTokenLayers, layers_options, mtp_params, open_layers, states_bytes
-from engine.runtime.llama.repack import HEAD, repacked_sizes
+from engine.runtime.llama.repack import HEAD, graph_bytes, repacked_sizes, tensor_bytes
 from engine.runtime.llama.vision import Vision
 from engine.stop import StopFlag
 from engine.tokenization.pictures import blocks
@@ -424,7 +425,7 @@ class DryModel(CDryModel):
             self._own_weights = self._weights(replace(header, tensors=layers.tensors), size)
             header = replace(header, tensors=tuple(tensor for tensor in header.tensors if tensor.name not in own))
         self.weights = self._weights(header, self.model.size_bytes - size)
-        self._contexts: dict[ContextOptions, ContextSizes | None] = {}
+        self._measured = cache(self._measure)
 
     def _weights(self, header: Header, file: int) -> WeightSizes:
         copies = repacked_sizes(header)
@@ -458,11 +459,6 @@ class DryModel(CDryModel):
         cache = sizes.kv + sizes.compute + sizes.output + states_bytes(self.model, n_batch)
         return OwnLayersSizes(self._own_weights, cache)
 
-    def _measured(self, options: ContextOptions) -> ContextSizes | None:
-        if options not in self._contexts:
-            self._contexts[options] = self._measure(options)
-        return self._contexts[options]
-
     def _measure(self, options: ContextOptions) -> ContextSizes | None:
         params = context_params(options)
         if options.own_layers:
@@ -484,15 +480,13 @@ def cache_window(model: CModel, lines: Iterable[str]) -> int:
     return model.window if model.window == 0 or WINDOWS.search("\n".join(lines)) else UNLIMITED
 
 
-def graph_bytes(nodes: int) -> int:
+def context_graphs_bytes(nodes: int) -> int:
     """Return the bytes of a context's two graphs, of the last pass and of the largest one, with room for `nodes` each.
 
     That room is zero-filled, so it is resident (`llm_graph_result` in src/llama-graph.h): 1 to 3 MB with most models,
     17 MB where the nodes of gated delta nets are counted by the tokens of a pass, 69 MB with kimi-k3.
     """
-    tensor: int = ggml("ggml_tensor_overhead", ctypes.c_size_t)()
-    graph: int = ggml("ggml_graph_overhead_custom", ctypes.c_size_t, ctypes.c_size_t, ctypes.c_bool)(nodes, False)
-    return 2 * (tensor * nodes + graph)
+    return 2 * (tensor_bytes() * nodes + graph_bytes(nodes))
 
 
 def parse_sizes(lines: Iterable[str], window: int = UNLIMITED, rollback: int = 0) -> ContextSizes:
@@ -510,7 +504,7 @@ def parse_sizes(lines: Iterable[str], window: int = UNLIMITED, rollback: int = 0
         checkpoint += int(float(size) * MIB * min(1.0, (window or UNLIMITED) / int(cells)))
     return ContextSizes(
         logged_bytes(KV, text) + logged_bytes(DSV4_STATE, text),
-        logged_bytes(COMPUTE, text) + graph_bytes(int(nodes[1])),
+        logged_bytes(COMPUTE, text) + context_graphs_bytes(int(nodes[1])),
         logged_bytes(OUTPUT, text),
         checkpoint=max(1, checkpoint) if window < UNLIMITED else 0,  # the log rounds small sizes to 0
         rollback=rollback,

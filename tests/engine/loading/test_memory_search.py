@@ -28,7 +28,7 @@ from engine.runtime.capi import sequences
 from engine.runtime.contexts import ContextOptions, ContextSizes, OwnLayersSizes, WeightSizes
 from engine.runtime.interface import UNLIMITED, prefill
 from engine.runtime.llama.library import log
-from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, graph_bytes, parse_sizes
+from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, context_graphs_bytes, parse_sizes
 from engine.stop import StopFlag
 from models.default import default_model
 
@@ -368,7 +368,7 @@ def test_a_log_without_sizes_is_a_bug(line):
 
 def test_sliding_windows_have_two_caches():
     kv = "llama_kv_cache: size =    2.00 MiB (   512 cells,   4 layers,  1/1 seqs), K (f16):    1.00 MiB"
-    expected = ContextSizes(kv=4 * MIB, compute=MIB + graph_bytes(1024), output=0)
+    expected = ContextSizes(kv=4 * MIB, compute=MIB + context_graphs_bytes(1024), output=0)
     assert parse_sizes([kv, kv, COMPUTE_LINE, NODES_LINE]) == expected
 
 
@@ -396,7 +396,9 @@ def test_graphs_of_gated_delta_nets_are_large(tmp_path):
             assert small
             assert large
             sizes.append(large.compute - small.compute)
-    assert sizes[1] - sizes[0] == pytest.approx(graph_bytes(512 * 40) - graph_bytes(128 * 40), rel=0.2)
+    assert sizes[1] - sizes[0] == pytest.approx(
+        context_graphs_bytes(512 * 40) - context_graphs_bytes(128 * 40), rel=0.2
+    )
 
 
 def test_a_window_that_no_cache_has_needs_no_checkpoints(tmp_path):
