@@ -17,12 +17,12 @@ from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
 from engine.runtime.capi.sequences import (
     Positions,
-    SequenceCopy,
+    Restore,
     Sequences,
     copy_sequence,
     load_file,
     save_file,
-    size_bytes,
+    state_bytes,
 )
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions, ThreadCounts
@@ -109,7 +109,7 @@ class CRuntime(Runtime, ABC):
     @property
     def state_bytes(self) -> int:
         """Bytes of the chat's keys and values as a copy or a file takes them."""
-        return size_bytes(self.context) if self.context.is_open else 0
+        return state_bytes(self.context) if self.context.is_open else 0
 
     @property
     def thread_counts(self) -> ThreadCounts:
@@ -227,17 +227,13 @@ class CRuntime(Runtime, ABC):
         self.context.close()  # before the new context is made, so that memory never holds both
         self._size = 0
         try:
-            try:
-                self._adopt_context(self.open_context(options))
-            except Failure:
-                self._adopt_context(self.open_context(old_options))
-                raise
-            finally:
-                if self.context.is_open:
-                    self._restore(copy, size, positions)
+            self._adopt_context(self.open_context(options))
+        except Failure:
+            self._adopt_context(self.open_context(old_options))
+            raise
         finally:
-            if copy:
-                copy.discard()
+            if self.context.is_open:
+                self._restore(copy, size, positions)
 
     def snapshot(self) -> Callable[[], None]:
         size, copy = self._size, copy_sequence(self.context, self.folder) if self._size else None
@@ -249,12 +245,12 @@ class CRuntime(Runtime, ABC):
 
         return restore
 
-    def _restore(self, copy: SequenceCopy | None, size: int, positions: Positions) -> None:
+    def _restore(self, copy: Restore | None, size: int, positions: Positions) -> None:
         """Replace the content by a copy of `size` tokens at `positions`; an empty cache has no copy."""
         self._clear()
         if copy:
             try:
-                copy.restore_into(self.context)
+                copy(self.context)
             except BaseException:
                 self._clear()
                 raise

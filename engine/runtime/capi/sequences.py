@@ -20,7 +20,7 @@ import ctypes
 import logging
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,8 @@ from engine.tokenization.pictures import Block, saved_positions
 
 log = logging.getLogger("engine.capi")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
-PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+WHOLE, PARTIAL_ONLY = 0, 1  # LLAMA_STATE_SEQ_FLAGS
+Buffer = bytes | bytearray | memoryview
 ANY = -1
 TO_END = -1
 
@@ -85,9 +86,10 @@ class Sequences:
         """
         memory = self.context.memory
         self.lib.llama_memory_seq_cp(memory, SEQUENCE, self.spare, base, end)
-        cells = SequenceState(self.context, self.spare)
+        cells = copy_state(self.context, self.spare)
         self.truncate(base)
-        cells.restore_into(self.context)
+        if not restore_state(self.context, cells, self.spare):
+            raise RuntimeError("llama.cpp did not take its own state")
         self.lib.llama_memory_seq_cp(memory, self.spare, SEQUENCE, base, end)
         self.lib.llama_memory_seq_rm(memory, self.spare, base, TO_END)
 
@@ -125,30 +127,29 @@ class Positions:
 # --- copies outside the context ---
 
 
-def size_bytes(context: CContext, sequence: int = SEQUENCE) -> int:
+def state_bytes(context: CContext, sequence: int = SEQUENCE, flags: int = WHOLE) -> int:
     """Return the bytes that a copy of the sequence takes, in RAM or as a file."""
-    return int(context.lib.llama_state_seq_get_size(context.pointer, sequence))
+    return int(context.lib.llama_state_seq_get_size_ext(context.pointer, sequence, flags))
 
 
-class SequenceState:
-    """A copy in RAM of one of a context's sequences; its bytes are freed with the object."""
+def copy_state(context: CContext, sequence: int = SEQUENCE, flags: int = WHOLE) -> memoryview:
+    """Copy one of a context's sequences to RAM, or with PARTIAL_ONLY its recurrent states and sliding windows alone.
 
-    def __init__(self, context: CContext, sequence: int = SEQUENCE) -> None:
-        self.sequence = sequence
-        size = size_bytes(context, sequence)
-        self.data = (ctypes.c_uint8 * size)()
-        written = context.lib.llama_state_seq_get_data(context.pointer, self.data, size, sequence)
-        if written != size:
-            raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
+    Only llama.cpp copies parts. Raises MemoryError.
+    """
+    size = state_bytes(context, sequence, flags)
+    data = (ctypes.c_uint8 * size)()
+    written = context.lib.llama_state_seq_get_data_ext(context.pointer, data, size, sequence, flags)
+    if written != size:
+        raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
+    return memoryview(data).cast("B")
 
-    def restore_into(self, context: CContext) -> None:
-        """Replace the content of the same sequence of `context`, which must belong to the same model."""
-        read = context.lib.llama_state_seq_set_data(context.pointer, self.data, len(self.data), self.sequence)
-        if read != len(self.data):
-            raise RuntimeError(f"llama.cpp took {read} of {len(self.data)} bytes of state")
 
-    def discard(self) -> None:
-        """Do nothing: a copy in RAM leaves nothing behind. The counterpart in `TemporaryFileState` deletes its file."""
+def restore_state(context: CContext, data: Buffer, sequence: int = SEQUENCE, flags: int = WHOLE) -> bool:
+    """Replace what `copy_state` copied in a context of the same model; return whether the library took it."""
+    array = (ctypes.c_uint8 * len(data)).from_buffer_copy(data) if isinstance(data, bytes) else data.obj  # type: ignore
+    read = context.lib.llama_state_seq_set_data_ext(context.pointer, array, len(data), sequence, flags)
+    return bool(read == len(data))
 
 
 def temporary_prefix() -> str:
@@ -181,7 +182,7 @@ class TemporaryFileState:
         self.tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
         written = context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(name), SEQUENCE, self.tokens, 1)
         if not written or written != self.path.stat().st_size:  # llama.cpp aborts on reading a truncated file
-            self.discard()
+            self._delete()
             raise OSError(f"the cache could not be written to {folder}")
 
     def restore_into(self, context: CContext) -> None:
@@ -192,49 +193,31 @@ class TemporaryFileState:
                 context.pointer, os.fsencode(self.path), SEQUENCE, self.tokens, 1, ctypes.byref(count)
             )
         finally:
-            self.discard()
+            self._delete()
         if read <= 0 or context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
             raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
 
-    def discard(self) -> None:
-        """Delete the file if it still exists."""
-        self._delete()
+
+Restore = Callable[[CContext], None]  # loads a copy of the chat's sequence into a context; may work only once
 
 
-SequenceCopy = SequenceState | TemporaryFileState
-
-
-def copy_sequence(context: CContext, folder: Path | None) -> SequenceCopy:
+def copy_sequence(context: CContext, folder: Path | None) -> Restore:
     """Copy the chat's sequence, to be restored into another context.
 
     The copy lies in RAM if it is small (`MOST_IN_RAM`), if there is no `folder`, or if `folder` cannot be written.
     """
-    if folder is not None and size_bytes(context) > MOST_IN_RAM:
+    if folder is not None and state_bytes(context) > MOST_IN_RAM:
         try:
-            return TemporaryFileState(context, folder)
+            return TemporaryFileState(context, folder).restore_into
         except OSError as error:
             log.warning("a chat's cache is moved in memory: %s", error)
-    return SequenceState(context)
+    data = copy_state(context)
 
+    def restore(target: CContext) -> None:
+        if not restore_state(target, data):
+            raise RuntimeError("llama.cpp did not take its own state")
 
-def copy_partial(context: CContext) -> memoryview:
-    """Copy the chat's recurrent states and sliding windows, without what other layers keep. Raises MemoryError.
-
-    Only llama.cpp has this.
-    """
-    size = context.lib.llama_state_seq_get_size_ext(context.pointer, SEQUENCE, PARTIAL_ONLY)
-    data = (ctypes.c_uint8 * size)()
-    written = context.lib.llama_state_seq_get_data_ext(context.pointer, data, size, SEQUENCE, PARTIAL_ONLY)
-    if written != size:
-        raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
-    return memoryview(data).cast("B")
-
-
-def restore_partial(context: CContext, data: bytes | bytearray | memoryview) -> bool:
-    """Replace the chat's recurrent states and sliding windows by a copy; return whether the library took it."""
-    array = (ctypes.c_uint8 * len(data)).from_buffer_copy(data) if isinstance(data, bytes) else data.obj  # type: ignore
-    read = context.lib.llama_state_seq_set_data_ext(context.pointer, array, len(data), SEQUENCE, PARTIAL_ONLY)
-    return bool(read == len(data))
+    return restore
 
 
 @contextmanager

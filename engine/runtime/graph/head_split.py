@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO, Any
 
 import msgspec
@@ -55,12 +54,10 @@ class HeadSplitKV(KVLayout):
     ) -> None:
         """Allocate the cells of all layers. Raises Failure if memory is short."""
         self.rotation, self.mode, self.slots = rotation, mode, slots
-        self.partitions = partition_heads(d, compressed)
         self._compressed = sorted(compressed)
         self._new_slots: list[int] = []  # slots of the next pass's tokens
-        self.head_rows = HeadRows(d, self.partitions)
-        heads = [(partition.full, partition.compressed) for partition in self.partitions]
-        super().__init__(d, heads, (round_up(n_ctx), slots.capacity))
+        self.head_rows = HeadRows(d, compressed)
+        super().__init__(d, self.head_rows.groups, (round_up(n_ctx), slots.capacity))
 
     @property
     def form(self) -> str:
@@ -94,8 +91,8 @@ class HeadSplitKV(KVLayout):
         if not merge.source:
             return
         chains = MergeChains(merge)
-        for partition, cells in zip(self.partitions, self.layers, strict=True):
-            if partition.compressed:
+        for cells in self.layers:
+            if cells.heads[1]:
                 keys, values = cells.views(1)
                 keys[chains.into] = chains.average(keys, self.rotation)
                 values[chains.into] = chains.average(values, None)
@@ -103,10 +100,10 @@ class HeadSplitKV(KVLayout):
     def store_plain(self, tokens: range, first: int, kept: Sequence[KeysAndValues]) -> None:
         """Store given keys and values of the text's `tokens`, in the layers from `first` on, in place of a pass."""
         part = slice(tokens.start, tokens.stop)
-        for partition, cells, pair in list(zip(self.partitions, self.layers, kept, strict=True))[first:]:
+        for order, cells, pair in list(zip(self.head_rows.order, self.layers, kept, strict=True))[first:]:
             for full, compressed, given in zip(cells.views(0), cells.views(1), pair, strict=True):
-                ordered = given[part][:, list(partition.order)]
-                full[part], compressed[self._new_slots] = ordered[:, : partition.full], ordered[:, partition.full :]
+                ordered, count = given[part][:, order], cells.heads[0]
+                full[part], compressed[self._new_slots] = ordered[:, :count], ordered[:, count:]
 
     # --- for a graph ---
 
@@ -146,7 +143,7 @@ class HeadSplitKV(KVLayout):
         n = len(mask)
         slots = np.array(self._new_slots)
         index[:] = self.head_rows.rows(np.arange(size, size + n), slots, self.room).reshape(index.shape)
-        order[:] = self.head_rows.order(n)
+        order[:] = self.head_rows.query_order(n)
         fill_mask(mask, size, seen)
         slot_mask[:] = self.slots.bias[: slot_mask.shape[1]]
         slot_mask[:, slots] = bias_of(seen)
@@ -178,7 +175,7 @@ class HeadSplitKV(KVLayout):
 
     def head_groups(self, size: int) -> tuple[HeadGroup, ...]:
         entry = 2 * self.d.head * F16_BYTES
-        full = sum(partition.full for partition in self.partitions)
+        full = int(self.head_rows.full.sum())
         rest, slots = len(self._compressed), self.slots
         return tuple(
             HeadGroup(mode, heads, entries, capacity, heads * capacity * entry)
@@ -216,51 +213,26 @@ class HeadSplitKV(KVLayout):
             return False
 
 
-# --- the partition of each layer's kv-heads into full and compressed ones, and the rows of both ---
+class HeadRows:
+    """Row numbers of new keys and of queries when heads are ordered by group; they become inputs of a pass.
 
+    `compressed` lists (layer, kv-head) pairs. `order` [layers, kv-heads] names each layer's heads, the full ones first.
+    """
 
-@dataclass(frozen=True, slots=True)
-class HeadPartition:
-    """One layer's kv-heads in `order`: the `full` heads, which keep every token, come before the compressed ones."""
-
-    order: tuple[int, ...]
-    full: int
+    def __init__(self, d: Dimensions, compressed: Sequence[tuple[int, int]]) -> None:
+        self.d = d
+        self.is_full = np.ones((d.layers, d.kv_heads), np.bool_)
+        for head in compressed:
+            self.is_full[head] = False
+        self.full = self.is_full.sum(axis=1)
+        self.order = np.argsort(~self.is_full, axis=1, kind="stable")
+        self._rank = np.where(self.is_full, np.cumsum(self.is_full, axis=1), np.cumsum(~self.is_full, axis=1)) - 1
+        self._query_orders: dict[int, NDArray[np.int32]] = {}
 
     @property
-    def compressed(self) -> int:
-        """Number of compressed heads."""
-        return len(self.order) - self.full
-
-    def queries(self, each: int) -> NDArray[np.int32]:
-        """Return the query heads in the order of their kv-heads, `each` per kv-head."""
-        return np.array([head * each + i for head in self.order for i in range(each)], np.int32)
-
-
-def partition_heads(d: Dimensions, compressed: Sequence[tuple[int, int]]) -> list[HeadPartition]:
-    """Sort each layer's kv-heads into full and compressed ones; `compressed` lists (layer, kv-head) pairs."""
-    chosen = set(compressed)
-    partitions = []
-    for layer in range(d.layers):
-        full = [head for head in range(d.kv_heads) if (layer, head) not in chosen]
-        rest = [head for head in range(d.kv_heads) if (layer, head) in chosen]
-        partitions.append(HeadPartition((*full, *rest), len(full)))
-    return partitions
-
-
-class HeadRows:
-    """Row numbers of new keys and of queries when heads are ordered by group; they become inputs of a pass."""
-
-    def __init__(self, d: Dimensions, partitions: Sequence[HeadPartition]) -> None:
-        self.d, self.partitions = d, partitions
-        shape = (d.layers, d.kv_heads)
-        self.is_full = np.zeros(shape, np.bool_)
-        self._rank = np.zeros(shape, np.int64)
-        self._orders: dict[int, NDArray[np.int32]] = {}
-        for layer, partition in enumerate(partitions):
-            for i, head in enumerate(partition.order):
-                full = i < partition.full
-                self.is_full[layer, head] = full
-                self._rank[layer, head] = i if full else i - partition.full
+    def groups(self) -> list[tuple[int, int]]:
+        """Numbers of full and of compressed heads of each layer."""
+        return [(int(full), self.d.kv_heads - int(full)) for full in self.full]
 
     def rows(self, cells: NDArray[np.int64], slots: NDArray[np.int64], room: tuple[int, ...]) -> NDArray[np.int64]:
         """Return the rows that new tokens' keys are written to, [layers, tokens, kv-heads].
@@ -269,15 +241,16 @@ class HeadRows:
         """
         n_ctx, capacity = room
         entry = np.where(self.is_full[:, None, :], cells[:, None], slots[:, None])
-        first = np.array([partition.full * n_ctx for partition in self.partitions])[:, None]
+        first = self.full[:, None] * n_ctx
         begin = np.where(self.is_full, self._rank * n_ctx, first + self._rank * capacity)
         return entry + begin[:, None, :]
 
-    def order(self, n: int) -> NDArray[np.int32]:
+    def query_order(self, n: int) -> NDArray[np.int32]:
         """Return, per layer, the rows of [tokens · heads] queries, reordered: full heads' queries before the others."""
-        if n not in self._orders:
+        if n not in self._query_orders:
             tokens, each = np.arange(n)[:, None] * self.d.heads, self.d.queries
-            parts = ((g.queries(each)[: g.full * each], g.queries(each)[g.full * each :]) for g in self.partitions)
+            queries = (self.order[:, :, None] * each + np.arange(each)).reshape(self.d.layers, -1)
+            parts = (np.split(row, [full * each]) for row, full in zip(queries, self.full, strict=True))
             rows = [np.concatenate([(tokens + part).ravel() for part in pair]) for pair in parts]
-            self._orders[n] = np.array(rows, np.int32)
-        return self._orders[n]
+            self._query_orders[n] = np.array(rows, np.int32)
+        return self._query_orders[n]

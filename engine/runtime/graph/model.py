@@ -74,12 +74,8 @@ class Weights:
 
     def _repack_types(self) -> dict[str, Any]:
         """Return the buffer types of the weights that this processor wants repacked, by tensor name."""
-        known: dict[tuple[int, tuple[int, ...]], Any] = {}
-        for tensor in multiplied_weights(self._header).values():
-            key = (tensor.type, tensor.shape)
-            if key not in known:
-                known[key] = extra_buffer_type(tensor)
-        kinds = {name: known[tensor.type, tensor.shape] for name, tensor in multiplied_weights(self._header).items()}
+        weights = multiplied_weights(self._header).items()
+        kinds = {name: extra_buffer_type(tensor.type, tensor.shape) for name, tensor in weights}
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
     def _create_buffer(self, kind: Any, members: list[tuple[str, TensorInfo]]) -> None:

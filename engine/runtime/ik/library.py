@@ -1,7 +1,7 @@
 """ik_llama.cpp under the names that llama.cpp's C API has today, opened when a function of it is first used.
 
 The other modules of this package take `lib` from here. The fork keeps an older API: a sequence's memory is its context,
-a vocabulary is its model, and states have flags. A process that holds this library must never load llama.cpp: both
+and a vocabulary is its model. A process that holds this library must never load llama.cpp: both
 define the same symbols.
 """
 
@@ -18,7 +18,6 @@ from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, 
 from engine.runtime.ik.native import PACKAGE, Native, preload_native, start_native
 
 TOKENS, FLOATS, BYTES = POINTER(c_int32), POINTER(c_float), POINTER(c_uint8)
-NO_FLAGS = 0
 
 # The functions of llama.h that ik_llama_cpp does not declare, or that llama.cpp renamed since: today's name, then this
 # library's name, result and arguments.
@@ -55,6 +54,13 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "llama_memory_seq_rm": ("llama_kv_cache_seq_rm", c_bool, c_void_p, c_int32, c_int32, c_int32),
     "llama_memory_seq_cp": ("llama_kv_cache_seq_cp", None, c_void_p, c_int32, c_int32, c_int32, c_int32),
     "llama_memory_seq_pos_max": ("llama_kv_cache_seq_pos_max", c_int32, c_void_p, c_int32),
+    "llama_state_seq_get_size_ext": ("llama_state_seq_get_size", c_size_t, c_void_p, c_int32, c_uint32),
+    "llama_state_seq_get_data_ext": (
+        "llama_state_seq_get_data", c_size_t, c_void_p, BYTES, c_size_t, c_int32, c_uint32,
+    ),
+    "llama_state_seq_set_data_ext": (
+        "llama_state_seq_set_data", c_size_t, c_void_p, BYTES, c_size_t, c_int32, c_uint32,
+    ),
     "llama_state_seq_save_file": (
         "llama_state_seq_save_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t,
     ),
@@ -108,11 +114,6 @@ def adapters(code: CDLL, sequence_rm: Any) -> dict[str, Any]:
     """Return functions that take other arguments in this library: models for vocabularies, contexts for memories."""
     get_vocabulary = declare(code, "llama_model_get_vocab", c_void_p, c_void_p)
     adds_bos = declare(code, "llama_vocab_get_add_bos", c_bool, c_void_p)
-    get_size = declare(code, "llama_state_seq_get_size", c_size_t, c_void_p, c_int32, c_uint32)
-    get_data, set_data = (
-        declare(code, f"llama_state_seq_{verb}_data", c_size_t, c_void_p, BYTES, c_size_t, c_int32, c_uint32)
-        for verb in ("get", "set")
-    )
 
     def clear(memory: int, _data: bool) -> None:
         """Remove the cells of all sequences; llama_kv_cache_clear would write zeros over the whole cache."""
@@ -123,9 +124,6 @@ def adapters(code: CDLL, sequence_rm: Any) -> dict[str, Any]:
         "llama_vocab_get_add_bos": lambda model: adds_bos(get_vocabulary(model)),
         "llama_get_memory": lambda context: context,
         "llama_memory_clear": clear,
-        "llama_state_seq_get_size": lambda context, sequence: get_size(context, sequence, NO_FLAGS),
-        "llama_state_seq_get_data": lambda *arguments: get_data(*arguments, NO_FLAGS),
-        "llama_state_seq_set_data": lambda *arguments: set_data(*arguments, NO_FLAGS),
     }
 
 

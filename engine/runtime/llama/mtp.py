@@ -250,14 +250,10 @@ class NextTokenLayers:
         self._extract_states()
         if target.n_ctx > self._context.n_ctx:
             copy = copy_sequence(self._context, self._folder) if self._cells else None
-            try:
-                self._context.close()
-                self._context = self._open(target)
-                if copy:
-                    copy.restore_into(self._context)
-            finally:
-                if copy:
-                    copy.discard()
+            self._context.close()
+            self._context = self._open(target)
+            if copy:
+                copy(self._context)
 
     def close(self) -> None:
         """Free the layers' context and batch."""

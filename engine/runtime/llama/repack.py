@@ -40,13 +40,7 @@ def repacked_sizes(header: Header) -> dict[str, int]:
 
     The header must belong to a file that llama.cpp accepted: ggml aborts on impossible types and shapes.
     """
-    known: dict[tuple[int, tuple[int, ...]], int] = {}
-    sizes = {}
-    for name, tensor in multiplied_weights(header).items():
-        key = (tensor.type, tensor.shape)
-        if key not in known:
-            known[key] = copy_bytes(tensor)
-        sizes[name] = known[key]
+    sizes = {name: copy_bytes(tensor.type, tensor.shape) for name, tensor in multiplied_weights(header).items()}
     return {name: size for name, size in sizes.items() if size}
 
 
@@ -60,16 +54,17 @@ def multiplied_weights(header: Header) -> dict[str, TensorInfo]:
     return {name: t for name, t in used.items() if len(t.shape) in (2, 3) and name.endswith(".weight")}
 
 
-def copy_bytes(tensor: TensorInfo) -> int:
-    """Return the size in bytes of the repacked copy that ggml would make of the tensor; 0 if it makes none.
+@cache
+def copy_bytes(type: int, shape: tuple[int, ...]) -> int:
+    """Return the size in bytes of the repacked copy that ggml would make of such a tensor; 0 if it makes none.
 
     ggml takes the first extra buffer type that can multiply by the tensor.
     """
-    kind = extra_buffer_type(tensor)
+    kind = extra_buffer_type(type, shape)
     if kind is None:
         return 0
     with contextlib.closing(TensorContext(1)) as context:
-        return _stored_bytes(kind, context.new(tensor.type, *tensor.shape))
+        return _stored_bytes(kind, context.new(type, *shape))
 
 
 def _stored_bytes(kind: Any, tensor: Any) -> int:
@@ -77,20 +72,21 @@ def _stored_bytes(kind: Any, tensor: Any) -> int:
     return int(ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, tensor))
 
 
-def extra_buffer_type(tensor: TensorInfo) -> Any:
-    """Return the first extra buffer type that can multiply with the tensor, None if there is none."""
-    return next((kind for kind in extra_buffer_types() if _can_multiply(kind, tensor)), None)
+@cache
+def extra_buffer_type(type: int, shape: tuple[int, ...]) -> Any:
+    """Return the first extra buffer type that can multiply with such a tensor, None if there is none."""
+    return next((kind for kind in extra_buffer_types() if _can_multiply(kind, type, shape)), None)
 
 
-def _can_multiply(kind: Any, tensor: TensorInfo) -> bool:
-    """Return whether ggml can multiply with the tensor in a buffer of this type.
+def _can_multiply(kind: Any, type: int, shape: tuple[int, ...]) -> bool:
+    """Return whether ggml can multiply with such a tensor in a buffer of this type.
 
     ggml inspects the buffer that the tensor lies in, so this allocates a real one; it is never touched and takes only
     addresses. A mixture of experts is tested with a few of them.
     """
-    shape = (*tensor.shape[:2], *(min(EXPERTS_USED, experts) for experts in tensor.shape[2:]))
+    shape = (*shape[:2], *(min(EXPERTS_USED, experts) for experts in shape[2:]))
     with contextlib.closing(TensorContext(MOST_TENSORS)) as context:
-        weight = context.new(tensor.type, *shape)
+        weight = context.new(type, *shape)
         buffer = ggml("ggml_backend_buft_alloc_buffer", P, P, SIZE)(kind, _stored_bytes(kind, weight))
         if not buffer:  # then the library could not make the copy either
             return False

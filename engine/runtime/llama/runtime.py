@@ -23,7 +23,7 @@ from engine.runtime.capi.embedding import OWN_POOLING
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import MIB, NO_POOLING, CDryModel, CModel, ModelFile, logged_bytes
 from engine.runtime.capi.runtime import CLogits, CRuntime
-from engine.runtime.capi.sequences import Positions, copy_partial, restore_partial
+from engine.runtime.capi.sequences import PARTIAL_ONLY, Positions, copy_state, restore_state
 from engine.runtime.contexts import (
     MAX_LOGITS,
     ContextOptions,
@@ -332,13 +332,14 @@ class LlamaRuntime(CRuntime):
 
     def checkpoint(self) -> Checkpoint:
         assert self._size
-        return Checkpoint(self._size, copy_partial(self.context))
+        return Checkpoint(self._size, copy_state(self.context, flags=PARTIAL_ONLY))
 
     def restore(self, checkpoint: Checkpoint) -> bool:
         if not self.context.is_open or checkpoint.size > (self._lost or self._size):
             return False
         position = self._positions.of(checkpoint.size)
-        if not restore_partial(self.context, checkpoint.data) or not self.sequences.truncate(position):
+        restored = restore_state(self.context, checkpoint.data, flags=PARTIAL_ONLY)
+        if not restored or not self.sequences.truncate(position):
             self._clear()
             return False
         self._size, self._lost, self._newest_undoable = checkpoint.size, 0, 0

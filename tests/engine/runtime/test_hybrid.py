@@ -19,6 +19,7 @@ from engine.costs.profile import machine_profile
 from engine.engine import Engine
 from engine.protocol.events import WRITTEN, Finished, PrefillProgress, Prepared
 from engine.protocol.requests import Generate, Load, Message, Prepare
+from engine.runtime.capi.context import SEQUENCE
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.llama import runtime
 from engine.runtime.llama.runtime import LlamaRuntime
@@ -72,7 +73,9 @@ def assert_all_agree(engine: Engine) -> int:
     """Check that session, runtime and library agree on the cached tokens, and return their number."""
     session = engine._loaded().session
     assert isinstance(session.runtime, LlamaRuntime)
-    assert len(session.tokens) == session.runtime.size == session.runtime.context.cached_tokens
+    context = session.runtime.context
+    cached = context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) + 1
+    assert len(session.tokens) == session.runtime.size == cached
     return len(session.tokens)
 
 
