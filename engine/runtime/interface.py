@@ -202,9 +202,9 @@ class Runtime(Protocol):
     def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> Logits:
         """Append tokens in one pass and return rows of logits for the last `n_logits` of them.
 
-        `whole_rows` says that more than the largest logits will be read. It changes no result, but kernels that would
-        compute the others only when they are read compute all of them in the pass. Raises Stopped; Failure or
-        MemoryError where memory is short.
+        `whole_rows`: whole rows will be read, not only the largest logits. A library that otherwise computes the small
+        logits when they are read then computes all of them in the pass; the results are the same. Raises Stopped;
+        Failure or MemoryError where memory is short.
         """
 
     def truncate(self, size: int) -> int:
@@ -462,8 +462,8 @@ def _candidates(row: Row, k: int) -> Tokens:
     maxima = blocks.max(axis=0)
     bound = np.partition(maxima, count - k)[count - k]
     columns = np.flatnonzero(maxima >= bound)
-    places, found = np.nonzero(blocks[:, columns] >= bound)
-    return np.concatenate((np.sort(places * count + columns[found]), end + np.flatnonzero(row[end:] >= bound)))
+    places, chosen = np.nonzero(blocks[:, columns] >= bound)
+    return np.concatenate((np.sort(places * count + columns[chosen]), end + np.flatnonzero(row[end:] >= bound)))
 
 
 def prefill(runtime: Runtime, tokens: Sequence[int]) -> Iterator[Logits]:

@@ -140,15 +140,8 @@ class CRuntime(Runtime, ABC):
         return CLogits(self.context, self.vocabulary.n_tokens, n_tokens, n_logits)
 
     def _undo_failed_pass(self) -> None:
-        """Remove the cells that a stopped or failed pass left behind.
-
-        A model that keeps one state for all tokens has changed that state by then and loses all of it, unless the pass
-        did not even begin.
-        """
-        if self.can_truncate:
-            self._truncate_cache(self._size)
-        elif self.context.pass_began:
-            self._clear()
+        """Remove the cells that a stopped or failed pass left behind."""
+        self._truncate_cache(self._size)
 
     # --- trees ---
 

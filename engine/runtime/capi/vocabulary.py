@@ -19,9 +19,9 @@ SEARCHED = 2_048  # characters at the end of a piece that are searched for a pla
 # nothing behind them.
 LETTER = r"[^\W\d_]"
 CUTS = re.compile(f"(?<={LETTER})(?=[ ，。、]{LETTER})|(?<=\\S\n)(?={LETTER})")
-# Marks before the names of a repository and of a file, as the makers of Qwen, StarCoder, Granite and others chose them.
-REPOSITORY_MARKS = ("<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<reponame>", "<REPO>")
-FILE_MARKS = ("<|file_sep|>", "<file_sep>", "<filename>")
+# Special tokens before the names of a repository and of a file, as Qwen, StarCoder, Granite and others have them.
+REPOSITORY_TOKENS = ("<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<reponame>", "<REPO>")
+FILE_TOKENS = ("<|file_sep|>", "<file_sep>", "<filename>")
 BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
 
 
@@ -152,10 +152,10 @@ class CVocabulary:
         prefix, suffix, middle = (function(self.pointer) for function in functions)
         if min(prefix, suffix, middle) < 0:
             return None
-        return InfillTokens(prefix, suffix, middle, self._mark(REPOSITORY_MARKS), self._mark(FILE_MARKS))
+        return InfillTokens(prefix, suffix, middle, self._first_of(REPOSITORY_TOKENS), self._first_of(FILE_TOKENS))
 
-    def _mark(self, texts: Sequence[str]) -> int | None:
-        """Return the first of the marks that is a token; ik_llama.cpp has no function that names these."""
+    def _first_of(self, texts: Sequence[str]) -> int | None:
+        """Return the id of the first text that is one token, else None; ik_llama.cpp has no function for these."""
         all_tokens = (self.tokenize(text, special=True) for text in texts)
         return next((tokens[0] for tokens in all_tokens if len(tokens) == 1), None)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -36,31 +36,32 @@ class FileHeader(msgspec.Struct, frozen=True):
 FORMAT = "chickadee-kv-1"
 
 
-class KVSnapshot:
-    """A copy of a cache's first `size` tokens: in RAM if it is small, else in a private temporary file in `folder`."""
+def copy_kv(kv: KVLayout, size: int, folder: Path | None) -> Callable[[KVLayout], None]:
+    """Copy a cache's first `size` tokens; return a function that loads the copy, once, into a cache of the same form.
 
-    def __init__(self, kv: KVLayout, size: int, folder: Path | None) -> None:
-        self.size = size
-        self.file: IO[bytes] = self._open(folder if kv.state_bytes(size) > MOST_IN_RAM else None)
-        kv.write(self.file, size)
+    A large copy lies in a private temporary file in `folder`.
+    """
+    file = _open_temporary(folder if kv.state_bytes(size) > MOST_IN_RAM else None)
+    kv.write(file, size)
 
-    def _open(self, folder: Path | None) -> IO[bytes]:
-        if folder is not None:
-            try:
-                make_private_folder(folder)
-                delete_leftovers(folder)
-                return tempfile.TemporaryFile(dir=folder, prefix=temporary_prefix())
-            except OSError as error:
-                log.warning("a chat's cache is set aside in memory: %s", error)
-        return io.BytesIO()
+    def restore(target: KVLayout) -> None:
+        file.seek(0)
+        with file:
+            if not target.read(file, size):
+                raise RuntimeError("what was set aside of a cache is incomplete")
 
-    def restore(self, kv: KVLayout) -> None:
-        """Load the copy into a cache of the same form; the copy is deleted."""
-        self.file.seek(0)
-        whole = kv.read(self.file, self.size)
-        self.file.close()
-        if not whole:
-            raise RuntimeError("what was set aside of a cache is incomplete")
+    return restore
+
+
+def _open_temporary(folder: Path | None) -> IO[bytes]:
+    if folder is not None:
+        try:
+            make_private_folder(folder)
+            delete_leftovers(folder)
+            return tempfile.TemporaryFile(dir=folder, prefix=temporary_prefix())
+        except OSError as error:
+            log.warning("a chat's cache is set aside in memory: %s", error)
+    return io.BytesIO()
 
 
 def save_kv(kv: KVLayout, path: Path, tokens: Sequence[int]) -> None:

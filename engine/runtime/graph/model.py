@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,8 @@ class Weights:
         """
         self._header = header
         self._tensors: dict[str, Any] = {}
-        self._contexts: list[TensorContext] = []
-        self._buffers: list[Buffer] = []
-        self._source = _Source(header)
+        self._opened = ExitStack()  # closes the tensors' buffers before their contexts and the mapping
+        self._source = self._opened.enter_context(closing(_Source(header)))
         self._to_copy: list[tuple[Any, TensorInfo]] = []  # (tensor, its place in the file)
         try:
             self._create_tensors(repack, mmap)
@@ -80,19 +80,19 @@ class Weights:
 
     def _create_buffer(self, kind: Any, members: list[tuple[str, TensorInfo]]) -> None:
         """Create tensors in one buffer of type `kind`; None stands for the file's own mapping."""
-        context = TensorContext(len(members))
-        self._contexts.append(context)
+        context = self._opened.enter_context(closing(TensorContext(len(members))))
         made = [(name, tensor, context.new(tensor.type, *tensor.shape)) for name, tensor in members]
         if kind is None:
-            buffer = MappedBuffer(self._source.address, self._source.size)
+            mapped = MappedBuffer(self._source.address, self._source.size)
+            buffer: Buffer = mapped
             for _, tensor, pointer in made:
                 self._source.check_complete(tensor, data_bytes(pointer))
-                buffer.put(pointer, self._source.address_of(tensor))
-            self._buffers.append(buffer)
+                mapped.put(pointer, self._source.address_of(tensor))
         else:
-            self._buffers.append(Buffer(context, kind))
+            buffer = Buffer(context, kind)
             self._to_copy += [(pointer, tensor) for _, tensor, pointer in made]
-        self._buffers[-1].holds_weights()
+        self._opened.callback(buffer.free)
+        buffer.holds_weights()
         self._tensors.update((name, pointer) for name, _, pointer in made)
 
     def _copy_data(self, progress: Callable[[float], bool]) -> None:
@@ -112,12 +112,7 @@ class Weights:
 
     def close(self) -> None:
         """Free all tensors; the model cannot run any more."""
-        for buffer in self._buffers:
-            buffer.free()
-        for context in self._contexts:
-            context.close()
-        self._buffers, self._contexts = [], []
-        self._source.close()
+        self._opened.close()
 
 
 class _Source:

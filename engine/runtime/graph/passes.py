@@ -23,7 +23,7 @@ from engine.runtime.graph.ggml import ABORTED, F32, I32, INT, SUCCESS, Graph, pl
 from engine.runtime.graph.kv_layout import KVLayout, Projected, Rotate, Seen
 from engine.runtime.graph.model import GraphModel, Weights
 from engine.runtime.llama.library import ggml
-from engine.runtime.llama.repack import SIZE, P, cpu_device
+from engine.runtime.llama.repack import SIZE, P, cpu_device, device_address
 from engine.runtime.llama.runtime import Interrupt
 from engine.stop import StopFlag, Stopped
 
@@ -117,8 +117,8 @@ class Processor:
         self._interrupt: Interrupt | None = Interrupt(stop)
         self.stop = stop
         self.pointer = ggml("ggml_backend_dev_init", P, P, ctypes.c_char_p)(cpu_device(), None)
-        self._set_threads = device_function("ggml_backend_set_n_threads", P, INT)
-        set_callback = device_function("ggml_backend_set_abort_callback", P, AbortCallback, P)
+        self._set_threads = ctypes.CFUNCTYPE(None, P, INT)(device_address("ggml_backend_set_n_threads"))
+        set_callback = ctypes.CFUNCTYPE(None, P, AbortCallback, P)(device_address("ggml_backend_set_abort_callback"))
         set_callback(self.pointer, self._interrupt.function, self._interrupt.address)
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
@@ -148,16 +148,6 @@ class Processor:
         if self.pointer:
             ggml("ggml_backend_free", None, P)(self.pointer)
             self.pointer = self._interrupt = None
-
-
-def device_function(name: str, *arguments: Any) -> Any:
-    """Return a function of the CPU backend, looked up by name in its registry.
-
-    The CPU backend's library is chosen at run time for this processor, so its symbols cannot be linked directly.
-    """
-    registry = ggml("ggml_backend_dev_backend_reg", P, P)(cpu_device())
-    address = ggml("ggml_backend_reg_get_proc_address", P, P, ctypes.c_char_p)(registry, name.encode())
-    return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,12 +242,12 @@ class GraphRuntime(Runtime):
             self._rebuild_passes()
 
     def snapshot(self) -> Callable[[], None]:
-        size, snapshot = self._size, kv_storage.KVSnapshot(self.kv, self._size, self.folder)
+        size, restore_kv = self._size, kv_storage.copy_kv(self.kv, self._size, self.folder)
 
         def restore() -> None:
             self._size = self.kv.drop_after(0, self._size)
             try:
-                snapshot.restore(self.kv)
+                restore_kv(self.kv)
             except BaseException:
                 self.kv.drop_after(0, 0)
                 raise

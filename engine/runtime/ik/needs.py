@@ -92,10 +92,10 @@ def can_store(header: Header, kv_type: KVType) -> bool:
 
 def library_file() -> Path | None:
     """Return the path of the library, or None if it is not installed."""
-    found = find_spec("ik_llama_cpp")
-    if found is None or not found.submodule_search_locations:
+    package = find_spec("ik_llama_cpp")
+    if package is None or not package.submodule_search_locations:
         return None
-    path = Path(found.submodule_search_locations[0]) / "lib" / LIBRARIES.get(sys.platform, "libllama.so")
+    path = Path(package.submodule_search_locations[0]) / "lib" / LIBRARIES.get(sys.platform, "libllama.so")
     return path if path.exists() else None
 
 

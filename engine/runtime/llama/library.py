@@ -40,7 +40,7 @@ def load_kernels(llama: Any) -> Kernels:
     Must run before the first model is loaded. Raises Failure if the processor can run none of them.
     """
     folder = Path(llama._name).parent
-    variants = {found[1]: path for path in sorted(folder.iterdir()) if (found := VARIANT.match(path.name))}
+    variants = {match[1]: path for path in sorted(folder.iterdir()) if (match := VARIANT.match(path.name))}
     pretended = pretended_processor()
     if pretended and pretended not in variants:
         raise Failure("no_kernels.for_processor", processor=pretended, variable=PROCESSOR_VARIABLE)

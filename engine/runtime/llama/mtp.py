@@ -42,7 +42,7 @@ TO_END = -1
 
 
 def extension() -> Any:
-    """Return the module of llama.cpp's unstable functions. Raises ImportError or AttributeError if it lacks any."""
+    """Return the module of llama.cpp's unstable functions."""
     open_library()
     from llama_cpp import llama_cpp_ext
 
@@ -88,7 +88,7 @@ class NextTokenLayers:
 
     The cache holds the chat from some token on: after a jump, such as a chat loaded from disk, it begins anew, which
     lowers the acceptance of drafts and nothing else. `params(options)` makes llama.cpp's parameters of a context.
-    Raises Failure where memory is short, ImportError or AttributeError if the library lacks a function.
+    Raises Failure where memory is short.
     """
 
     def __init__(self, model: CModel, target: CContext, stop: StopFlag, params: Any, folder: Path | None) -> None:
@@ -264,9 +264,9 @@ class NextTokenLayers:
 def open_layers(
     model: CModel, target: CContext, stop: StopFlag, params: Any, folder: Path | None
 ) -> NextTokenLayers | None:
-    """Return the model's own layers; None, logged, where the library or the memory does not allow them."""
+    """Return the model's own layers; None, logged, where memory is short."""
     try:
         return NextTokenLayers(model, target, stop, params, folder)
-    except (Failure, ImportError, AttributeError) as error:
+    except Failure as error:
         logger.warning("the model's own layers do not draft: %s", error)
         return None

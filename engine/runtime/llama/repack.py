@@ -149,10 +149,18 @@ def cpu_device() -> Any:
 @cache
 def extra_buffer_types() -> tuple[Any, ...]:
     """Return the buffer types in which the CPU device stores weights in another order, best first."""
-    registry = ggml("ggml_backend_dev_backend_reg", P, P)(cpu_device())
-    name = b"ggml_backend_dev_get_extra_bufts"
-    address = ggml("ggml_backend_reg_get_proc_address", P, P, ctypes.c_char_p)(registry, name)
+    address = device_address("ggml_backend_dev_get_extra_bufts")
     if not address:
         return ()
     listed = ctypes.CFUNCTYPE(ctypes.POINTER(P), P)(address)(cpu_device())
     return tuple(itertools.takewhile(bool, (listed[i] for i in itertools.count()))) if listed else ()
+
+
+def device_address(name: str) -> int | None:
+    """Return the address of a function of the CPU backend, looked up by name in its registry; None if it has none.
+
+    The CPU backend's library is chosen at run time for this processor, so its symbols cannot be linked directly.
+    """
+    registry = ggml("ggml_backend_dev_backend_reg", P, P)(cpu_device())
+    address: int | None = ggml("ggml_backend_reg_get_proc_address", P, P, ctypes.c_char_p)(registry, name.encode())
+    return address

@@ -258,9 +258,9 @@ class LlamaRuntime(CRuntime):
         return logits
 
     def _undo_failed_pass(self) -> None:
-        if self.can_truncate or not self.context.pass_began:
+        if self.can_truncate:
             super()._undo_failed_pass()
-        else:  # the recurrent states are destroyed, the keys and values of attention layers are not
+        elif self.context.pass_began:  # recurrent states are destroyed, the keys and values of attention layers are not
             self._lost, self._size = self._size, 0
 
     def keep_path(self, count: int, path: Sequence[int] = ()) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.tiny_models import ANSWERED, write_tiny_model
 from benchmarks.tiny_shapes import OWN_LAYERS, SHAPES
+from common.failures import Failure
 from engine.generation.decode import decode
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
@@ -211,11 +212,11 @@ def test_a_model_without_such_layers_has_none(folder):
         assert not runtime.can_predict
 
 
-def test_a_library_without_the_functions_leaves_the_layers_out(model, monkeypatch):
-    def missing():
-        raise AttributeError("llama_set_embeddings_nextn")
+def test_without_memory_for_the_layers_the_model_runs_without(model, monkeypatch):
+    def short(*_arguments):
+        raise Failure("out_of_memory.context", n_ctx=1)
 
-    monkeypatch.setattr(mtp, "extension", missing)
+    monkeypatch.setattr(mtp.NextTokenLayers, "_open", short)
     with closing(opened(model)) as runtime:
         assert not runtime.own_layers
         read(runtime, CHAT[:10])
