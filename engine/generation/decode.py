@@ -157,27 +157,26 @@ def run_step(
     room = min(session.limit, runtime.n_ctx) - depth - len(inputs)  # the cache is not enlarged for a draft
     max_drafted = min(max_drafted, room, runtime.max_batch - len(inputs), runtime.max_draft)
     draft = allowed_draft(drafting.choose(new, len(inputs), depth, max_drafted), sampler.mask)
-    tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
     started = time.perf_counter()
     try:
-        logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)
+        logits = session.verify(inputs, draft.tree, whole_rows=sampler.reads_whole_rows)
     except (Failure, MemoryError) as error:
-        if tree.is_line or len(session.tokens) < depth:
+        if draft.tree.is_line or len(session.tokens) < depth:
             raise
         log.warning("no memory for the branches of a draft: %s", kind_of(error))
         drafting.drop_branches()
-        draft, tree = replace(draft, tokens=(), parents=(), pass_seconds=draft.plain_seconds), EMPTY_TREE
+        draft = replace(draft, tree=EMPTY_TREE, pass_seconds=draft.plain_seconds)
         started = time.perf_counter()
-        logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)
+        logits = session.verify(inputs, draft.tree, whole_rows=sampler.reads_whole_rows)
     seconds = time.perf_counter() - started
     try:
-        tokens, path = sample_along_draft(sampler, logits, tree, runtime.vocabulary.is_end)
+        tokens, path = sample_along_draft(sampler, logits, draft.tree, runtime.vocabulary.is_end)
     except BaseException:
         session.reject()
         raise
     decision = kv.decide_step((*inputs, *tokens[:-1]), len(inputs), depth)
     if decision.keep:
-        session.accept(inputs, tree, path)
+        session.accept(inputs, draft.tree, path)
     else:
         session.reject()
     drafting.learn(draft, tokens)
@@ -193,8 +192,7 @@ def allowed_draft(draft: DraftChoice, mask: TokenMask | None) -> DraftChoice:
     tokens = draft.tokens
     if not tokens or (not mask and not has_pictures(tokens)):
         return draft
-    branches = Tree(tokens, draft.parents).branches if draft.parents else (range(len(tokens)),)
-    lines = [[tokens[node] for node in branch] for branch in branches]
+    lines = [[tokens[node] for node in branch] for branch in draft.tree.branches]
     counts = [count_text(line) for line in lines]
     if mask:
         counts = [mask.count_allowed(line[:count]) for line, count in zip(lines, counts, strict=True)]
@@ -202,7 +200,7 @@ def allowed_draft(draft: DraftChoice, mask: TokenMask | None) -> DraftChoice:
         return draft
     tree = Tree.merged(line[:count] for line, count in zip(lines, counts, strict=True))
     seconds = draft.pass_seconds if tree.size else draft.plain_seconds
-    return replace(draft, tokens=tree.tokens, parents=() if tree.is_line else tree.parents, pass_seconds=seconds)
+    return replace(draft, tree=tree, pass_seconds=seconds)
 
 
 def count_text(tokens: Sequence[int]) -> int:

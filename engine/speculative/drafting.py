@@ -20,46 +20,28 @@ MAX_SKIPPED_STEPS = 8  # steps in a row without asking any drafter
 class Drafting:
     """The decode loop's source of drafts: it calls `begin`, then `choose` and `learn` in each step.
 
-    This one is plain decoding: no drafts, one token per step. `seconds`: time spent so far on proposing and choosing.
+    It tells the drafters the answer's tokens. Subclasses choose in `_decide` what is verified; this class is plain
+    decoding: no drafts, one token per step. `seconds`: time spent so far on proposing and choosing.
     """
 
-    seconds = 0.0
+    def __init__(self, drafters: Sequence[Drafter] = (), costs: CostModel | None = None) -> None:
+        self.drafters = drafters
+        self.cost_model = costs
+        self.seconds = 0.0
 
     def begin(self, tokens: Sequence[int], /) -> None:
         """Start an answer after the prompt was read; `tokens` are all tokens in the KV cache."""
-
-    def choose(self, _newest: Sequence[int], _base: int, _depth: int, _most: int, /) -> DraftChoice:
-        """Return a draft of at most `most` tokens to follow the newest one, for a pass that runs `base` tokens anyway.
-
-        `newest`: the newest tokens, which drafters have not seen yet: one, and forced ones behind it. `depth`: number
-        of cached tokens.
-        """
-        return DraftChoice(reason="off")
-
-    def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
-        """Learn from the tokens that a step with this choice produced."""
-
-    def drop_branches(self) -> None:
-        """Draft single lines from now on, because there is no memory for branches."""
-
-
-class _DraftingBase(Drafting):
-    """Base of `Auto` and `Fixed`: it tells drafters the answer's tokens and times them.
-
-    Subclasses choose in `_decide` what is verified.
-    """
-
-    def __init__(self, drafters: Sequence[Drafter], costs: CostModel | None) -> None:
-        self.drafters = drafters
-        self.cost_model = costs
-
-    def begin(self, tokens: Sequence[int], /) -> None:
         started = time.perf_counter()
         for drafter in self.drafters:
             drafter.begin(tokens)
         self.seconds += time.perf_counter() - started
 
     def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> DraftChoice:
+        """Return a draft of at most `most` tokens to follow the newest one, for a pass that runs `base` tokens anyway.
+
+        `newest`: the newest tokens, which drafters have not seen yet: one, and forced ones behind it. `depth`: number
+        of cached tokens.
+        """
         started = time.perf_counter()
         self._extend(newest)
         choice = self._decide(StepCosts.by(self.cost_model, base, depth), most)
@@ -67,23 +49,27 @@ class _DraftingBase(Drafting):
         return choice
 
     def learn(self, choice: DraftChoice, step_tokens: Sequence[int], /) -> None:
+        """Learn from the tokens that a step with this choice produced."""
         started = time.perf_counter()
         self._learn(choice, step_tokens)
         self._extend(step_tokens[:-1])  # the newest token follows with the next step
         self.seconds += time.perf_counter() - started
 
+    def drop_branches(self) -> None:
+        """Draft single lines from now on, because there is no memory for branches; only those of `Fixed` have any."""
+
     def _extend(self, tokens: Sequence[int]) -> None:
         for drafter in self.drafters:
             drafter.extend(tokens)
 
-    def _decide(self, costs: StepCosts, most: int) -> DraftChoice:
-        raise NotImplementedError
+    def _decide(self, _costs: StepCosts, _most: int) -> DraftChoice:
+        return DraftChoice(reason="off")
 
     def _learn(self, choice: DraftChoice, step_tokens: Sequence[int]) -> None:
         """Do nothing; `Auto` overrides it, because its next choice depends on what was accepted."""
 
 
-class Auto(_DraftingBase):
+class Auto(Drafting):
     """Drafting by the policy, which verifies what pays at the measured `costs`.
 
     Asking drafters takes time as well, 0.2 to 0.3 ms per step, which is much of a small model's step. So once nothing
@@ -153,7 +139,7 @@ class Auto(_DraftingBase):
         self.policy.learn(choice, step_tokens)
 
 
-class Fixed(_DraftingBase):
+class Fixed(Drafting):
     """Drafting as the papers define it: whatever the drafter proposes is verified, as one tree, whether it pays or not.
 
     `costs`, if known, only serves to estimate the effect on the speed. Without `branches`, which sliding windows and
@@ -172,8 +158,7 @@ class Fixed(_DraftingBase):
         verified = drafts if self.branches else drafts[:1]
         tree = Tree.merged(draft.tokens for draft in verified).first(max(0, most))
         return DraftChoice(
-            tokens=tree.tokens,
-            parents=() if tree.is_line else tree.parents,
+            tree=tree,
             drafter=self.drafter.name if tree.size else "",
             plain_seconds=costs.plain(),
             pass_seconds=costs.batch(costs.base + tree.size) if tree.size else costs.plain(),

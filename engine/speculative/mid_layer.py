@@ -143,8 +143,8 @@ class EarlyExits:
         if not self.target.exits:
             raise Failure("no_early_exit.whole_heads")
         most = self.target.exits[-1]
-        usual = self.best if self.best in self.target.exits else max(1, round(DEFAULT_EXIT_SHARE * (most + 1)))
-        count = layers or usual
+        best = self.best if self.best in self.target.exits else None
+        count = layers or best or max(1, round(DEFAULT_EXIT_SHARE * (most + 1)))
         if count not in self.target.exits:
             raise Failure("no_such_layer.of_model", count=count, layers=most + 1, most=most)
         if (count, form) not in self._drafters:

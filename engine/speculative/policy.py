@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Self
 
 from engine.costs.cost_model import CostModel
+from engine.runtime.interface import EMPTY_TREE, Tree
 from engine.speculative.acceptance import ANY_TOKEN, GUESS_WEIGHT, Acceptance
 from engine.speculative.draft import Draft, Drafter
 from engine.tokenization.tokens import common_prefix
@@ -173,14 +174,14 @@ def reach_probabilities(rates: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class DraftChoice:
-    """The draft to verify (empty: none) and the numbers behind the choice.
+    """The draft to verify (empty: none), most often a line, and the numbers behind the choice.
 
     `gain`: of the best draft, taken or not. `pass_seconds` and `plain_seconds`: of this step as decided and without a
-    draft, by the cost model. `drafting_seconds`: time of all drafters in this step. `parents`: those of a `Tree`; empty
-    for a line. `proposed`: all drafts that were made.
+    draft, by the cost model. `drafting_seconds`: time of all drafters in this step. `proposed`: all drafts that were
+    made.
     """
 
-    tokens: tuple[int, ...] = ()
+    tree: Tree = EMPTY_TREE
     drafter: str = ""
     expected: float = 0.0
     gain: float = 0.0
@@ -189,7 +190,11 @@ class DraftChoice:
     drafting_seconds: float = 0.0
     reason: str = ""
     proposed: tuple[Draft, ...] = ()
-    parents: tuple[int, ...] = ()
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The drafted tokens."""
+        return self.tree.tokens
 
 
 class DraftPolicy:
@@ -265,9 +270,10 @@ class DraftPolicy:
                 continue
             best_so_far, reason = candidate, f"{draft.drafter}: {candidate}"
             if candidate.pays:
-                seconds, tokens = costs.batch(costs.base + candidate.length), draft.tokens[: candidate.length]
+                seconds = costs.batch(costs.base + candidate.length)
+                line = Tree.line(draft.tokens[: candidate.length])
                 best = DraftChoice(
-                    tokens, draft.drafter, candidate.expected, candidate.gain, plain, seconds, spent, reason
+                    line, draft.drafter, candidate.expected, candidate.gain, plain, seconds, spent, reason
                 )
             else:
                 best = replace(best, gain=candidate.gain, reason=f"{reason}: too little")

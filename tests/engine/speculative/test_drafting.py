@@ -14,7 +14,7 @@ from engine.kv.session import Session
 from engine.protocol.requests import Lookup
 from engine.runtime.interface import Tree
 from engine.speculative.draft import Draft
-from engine.speculative.drafting import MAX_SKIPPED_STEPS, PATIENCE, Auto, Fixed
+from engine.speculative.drafting import MAX_SKIPPED_STEPS, PATIENCE, Auto, Drafting, Fixed
 from engine.speculative.policy import DraftChoice, DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.published import PublishedLookup
@@ -28,12 +28,11 @@ PROMPT = list(b"the small bird sang. the small bird ")
 FREE = CostModel(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
-class Guess:
+class Guess(Drafting):
     """A drafter of the model's own tokens with some errors; with `branches` above 1 it drafts trees."""
 
-    seconds = 0.0
-
     def __init__(self, choose, rng: random.Random, branches: int = 1) -> None:
+        super().__init__()
         self.model = choose
         self.rng = rng
         self.branches = branches
@@ -46,7 +45,7 @@ class Guess:
     def choose(self, newest, base, depth, most, /) -> DraftChoice:
         self.tokens.extend(newest)
         tree = Tree.merged(self.line() for _ in range(self.rng.randint(0, self.branches))).first(max(0, most))
-        return DraftChoice(tree.tokens, parents=() if tree.is_line else tree.parents)
+        return DraftChoice(tree)
 
     def drop_branches(self) -> None:
         self.branches = 1
@@ -117,8 +116,7 @@ def test_branches_beyond_the_first_are_accepted():
 def of_first_branch(step: Step) -> int:
     """Return how many tokens of the draft's first branch alone would have been accepted."""
     assert step.source
-    draft = step.source.draft
-    tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
+    tree = step.source.draft.tree
     return common_prefix([tree.tokens[i] for i in next(iter(tree.branches), ())], step.tokens)
 
 
