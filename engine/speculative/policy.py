@@ -16,7 +16,6 @@ from engine.costs.cost_model import CostModel
 from engine.runtime.interface import EMPTY_TREE, Tree
 from engine.speculative.acceptance import ANY_TOKEN, GUESS_WEIGHT, Acceptance
 from engine.speculative.draft import Draft, Drafter
-from engine.tokenization.tokens import common_prefix
 
 LOSS_SHARE = 0.01  # share of the plain time so far that may be lost
 INITIAL_LOSS = 1.25  # plain steps that may be lost at first; with LOSS_SHARE 2 % in all from 125 tokens on
@@ -279,13 +278,12 @@ class DraftPolicy:
                 best = replace(best, gain=candidate.gain, reason=f"{reason}: too little")
         return replace(best, proposed=tuple(drafts))
 
-    def learn(self, choice: DraftChoice, step_tokens: Sequence[int]) -> int:
-        """Learn from the tokens of a step, and return how many drafted ones were accepted.
+    def learn(self, choice: DraftChoice, step_tokens: Sequence[int]) -> None:
+        """Learn from the tokens of a step.
 
         The step's tokens are the accepted draft and the target's own next token. An answer's end may cut them short; a
         token that ended the answer belongs to them.
         """
-        accepted: int = common_prefix(list(choice.tokens), list(step_tokens))
         steps = (choice.pass_seconds + choice.drafting_seconds) / choice.plain_seconds
         self.budget.record_step(len(step_tokens), steps)
         self.steps += 1
@@ -293,7 +291,6 @@ class DraftPolicy:
             self._tokens_since_request[drafter] += len(step_tokens)
         for draft in choice.proposed:
             self._learn_from(draft, step_tokens)
-        return accepted
 
     def _learn_from(self, draft: Draft, step_tokens: Sequence[int]) -> None:
         """Record which tokens of a draft were right, up to its first wrong one.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -30,18 +29,6 @@ VOTE_DECAY = 0.85  # factor on earlier votes for a language per new vote, so tha
 VOTERS = 64  # tokens of the prompt's end that vote for the language in which the answer begins
 MAX_CONFIDENCE = 0.98  # upper limit, because the counted texts are not the answer
 PROMPT_VOTE_WEIGHT = 0.3  # factor on the prompt's votes, because it may ask for a translation
-
-
-@dataclass(frozen=True, slots=True)
-class NextToken:
-    """The likeliest next token with its `chance` in the counted text.
-
-    `known`: number of last tokens that the chance rests on.
-    """
-
-    token: int
-    chance: float
-    known: int
 
 
 class Arrays(msgspec.Struct, frozen=True):
@@ -85,16 +72,16 @@ class NgramTable:
         """Return the number of the language that a token is typical of, or UNKNOWN."""
         return self.arrays.languages[token] if token < len(self.arrays.languages) else UNKNOWN
 
-    def next_token(self, language: int, before: int, last: int) -> NextToken | None:
-        """Return what follows the tokens `before` and `last`; None if the table has no entry for them.
+    def next_token(self, language: int, before: int, last: int) -> tuple[int, float] | None:
+        """Return the likeliest token behind `before` and `last` with its chance in the counted text.
 
-        An entry for both tokens goes before one for `last` alone.
+        An entry for both tokens goes before one for `last` alone; None if there is neither.
         """
-        for known, other in ((2, before + 1), (1, ANY)):
+        for other in (before + 1, ANY):
             key = language << 2 * TOKEN_BITS | other << TOKEN_BITS | last
             at = bisect_left(self._keys, key)
             if at < len(self._keys) and self._keys[at] == key:
-                return NextToken(self._tokens[at], self.arrays.chances[at] / CHANCE_STEPS, known)
+                return self._tokens[at], self.arrays.chances[at] / CHANCE_STEPS
         return None
 
 
@@ -106,19 +93,14 @@ class StaticNgram:
 
     def __init__(self, table: NgramTable) -> None:
         self.table = table
-        self._begin_answer()
-
-    def _begin_answer(self) -> None:
-        self._before = self._last = 0
-        self._language = UNKNOWN
-        self._votes: dict[int, float] = {}
+        self.begin(())
 
     def begin(self, tokens: Sequence[int]) -> None:
         """Start an answer after a prompt, whose last tokens decide which language is drafted first."""
-        self._begin_answer()
-        for token in tokens[-VOTERS:]:
-            self._vote(token)
-            self._before, self._last = self._last, token
+        self._before = self._last = 0
+        self._language = UNKNOWN
+        self._votes: dict[int, float] = {}
+        self.extend(tokens[-VOTERS:])
         self._votes = {language: votes * PROMPT_VOTE_WEIGHT for language, votes in self._votes.items()}
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -141,13 +123,13 @@ class StaticNgram:
         tokens: list[int] = []
         confidence: list[float] = []
         while len(tokens) < min(limit, MAX_DRAFT) and (expected := self.table.next_token(self._language, before, last)):
-            chance = min(MAX_CONFIDENCE, expected.chance)
+            token, chance = expected[0], min(MAX_CONFIDENCE, expected[1])
             reach *= chance
             if reach < HOPELESS:
                 break
-            tokens.append(expected.token)
+            tokens.append(token)
             confidence.append(chance)
-            before, last = last, expected.token
+            before, last = last, token
         if not tokens:
             return []
         return [Draft(tuple(tokens), self.name, (), tuple(confidence), time.perf_counter() - started)]

@@ -91,7 +91,7 @@ def play(
         while accepted < len(choice.tokens) and choice.tokens[accepted] == text(at + accepted):
             accepted += 1
         step_tokens = [text(at + i) for i in range(accepted + 1)]
-        assert policy.learn(choice, step_tokens) == accepted
+        policy.learn(choice, step_tokens)
         spent += choice.pass_seconds + choice.drafting_seconds
         at += len(step_tokens)
     return spent, at
