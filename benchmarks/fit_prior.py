@@ -8,6 +8,7 @@ Prints the weights and, for both halves, the mean log likelihood of a drafted to
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from benchmarks.replay import TRACE, future
 from benchmarks.trace import Trace, load
 from engine.speculative.policy import MAX_DRAFTED
 from engine.speculative.prompt_lookup import PromptLookup
-from engine.speculative.prompt_lookup_prior import VECTOR, WEIGHTS, features
+from engine.speculative.prompt_lookup_prior import WEIGHTS, LookupEvidence
 
 RIDGE = 1.0
 Array = NDArray[np.float64]
+VECTOR = np.array(list(WEIGHTS.values()))
 
 
 def main() -> None:
@@ -62,6 +64,19 @@ def drafts(trace: Trace) -> Iterator[tuple[Array, tuple[int, ...], list[int]]]:
         evidence = drafter.best_evidence(MAX_DRAFTED) if tokens[i + 1 :] else None
         if evidence:
             yield features(evidence), tuple(evidence.tokens), tokens[i + 1 :]
+
+
+def features(evidence: LookupEvidence) -> Array:
+    """Return the regression's features, [tokens of the draft, WEIGHTS], in the order of WEIGHTS."""
+    places = np.arange(len(evidence.tokens))
+    columns = np.empty((len(places), len(WEIGHTS)))
+    columns[:, 0] = 1
+    columns[:, 1] = evidence.length + places == 1
+    columns[:, 2] = [math.log2(1 + evidence.rivals.get(place, 0)) for place in range(len(places))]
+    columns[:, 3] = evidence.prompt
+    columns[:, 4] = evidence.prompt * np.log2(evidence.length + places)
+    columns[:, 5] = [evidence.records.get(token, 0) for token in evidence.tokens]
+    return columns
 
 
 def fit(x: Array, y: Array, weights: Array) -> Array:

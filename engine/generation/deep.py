@@ -34,7 +34,14 @@ class DeepThread:
         if self._thread and self._thread.is_alive():
             raise Failure("busy.constraint")
         result: Future[T] = Future()
-        self._thread = start_deep(lambda: settle(result, work))
+
+        def settle() -> None:
+            try:
+                result.set_result(work())
+            except Exception as error:  # noqa: BLE001 - it is raised where the result is read
+                result.set_exception(error)
+
+        self._thread = start_deep(settle)
         end = time.monotonic() + LONGEST_SECONDS
         while not result.done() and time.monotonic() < end:
             if stopped():
@@ -43,14 +50,6 @@ class DeepThread:
         if not result.done():
             raise Failure("bad_constraint.slow", seconds=LONGEST_SECONDS)
         return result.result()
-
-
-def settle(result: Future[T], work: Callable[[], T]) -> None:
-    """Do the work and give the result, or the exception, to who waits for it."""
-    try:
-        result.set_result(work())
-    except Exception as error:  # noqa: BLE001 - it is raised where the result is read
-        result.set_exception(error)
 
 
 def start_deep(work: Callable[[], None]) -> threading.Thread:

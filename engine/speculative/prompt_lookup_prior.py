@@ -9,9 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 WEIGHTS = {
     "bias": -0.06,
     "single": -1.3,  # the match is a single token
@@ -59,25 +56,11 @@ class LookupEvidence:
     records: Mapping[int, float]
 
 
-def features(evidence: LookupEvidence) -> NDArray[np.float64]:
-    """Return the regression's features, [tokens of the draft, WEIGHTS], in the order of WEIGHTS."""
-    places = np.arange(len(evidence.tokens))
-    columns = np.empty((len(places), len(WEIGHTS)))
-    columns[:, 0] = 1
-    columns[:, 1] = evidence.length + places == 1
-    columns[:, 2] = [math.log2(1 + evidence.rivals.get(place, 0)) for place in range(len(places))]
-    columns[:, 3] = evidence.prompt
-    columns[:, 4] = evidence.prompt * np.log2(evidence.length + places)
-    columns[:, 5] = [evidence.records.get(token, 0) for token in evidence.tokens]
-    return columns
-
-
 def acceptance_prior(evidence: LookupEvidence) -> tuple[float, ...]:
     """Return the probability of each token of the draft, given that those before it are right.
 
-    The result ends when HOPELESS is reached. It equals what `features` and the weights give, but is computed token by
-    token: most drafts are hopeless after a few tokens, and between two passes, with cold caches, one call of numpy
-    takes longer than ten tokens do here.
+    The result ends when HOPELESS is reached. It is computed token by token: most drafts are hopeless after a few
+    tokens, and between two passes, with cold caches, one call of numpy takes longer than ten tokens do here.
     """
     whole = BIAS + PROMPT * evidence.prompt
     chances, reach = [], 1.0
@@ -96,5 +79,4 @@ def acceptance_prior(evidence: LookupEvidence) -> tuple[float, ...]:
     return tuple(chances)
 
 
-VECTOR = np.array(list(WEIGHTS.values()))
 BIAS, SINGLE, RIVAL, PROMPT, PROMPT_LENGTH, RECORD = WEIGHTS.values()

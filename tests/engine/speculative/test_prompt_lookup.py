@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.fit_prior import VECTOR, features
 from engine.protocol.requests import Lookup
 from engine.speculative.prompt_lookup import LEVELS, MAX_MATCH, PromptLookup, Suffixes
-from engine.speculative.prompt_lookup_prior import HOPELESS, VECTOR, TokenRecords, acceptance_prior, features
+from engine.speculative.prompt_lookup_prior import HOPELESS, TokenRecords, acceptance_prior
 from engine.speculative.published import PublishedLookup
 
 texts = st.lists(st.integers(0, 3), max_size=60) | st.lists(st.integers(0, 40), max_size=60)
