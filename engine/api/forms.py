@@ -38,14 +38,14 @@ class AnswerForm(ABC, Generic[B]):
     """The answers to one HTTP request, one for each of `requests`; `index` is that of the answer being told.
 
     Subclasses say which requests the engine gets, and how a whole answer and the pieces of a stream look. `prefix`:
-    begin of the answer's id. `waiting`: piece of a stream that tells that it still waits. `trims`: whether blank lines
-    around reasoning are left out. `model`: the model's name. `store`: whether chats are kept on disk unless the request
-    says otherwise.
+    begin of the answer's id. `waiting`: piece of a stream that tells that it still waits. `plain`: whether reasoning
+    and its marks are part of the text. `model`: the model's name. `store`: whether chats are kept on disk unless the
+    request says otherwise.
     """
 
     prefix: ClassVar[str] = ""
     waiting: ClassVar[bytes] = b": waiting\n\n"  # a comment, which keeps the connection alive
-    trims: ClassVar[bool] = True
+    plain: ClassVar[bool] = False
     index = 0
 
     def __init__(self, body: B, model: str, store: bool) -> None:
@@ -88,18 +88,18 @@ class AnswerForm(ABC, Generic[B]):
 
     async def gather(self, events: Events) -> Any:
         """Return the JSON of the complete answers."""
-        self.answers = [Written() for _ in self.requests]
-        async for index, event in trimmed(events) if self.trims else events:
+        self.answers = [Written(self.plain) for _ in self.requests]
+        async for index, event in events if self.plain else trimmed(events):
             if event is not None:
                 self.answers[index].add(event)
         return self.whole()
 
     async def stream(self, events: Events) -> AsyncIterator[bytes]:
         """Yield the answers in pieces."""
-        self.answers = [Written() for _ in self.requests]
+        self.answers = [Written(self.plain) for _ in self.requests]
         for piece in self.begin():
             yield piece
-        async for index, event in trimmed(events) if self.trims else events:
+        async for index, event in events if self.plain else trimmed(events):
             if index > self.index:
                 self.index = index
                 for piece in self.begin():
@@ -157,7 +157,7 @@ class OpenAIForm(AnswerForm[S]):
 class TextForm(AnswerForm[S]):
     """Form of texts that are continued as they are, in which a piece of a stream looks like a whole answer."""
 
-    trims = False
+    plain = True
 
     @abstractmethod
     def answer(self, text: str, end: Finished | None) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class TextForm(AnswerForm[S]):
         """Yield the complete answers."""
         for index, written in enumerate(self.answers):
             self.index = index
-            yield self.answer(self.start() + written.plain, written.finished)
+            yield self.answer(self.start() + written.text, written.finished)
 
     def begin(self) -> Iterator[bytes]:
         if before := self.start():

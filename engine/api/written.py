@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.protocol.events import (
-    WRITTEN,
     Event,
     Finished,
     Logprobs,
     Text,
     Thinking,
     ThinkingEnded,
+    ThinkingStarted,
     TokenLogprob,
     ToolCallArguments,
     ToolCallStarted,
@@ -55,11 +55,11 @@ class BlockChange:
 class Written:
     """An answer as far as it is written; `finished` is there once it is complete.
 
-    `plain`: the text with the reasoning and its marks, as the model wrote it. `streamed`: the blocks that `changes` has
-    told, of which the last one is `open` or none is.
+    `plain`: whether `text` is all that the model wrote, with the reasoning and its marks. `streamed`: the blocks that
+    `changes` has told, of which the last one is `open` or none is.
     """
 
-    plain: str = ""
+    plain: bool = False
     text: str = ""
     reasoning: str = ""
     calls: list[Block] = field(default_factory=list)
@@ -70,9 +70,9 @@ class Written:
 
     def add(self, event: Event) -> None:
         """Append what an event adds to the answer."""
-        if isinstance(event, WRITTEN):
-            self.plain += event.text
         match event:
+            case ThinkingStarted() | Thinking() | ThinkingEnded() if self.plain:
+                self.text += event.text
             case Text():
                 self.text += event.text
             case Thinking():
