@@ -85,23 +85,21 @@ class ChatForm(OpenAIForm[ChatRequest]):
         effort = body.reasoning_effort or values.reasoning_effort
         on = values.enable_thinking if values.thinking is None else values.thinking
         budget = body.thinking_budget_tokens if body.reasoning_budget is None else body.reasoning_budget
-        return [
-            fields.chat_request(
-                default,
-                messages,
-                sampling=body.sampling,
-                stops=body.stops(),
-                structured=bool(constraint or body.tools),
-                max_tokens=fields.length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
-                chat=fields.chat_id(messages, body.store, self.store),
-                thinking=fields.thinking_options(default.thinking, effort, on, budget),
-                constraint=constraint,
-                top_logprobs=body.top_logprobs or 0 if body.logprobs else None,
-                **fields.tool_fields(
-                    tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False
-                ),
-            )
-        ]
+        tools = fields.tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False)
+        request = fields.chat_request(
+            default,
+            messages,
+            sampling=body.sampling,
+            stops=body.stops(),
+            structured=bool(constraint or body.tools),
+            max_tokens=fields.length_limit(body.max_completion_tokens, body.max_tokens, default.max_tokens),
+            chat=fields.chat_id(messages, body.store, self.store),
+            thinking=fields.thinking_options(default.thinking, effort, on, budget),
+            constraint=constraint,
+            top_logprobs=body.top_logprobs or 0 if body.logprobs else None,
+            **tools,
+        )
+        return [request]
 
     def whole(self) -> dict[str, Any]:
         written = self.written

@@ -32,8 +32,6 @@ LEAST_TOP_P = 1e-6  # for 0, which some clients send to have the likeliest token
 EFFORTS: dict[str, ThinkingEffort] = {
     "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
 }  # fmt: skip
-
-
 RawJson = msgspec.Raw | msgspec.UnsetType  # JSON that is handed on as it is
 
 

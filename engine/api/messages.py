@@ -146,21 +146,21 @@ class MessagesForm(AnswerForm[MessagesRequest]):
         form, thinking = body.output_format or config.format, body.thinking
         on = None if thinking is None or thinking.type == "adaptive" else thinking.type == "enabled"
         budget = thinking.budget_tokens if thinking and on else None
-        called = KINDS[choice.type], choice.name
-        return [
-            fields.chat_request(
-                default,
-                messages,
-                sampling=lambda usual: fields.with_given(usual, given),
-                stops=filter(None, body.stop_sequences or ()),
-                structured=bool(form or body.tools),
-                max_tokens=fields.length_limit(body.max_tokens),
-                chat=fields.chat_id(messages, body.store, self.store),
-                thinking=fields.thinking_options(default.thinking, config.effort, on, budget),
-                constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,
-                **fields.tool_fields(tools_of(body), called, not choice.disable_parallel_tool_use),
-            )
-        ]
+        rule = KINDS[choice.type], choice.name
+        tools = fields.tool_fields(tools_of(body), rule, not choice.disable_parallel_tool_use)
+        request = fields.chat_request(
+            default,
+            messages,
+            sampling=lambda usual: fields.with_given(usual, given),
+            stops=filter(None, body.stop_sequences or ()),
+            structured=bool(form or body.tools),
+            max_tokens=fields.length_limit(body.max_tokens),
+            chat=fields.chat_id(messages, body.store, self.store),
+            thinking=fields.thinking_options(default.thinking, config.effort, on, budget),
+            constraint=Constraint("json_schema", bytes(form.schema).decode()) if form else None,
+            **tools,
+        )
+        return [request]
 
     def whole(self) -> dict[str, Any]:
         content = [_content(block) for block in self.written.blocks() if block.text or block.kind == "call"]

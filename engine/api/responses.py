@@ -177,22 +177,20 @@ class ResponsesForm(AnswerForm[ResponsesRequest]):
         form = body.text.format if body.text else None
         constraint = fields.constraint_of(form) if form else body.constraint()
         effort = body.reasoning.effort if body.reasoning else None
-        return [
-            fields.chat_request(
-                default,
-                messages,
-                sampling=body.sampling,
-                stops=body.stops(),
-                structured=bool(constraint or body.tools),
-                max_tokens=fields.length_limit(body.max_output_tokens, default.max_tokens),
-                chat=fields.chat_id(messages, body.store, self.store),
-                thinking=fields.thinking_options(default.thinking, effort, None, None),
-                constraint=constraint,
-                **fields.tool_fields(
-                    tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False
-                ),
-            )
-        ]
+        tools = fields.tool_fields(tools_of(body), choice_of(body.tool_choice), body.parallel_tool_calls is not False)
+        request = fields.chat_request(
+            default,
+            messages,
+            sampling=body.sampling,
+            stops=body.stops(),
+            structured=bool(constraint or body.tools),
+            max_tokens=fields.length_limit(body.max_output_tokens, default.max_tokens),
+            chat=fields.chat_id(messages, body.store, self.store),
+            thinking=fields.thinking_options(default.thinking, effort, None, None),
+            constraint=constraint,
+            **tools,
+        )
+        return [request]
 
     def whole(self) -> dict[str, Any]:
         return self._response(self.written.blocks(), self.written.finished.statistics)

@@ -15,11 +15,9 @@ from engine.protocol.requests import Detokenize, Tokenize
 # The engine answers in one line of at most 64 MB, where a byte may be a token of 13 bytes, and a token a text of 128.
 MOST_TEXT = 4 << 20  # bytes: a context of a million tokens
 MOST_TOKENS = 1 << 18
-
-
+MOST_PROMPTS = 64
 Prompt = str | tuple[int, ...]
 Prompts = str | list[str | int | list[int]]  # as requests give them
-MOST_PROMPTS = 64
 
 
 class TokenizeRequest(msgspec.Struct, kw_only=True):
