@@ -221,7 +221,10 @@ class Segment:
 
 
 class SegmentReader:
-    """Groups lines into segments by their tokens; prose that crosses the line `cut` becomes two segments."""
+    """Reader that groups a text's lines into segments by the text's Markdown tokens.
+
+    `cut`: number of the line where prose becomes two segments: one that is finished, and one that may still grow.
+    """
 
     def __init__(self, lines: list[str], cut: int, open_items: list[str], parsed: dict[int, list[str]]) -> None:
         self._lines, self._cut, self._open_items, self._parsed = lines, cut, open_items, parsed

@@ -28,7 +28,7 @@ from engine.remote.probe import Probed, probe
 from models.servers import RemoteModel
 from models.titles import title_of
 
-PROCESS_BYTES = 25 << 20  # private memory of this process, once it has asked a server
+PROCESS_BYTES = 37 << 20  # private memory of this process, once it has asked a server
 
 
 class RemoteEngine(BaseEngine):
@@ -55,7 +55,7 @@ class RemoteEngine(BaseEngine):
     def load(
         self,
         request: Load,
-        progress: Callable[[float], None] = lambda _fraction: None,  # noqa: ARG002 - nor this
+        progress: Callable[[float], None] = lambda _fraction: None,  # noqa: ARG002 - a server has loaded it
         expect: Callable[[SpeedExpected], None] = lambda _expected: None,  # noqa: ARG002 - servers do not tell
     ) -> Loaded:
         """Look whether the server has the model, and use it from now on. Raises Failure, and Stopped."""

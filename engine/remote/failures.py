@@ -34,9 +34,8 @@ def exchange_failure(error: BaseException, url: str, proxy: str | None = None) -
             return Failure("refused.server_certificate", host=host, reason=reason.rstrip("."))
         case ssl.SSLError():
             return Failure("refused.server_no_tls", str(cause), host=host)
-    if proxy and isinstance(error, OSError | httpx.TransportError):
-        return Failure("no_connection.proxy", str(error), host=host, proxy=proxy)
-    match cause:
+        case _ if proxy and isinstance(error, OSError | httpx.TransportError):
+            return Failure("no_connection.proxy", str(error), host=host, proxy=proxy)
         case socket.gaierror() | UnicodeError() | httpx.InvalidURL():
             return Failure("no_connection.server_name", str(cause), host=host)
         case TimeoutError():
@@ -105,15 +104,15 @@ def error_in_stream(url: str, error: Any, key: str) -> Failure:
 
 def words_of(body: bytes, key: str) -> str:
     """Return the server's own words about an error, in one short line: OpenAI's form, FastAPI's, or plain text."""
-    found = decoded(body)
-    if found is None:
-        found = body[:2000].decode("utf-8", "replace")
-        if "<html" in found.casefold() or "<!doctype" in found.casefold():
+    said = decoded(body)
+    if said is None:
+        said = body[:2000].decode("utf-8", "replace")
+        if "<html" in said.casefold() or "<!doctype" in said.casefold():
             return ""
     for name in ("error", "message", "detail"):
-        if isinstance(found, dict) and name in found:
-            found = found[name]
-    text = found if isinstance(found, str) else msgspec.json.encode(found).decode() if found else ""
+        if isinstance(said, dict) and name in said:
+            said = said[name]
+    text = said if isinstance(said, str) else msgspec.json.encode(said).decode() if said else ""
     text = " ".join(printable(text).split())
     if key:
         text = text.replace(key, "…")
@@ -130,8 +129,8 @@ def decoded(body: bytes) -> Any:
 
 def parameter_of(body: bytes) -> str:
     """Return the parameter that a refusal in OpenAI's form is about; '' if it names none."""
-    found = decoded(body)
-    error = found.get("error") if isinstance(found, dict) else None
+    refusal = decoded(body)
+    error = refusal.get("error") if isinstance(refusal, dict) else None
     named = error.get("param") if isinstance(error, dict) else None
     return named if isinstance(named, str) else ""
 

@@ -16,13 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from common.failures import Failure
 from engine.remote.failures import exchange_failure
 from engine.stop import Stopped
-from models.servers import DEFAULT_PORTS, host_of, is_public, is_this_computer
+from models.servers import host_of, is_public, is_this_computer
 
 if TYPE_CHECKING:  # they take a tenth of a second to import, so the first request does it
     import httpcore
@@ -216,33 +216,25 @@ def send(request: Request, stopped: Callable[[], bool]) -> Response:
         if response.status not in REDIRECTS or not target:
             return response
         response.close()
-        url = _joined(request.url, target)
-        if not _is_same_server(request.url, url):
+        url = _on_same_server(request.url, target)
+        if url is None:
             raise Failure("refused.server_redirect", host=host_of(request.url), address=target[:200])
         request = replace(request, url=url)
     raise Failure("refused.redirects", host=host_of(request.url))
 
 
-def _joined(url: str, target: str) -> str:
-    """Return the address that a redirect leads to; '' for one that is no address."""
+def _on_same_server(url: str, target: str) -> str | None:
+    """Return the address that a redirect leads to, if it is on the same server, reached in the same way or by TLS."""
+    import httpx
+
+    before = httpx.URL(url)
     try:
-        return urljoin(url, target)
-    except ValueError:
-        return ""
-
-
-def _is_same_server(url: str, target: str) -> bool:
-    """Return whether `target` is on the server of `url`, reached in the same way or more safely."""
-    try:
-        before, after = _place(urlsplit(url)), _place(urlsplit(target))
-    except ValueError:
-        return False
-    safer = before[:2] == ("http", after[1]) and before[2] == 80 and after[0] == "https" and after[2] == 443
-    return before == after or safer
-
-
-def _place(parts: SplitResult) -> tuple[str, str, int]:
-    return parts.scheme, parts.hostname or "", parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+        after = before.join(target)
+    except (httpx.InvalidURL, ValueError):
+        return None
+    places = [(place.scheme, place.host, place.port) for place in (before, after)]
+    safer = places == [("http", before.host, None), ("https", before.host, None)]
+    return str(after) if safer or places[0] == places[1] else None
 
 
 def proxy_for(parts: SplitResult) -> str | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from common.failures import Failure
 from common.sentences import Sentence
@@ -141,46 +140,30 @@ def size_of(request: CountRequest) -> int:
 
 
 class Counters:
-    """Two counters, so that what takes a moment does not wait for a book."""
-
-    def __init__(self, count: Callable[[CountRequest], Event], send: Callable[[Event], None]) -> None:
-        self._short, self._long = Counter(count, send), Counter(count, send)
-
-    def put(self, request: CountRequest) -> None:
-        """Queue a request."""
-        (self._long if size_of(request) > LONG_TEXT else self._short).put(request)
-
-    def close(self) -> None:
-        """Count the requests that are already queued, then end the threads."""
-        self._short.close()
-        self._long.close()
-
-
-class Counter:
-    """A thread that answers one request about tokens after the other until `close`.
+    """Two threads that count tokens, one request after the other: what takes a moment does not wait for a book.
 
     A book takes a second. So neither an answer nor Cancel and Status wait for a count.
     """
 
     def __init__(self, count: Callable[[CountRequest], Event], send: Callable[[Event], None]) -> None:
         self._count, self._send = count, send
-        self._waiting: queue.SimpleQueue[CountRequest | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="counter")
-        self._thread.start()
+        self._short, self._long = (ThreadPoolExecutor(1, thread_name_prefix="counter") for _ in range(2))
 
     def put(self, request: CountRequest) -> None:
         """Queue a request."""
-        self._waiting.put(request)
+        (self._long if size_of(request) > LONG_TEXT else self._short).submit(self._run, request)
 
     def close(self) -> None:
-        """Count the requests that are already queued, then end the thread."""
-        self._waiting.put(None)
-        self._thread.join()
+        """Count the requests that are already queued, then end the threads."""
+        self._short.shutdown()
+        self._long.shutdown()
 
-    def _run(self) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
-            while (request := self._waiting.get()) is not None:
-                self._send(self._answer(request))
+    def _run(self, request: CountRequest) -> None:
+        try:
+            self._send(self._answer(request))
+        except BrokenPipeError:  # the window is gone, and so will be our input
+            self._short.shutdown(wait=False, cancel_futures=True)
+            self._long.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, request: CountRequest) -> Event:
         try:

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from common.failures import Failure
@@ -292,26 +292,19 @@ class EngineServer:
                 self.engine.save_chat()
                 return Restart(request.id, None)
         try:
-            return self.engine.load(request, LoadProgressReporter(self, request.id), self.send)
+            return self.engine.load(request, self._progress_reporter(request.id), self.send)
         except OtherLibrary as other:
             log.info("%s: a new process is asked for", other)
             return Restart(request.id, other.wanted)
 
+    def _progress_reporter(self, id: int) -> Callable[[float], None]:
+        """Return a callback that sends LoadProgress in whole percents: llama.cpp calls it thousands of times."""
+        shown = -1
 
-class LoadProgressReporter:
-    """A progress callback that sends LoadProgress in whole percents.
+        def report(fraction: float) -> None:
+            nonlocal shown
+            if (percent := int(fraction * 100)) > shown:
+                shown = percent
+                self.send(LoadProgress(id, fraction))
 
-    llama.cpp calls it once for each tensor, which may be thousands of times.
-    """
-
-    def __init__(self, server: EngineServer, id: int) -> None:
-        self.server = server
-        self.id = id
-        self.shown = -1
-
-    def __call__(self, fraction: float) -> None:
-        """Send LoadProgress if the loaded fraction has reached another whole percent."""
-        percent = int(fraction * 100)
-        if percent > self.shown:
-            self.shown = percent
-            self.server.send(LoadProgress(self.id, fraction))
+        return report
