@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common import store
+from common.eviction import files_in
 from common.files import TEMPORARY, temporary_prefix
 from common.folders import CACHE_DIR_VARIABLE
 from common.store import NAME, Store, digest
@@ -262,7 +262,7 @@ def test_two_processes_write_at_once(cache: Path) -> None:
 def test_an_eviction_under_way_elsewhere_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     few = Store("few", 1, Bird, most_entries=1)
     few.put(WREN, "a")
-    real = store.files_in
+    real = files_in
 
     def vanishing(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
         for path, status in real(folder):
@@ -270,7 +270,7 @@ def test_an_eviction_under_way_elsewhere_is_no_failure(monkeypatch: pytest.Monke
                 path.unlink()
             yield path, status
 
-    monkeypatch.setattr(store, "files_in", vanishing)
+    monkeypatch.setattr("common.store.files_in", vanishing)
     few.put(WREN, "b")
     assert few.get("b") == WREN
 

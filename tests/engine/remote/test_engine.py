@@ -261,11 +261,12 @@ def test_a_stop_ends_connecting_at_once(full: int) -> None:
 
 def test_a_stop_ends_the_handshake_of_a_safe_connection_at_once() -> None:
     """The server takes the connection and never says a word of the handshake."""
-    engine = RemoteEngine()
+    stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Timer(0.3, engine.stop.set).start()
+        request = http.Request(f"https://127.0.0.1:{port(listening)}/v1", patience=Patience(connect=3600))
+        threading.Timer(0.3, stop.set).start()
         with pytest.raises(Stopped):
-            engine.list_models(ListModels(1, Server(f"https://127.0.0.1:{listening.getsockname()[1]}/v1")))
+            Response(request, stop.is_set)
         connection, _ = listening.accept()
         with connection:
             connection.settimeout(30)
@@ -424,11 +425,11 @@ def test_only_changed_options_are_sent_and_each_program_gets_its_own_names(serve
     engine = loaded(server)
     answer(engine, "hello")
     assert set(server.bodies[-1]) == {"model", "messages", "stream", "stream_options"}
-    changed = Sampling(temperature=0.2, top_k=7, repeat_penalty=1.3, seed=4)
+    changed = Sampling(temperature=0.2, top_k=7, repeat_penalty=1.3, seed=4, frequency_penalty=0.5)
     answer(engine, "hello", sampling=changed, max_tokens=9, thinking=ThinkingOptions(mode="off"))
     body = server.bodies[-1]
     assert (body["temperature"], body["top_k"], body["seed"], body["max_tokens"]) == (0.2, 7, 4, 9)
-    assert body["repetition_penalty"] == 1.3
+    assert (body["repetition_penalty"], body["frequency_penalty"]) == (1.3, 0.5)
     assert body["chat_template_kwargs"] == {"enable_thinking": False}
 
 
