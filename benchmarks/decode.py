@@ -1,10 +1,11 @@
 """Prefill and decode speed of our engine, and of llama-server on the same file beside it.
 
     python -m benchmarks.decode --model M [--backend llama ik] [--native PYTHON] [--server PATH_TO_LLAMA_SERVER]
-                                [--starts N] [--runs N]
+                                [--program build/dist/chickadee/chickadee-engine] [--starts N] [--runs N]
 
 `--native` is the Python of another checkout set up with `make setup NATIVE=1` (`.venv/bin/python` there): its build of
-ik_llama.cpp runs beside ours.
+ik_llama.cpp runs beside ours. `--program` is a packaged engine, whose kernels are for many processors; the ratio of it
+is to the first of the others.
 
 Runs are interleaved, ours and theirs in turn on the same prompts, so that a machine whose speed drifts does not favour
 one side. Both sides are started several times: where a process happens to lie in memory makes it up to 3 % faster or
@@ -30,7 +31,7 @@ from engine.run_subprocess import set_environment
 from models.default import default_model
 
 SERVER = "llama-server"
-NATIVE = "chickadee native"
+NATIVE, PACKAGED = "chickadee native", "chickadee packaged"
 SUBJECTS = ["rivers", "bridges", "harbours", "orchards", "winters", "maps", "clocks", "markets", "trains", "gardens"]
 
 
@@ -50,6 +51,8 @@ def main() -> None:
     ours: dict[str, BackendName] = {f"chickadee {name}": name for name in options.backend}
     if options.native:
         ours[NATIVE] = "ik"
+    if options.program:
+        ours[PACKAGED] = options.backend[0]
     names = [*ours, SERVER] if options.server else [*ours]
     runs: dict[str, list[Run]] = {name: [] for name in names}
     rss: dict[str, int] = {}
@@ -59,7 +62,8 @@ def main() -> None:
             for name, backend in ours.items():
                 python = options.native if name == NATIVE else None
                 cache = Path(stack.enter_context(TemporaryDirectory())) if python else None
-                engine = OurEngine(options.model, options.ctx, threads, backend=backend, python=python, cache=cache)
+                program = options.program if name == PACKAGED else None
+                engine = OurEngine(options.model, options.ctx, threads, None, backend, program, python, cache)
                 sides[name] = stack.enter_context(engine)
                 engine.run(prompt(0, options.prompt_words), 8)  # warm-up, not counted
                 engine.settle()
@@ -82,6 +86,7 @@ def parse() -> argparse.Namespace:
         "--backend", nargs="+", choices=BACKENDS, default=["llama"], help="our libraries (default: llama)"
     )
     parser.add_argument("--native", type=Path, metavar="PYTHON", help="of a checkout set up with NATIVE=1")
+    parser.add_argument("--program", type=Path, help="the packaged engine to compare with")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument("--ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int)
@@ -129,6 +134,8 @@ def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]]
     ours = [name for name in runs if name != SERVER]
     if SERVER in runs:
         speeds |= {f"ratio {name.split()[-1]}": ratios(runs[name], runs[SERVER]) for name in ours}
+    if PACKAGED in runs:
+        speeds["ratio of packaged"] = ratios(runs[PACKAGED], runs[ours[0]])
     if options.json:
         print(json.dumps({"speeds": {name: asdict(s) for name, s in speeds.items()}, "rss_bytes": rss}))
         return
@@ -136,13 +143,13 @@ def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]]
     many = f"{options.starts} starts of {options.runs} runs"
     print(f"{options.model.name}, {threads} threads, context {options.ctx}, {many}")
     print(f"{read} tokens read, {written} decoded; tokens per second\n")
-    print(f"{'':16}{'prompt best':>12}{'median':>9}{'decode best':>13}{'median':>9}{'RSS':>10}")
+    print(f"{'':20}{'prompt best':>12}{'median':>9}{'decode best':>13}{'median':>9}{'RSS':>10}")
     for name, s in speeds.items():
         memory = f"{rss[name] / 2**20:,.0f} MiB" if name in rss else ""
         digits = 3 if name.startswith("ratio") else 1
         values = f"{s.prompt_best:12.{digits}f}{s.prompt_median:9.{digits}f}"
         values += f"{s.decode_best:13.{digits}f}{s.decode_median:9.{digits}f}"
-        print(f"{name:16}{values}{memory:>10}")
+        print(f"{name:20}{values}{memory:>10}")
 
 
 if __name__ == "__main__":
