@@ -149,7 +149,6 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "plan.no_own_layers": "To save memory, the layers that the model brings to draft its next tokens are left out.",
     "own_drafter.none": "This model brings no layers that draft its next tokens: tokens are drafted from the chat.",
     "own_drafter.included": "The model includes its own drafter: layers that draft its next tokens.",
-    "own_drafter.beside": "{name} beside the model was made to draft for it, but such files cannot be used yet.",
     "own_drafter.left_out": (
         "The model was made with layers that draft its next tokens, but this file leaves them out: tokens are "
         "drafted from the chat."

@@ -12,7 +12,6 @@ from models.choices import Choice
 from models.collection import LocalModel
 from models.facts import Facts
 from models.features import can_be_drafted, has_own_kernels
-from models.own_drafter import drafter_sentence
 
 Details = tuple[tuple[str, str], ...]  # lines of a card: what, and the text
 HUB = "huggingface.co"
@@ -127,9 +126,7 @@ def _drafting(entry: CatalogueEntry | None, facts: Facts | None) -> str:
 
 def _own_drafter(model: LocalModel | None) -> str:
     """Return whether the model drafts its own next tokens, or why not; empty if no drafter was made for it."""
-    if model is None or model.facts is None:
-        return ""
-    sentence = drafter_sentence(model.path, model.facts.own_drafter)
+    sentence = model.facts.own_drafter if model and model.facts else None
     return worded(sentence) if sentence else ""
 
 

@@ -4878,12 +4878,6 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} beside the model was made to draft for it, but such files cannot be used yet.</source>
-    <extracomment>own_drafter.beside</extracomment>
-    <translation>模型旁的 {name} 是为它起草而制作的，但目前还不能使用这类文件。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>{name} cannot be brought back: {reason}. Try again.</source>
     <extracomment>unwritable.undo</extracomment>
     <translation>无法恢复 {name}：{reason}。请重试。</translation>

@@ -36,7 +36,7 @@ from engine.protocol.requests import BackendName
 from engine.runtime.capi.model import CDryModel
 from engine.runtime.contexts import EXACT
 from models.header import Header
-from models.own_drafter import drafter_beside, refusal, usable_layers
+from models.own_drafter import refusal, usable_layers
 from models.projector import Projector, find_projector
 from models.split import model_headers
 from models.validation import checked_headers
@@ -110,7 +110,7 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     choice = _choose_library(options, headers, draft, environment, projector is not None)
     library = _import_library(choice, environment.crashes)
     memory = _memory_plan(options, headers, draft, library, environment.freed_bytes)
-    reason = own_drafter_refusal(headers, library.name, draft is not None)
+    reason = own_drafter_refusal(headers, library.name)
     if reason:
         memory = replace(memory, reasons=(*memory.reasons, reason))
     projector = projector if library.name == "llama" else None
@@ -118,15 +118,11 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     return LoadPlan(options, headers, draft, choice, library, memory, projector, reason)
 
 
-def own_drafter_refusal(headers: Headers, library: BackendName, has_draft_model: bool) -> Sentence | None:
-    """Return why layers or a file that were made to draft for a model do not; None if they do, or there are none."""
+def own_drafter_refusal(headers: Headers, library: BackendName) -> Sentence | None:
+    """Return why the layers that a model brings to draft for it do not; None if they do, or there are none."""
     if library != "llama" and usable_layers(headers):
         return Sentence.of("own_drafter.library", library=BACKEND_TITLES[library])
-    reason = refusal(headers)
-    if reason or usable_layers(headers) or has_draft_model:
-        return reason
-    beside = drafter_beside(headers[0].path, headers[0])
-    return Sentence.of("own_drafter.beside", name=display_name(beside)) if beside else None
+    return refusal(headers)
 
 
 def _choose_library(

@@ -13,7 +13,6 @@ from models.collection import LocalModel, scan_models
 from models.commands import output
 from models.commands.find import find
 from models.estimate import estimate_of
-from models.own_drafter import drafter_sentence
 from models.split import model_headers
 from models.verdict import verdicts
 
@@ -93,9 +92,8 @@ def lines(model: LocalModel, verdict: Verdict | None, drafters: list[LocalModel]
             ("vocabulary", f"{facts.tokens:,} tokens"),
             ("can draft for it", ", ".join(drafter.name for drafter in drafters) or "no model here"),
         ]
-        own_drafter = drafter_sentence(model.path, facts.own_drafter)
-        if own_drafter:
-            rows.append(("own drafter", str(own_drafter)))
+        if facts.own_drafter:
+            rows.append(("own drafter", str(facts.own_drafter)))
     said = [f"  {name:18}{value}" for name, value in rows]
     reasons = list(map(str, verdict.reasons)) if verdict else []
     return [f"{model.name}: {verdict.line if verdict else model.problem or ''}", "", *said, "", *reasons]

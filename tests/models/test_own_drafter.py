@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import gguf
-import numpy as np
 import pytest
 
 from app.dialogs.model_details import details_of
@@ -18,7 +16,7 @@ from models.collection import describe_model
 from models.commands.info import lines
 from models.facts import facts_of
 from models.header import Header, Scalar, read_header
-from models.own_drafter import USABLE, drafter_beside, only_drafts, own_layers, refusal, usable_layers
+from models.own_drafter import USABLE, only_drafts, own_layers, refusal, usable_layers
 from models.tensors import tensor_bytes
 
 
@@ -34,10 +32,10 @@ def changed(header: Header, **values: Scalar) -> Header:
 
 
 def test_layers_are_found_with_their_bytes(header):
-    found = usable_layers((header,))
-    assert found is not None
-    assert (found.first, found.count) == (4, 1)
-    assert found.bytes == sum(tensor_bytes(t) for t in header.tensors if t.name.startswith("blk.4."))
+    layers = usable_layers((header,))
+    assert layers is not None
+    assert (layers.first, layers.count) == (4, 1)
+    assert layers.bytes == sum(tensor_bytes(t) for t in header.tensors if t.name.startswith("blk.4."))
     assert refusal((header,)) is None
 
 
@@ -95,57 +93,11 @@ def test_a_file_of_layers_alone_only_drafts(header):
     assert facts_of((alone,)).kind == "drafter"
 
 
-def write_drafter(path: Path, architecture: str, arrays: dict[str, list[int]] | None = None, **values: int) -> Path:
-    writer = gguf.GGUFWriter(path, architecture)
-    for key, value in values.items():
-        writer.add_uint32(f"{architecture}.{key}", value)
-    for key, numbers in (arrays or {}).items():
-        writer.add_array(f"{architecture}.{key}", numbers)
-    writer.add_tensor("fc.weight", np.zeros((8, 32), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
-
-
-@pytest.mark.parametrize(
-    ("model", "architecture", "values", "layers", "fits"),
-    [
-        ("qwen3", "eagle3", {"target_hidden_size": 128}, [0, 1, 2], True),
-        ("qwen3", "eagle3", {"target_hidden_size": 128}, [0, 1, 3], False),
-        ("qwen3", "eagle3", {"target_hidden_size": 256}, [0, 1, 2], False),
-        ("qwen3", "eagle3", {}, [0, 1, 2], False),
-        ("gemma4", "gemma4-assistant", {"embedding_length_out": 128}, [], True),
-        ("qwen3", "gemma4-assistant", {"embedding_length_out": 128}, [], False),
-        ("qwen3", "llama", {"embedding_length": 128}, [], False),
-    ],
-)
-def test_a_drafter_beside_the_model_is_known_by_name_and_shape(tmp_path, model, architecture, values, layers, fits):
-    path = write_tiny_model(tmp_path / "model.gguf", SHAPES[model])
-    arrays = {"target_layers": layers} if layers else None
-    other = write_drafter(tmp_path / "other.gguf", architecture, arrays, **values)
-    assert drafter_beside(path) is None
-    named = other.rename(tmp_path / "model-EAGLE3-draft.gguf")
-    assert drafter_beside(path) == (named if fits else None)
-
-
-def test_cards_and_the_terminal_say_that_a_drafter_beside_the_model_cannot_be_used_yet(tmp_path):
+def test_cards_and_the_terminal_say_what_drafts(tmp_path):
     path = write_tiny_model(tmp_path / "model.gguf", SHAPES["qwen3"])
-    write_drafter(tmp_path / "model-EAGLE3.gguf", "eagle3", target_hidden_size=128)
-    expected = "model-EAGLE3.gguf beside the model was made to draft for it, but such files cannot be used yet."
     model = describe_model(path)
-    assert dict(details_of(Choice(None, model), None))["Own drafter"] == expected
-    assert f"own drafter       {expected}" in "\n".join(lines(model, None, []))
-    whole = write_tiny_model(tmp_path / "whole.gguf", OWN_LAYERS["qwen35-mtp"])
-    assert "includes its own drafter" in dict(details_of(Choice(None, describe_model(whole)), None))["Own drafter"]
-    (tmp_path / "model-EAGLE3.gguf").unlink()
     assert "Own drafter" not in dict(details_of(Choice(None, model), None))
     assert "own drafter" not in "\n".join(lines(model, None, []))
-
-
-def test_files_that_cannot_be_read_are_no_drafters(tmp_path):
-    path = write_tiny_model(tmp_path / "model.gguf", SHAPES["qwen3"])
-    (tmp_path / "draft.gguf").write_bytes(b"GGUF")
-    assert drafter_beside(path) is None
-    assert drafter_beside(tmp_path / "gone" / "model.gguf") is None
+    whole = describe_model(write_tiny_model(tmp_path / "whole.gguf", OWN_LAYERS["qwen35-mtp"]))
+    assert "includes its own drafter" in dict(details_of(Choice(None, whole), None))["Own drafter"]
+    assert "own drafter       The model includes its own drafter" in "\n".join(lines(whole, None, []))
