@@ -59,6 +59,7 @@ from engine.tokenization.turns import ChatTooLong
 
 log = logging.getLogger("engine.serve")
 IDLE_AFTER = 1.0  # seconds without a request
+ENDING = 60.0  # seconds in which the running job ends, once this process is to end
 QUIET_LOOK = 10.0  # seconds between two looks whether other programs are quiet by now
 
 
@@ -92,7 +93,10 @@ class EngineServer:
             self.jobs.cancel_all()
             self.jobs.put(Shutdown(0))
             self._counter.close()
-            worker.join()
+            worker.join(ENDING)
+            if worker.is_alive():  # in a library that hangs; whoever started this process may be gone
+                log.critical("the job that runs does not end: the process is ended without it")
+                os._exit(1)
 
     def _lines(self) -> Iterator[bytes]:
         """Yield the complete lines of the input.

@@ -442,3 +442,24 @@ def test_a_killed_engine_leaves_no_half_line(pipe):
     lines = pipe.process.stdout.read().splitlines(keepends=True)
     assert all(line.endswith(b"\n") for line in lines)
     pipe.process.wait(120)
+
+
+def test_a_job_that_hangs_does_not_keep_a_process_that_nobody_needs() -> None:
+    """Its input ends when whoever started it is killed."""
+    script = """
+import sys, time
+from engine.base import BaseEngine
+from engine.serve import server
+server.ENDING = 0.5
+class Hanging(BaseEngine):
+    def unload(self): ...
+    def generate(self, request):
+        while True:
+            time.sleep(1)
+        yield
+server.EngineServer(Hanging(), sys.stdin.buffer, sys.stdout.buffer).run()
+"""
+    asked = encode(Generate(1, (Message("user", "Hello"),)))
+    ended = subprocess.run([sys.executable, "-c", script], input=asked, capture_output=True, check=False, timeout=60)
+    assert ended.returncode == 1
+    assert b"does not end" in ended.stderr
