@@ -22,7 +22,7 @@ class Tree:
 
     `chosen` maps a message's id (ROOT for the beginning) to the child below it that was shown last, if that is not the
     newest child. A message whose parent is missing, or in a ring of parents, as a damaged file may have, becomes a
-    beginning.
+    beginning: its `parent_id` is None here.
     """
 
     def __init__(
@@ -31,6 +31,8 @@ class Tree:
         self._messages = {message.id: message for message in messages}
         self._parents = {id: self._known(message.parent_id) for id, message in self._messages.items()}
         self._cut_rings()
+        for id, parent in self._parents.items():
+            self._messages[id] = _below_parent(self._messages[id], parent)
         self._children: dict[str, list[str]] = {}
         for id, parent in self._parents.items():
             self._children.setdefault(parent, []).append(id)
@@ -92,7 +94,7 @@ class Tree:
         if message.id not in self._messages:
             parent = self._parents[message.id] = self._known(message.parent_id)
             self._children.setdefault(parent, []).append(message.id)
-        self._messages[message.id] = message
+        self._messages[message.id] = _below_parent(message, self._parents[message.id])
 
     def show(self, id: str) -> None:
         """Show the branch through `id`, as far as it is not deleted, and below that the branch that was shown last."""
@@ -194,3 +196,8 @@ def chosen_from(text: str) -> dict[str, str]:
         return msgspec.json.decode(text or "{}", type=dict[str, str])
     except (msgspec.DecodeError, msgspec.ValidationError):
         return {}
+
+
+def _below_parent(message: ChatMessage, parent: str) -> ChatMessage:
+    """Return the message with the parent that it has in the tree."""
+    return message if (message.parent_id or ROOT) == parent else replace(message, parent_id=parent or None)

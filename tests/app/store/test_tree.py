@@ -66,6 +66,9 @@ def test_a_damaged_file_still_shows_all_it_has() -> None:
     for id in "abc":
         ring.show(id)
         assert id in ids(ring)
+        assert all(each.parent_id in (None, *"abc") for each in ring.branch())
+    ring.put(message("d", "gone too"))
+    assert ring["d"].parent_id is None
     assert chosen_from("no JSON") == chosen_from('["a"]') == {}
 
 
