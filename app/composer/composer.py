@@ -190,6 +190,13 @@ class Composer(Live, QFrame):
             self.text.setPlainText(text)
             self.text.moveCursor(QTextCursor.MoveOperation.End)
 
+    def append_text(self, text: str) -> None:
+        """Append a text that came from elsewhere as a paragraph of its own; undo takes it away again."""
+        cursor = self.text.textCursor()
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.insertText(f"\n\n{text}" if self.text.toPlainText().strip() else text)
+        self.text.setTextCursor(cursor)
+
     def choose_files(self) -> None:
         dialog = QFileDialog(self.window(), tr("Attach files"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)

@@ -209,3 +209,31 @@ def test_a_request_of_any_question_fits_and_names_the_activation(monkeypatch: py
     request = json.loads(line)
     assert (len(request["ask"]), len(request["token"])) == (MOST_TEXT, 500)
     assert "ask" not in json.loads(start_request("/m.gguf", None))
+
+
+def test_what_is_typed_in_the_main_window_stays(chickadee: Chickadee, quick: QuickController, qtbot: QtBot) -> None:
+    composer = chickadee.window.composer.text
+    composer.setPlainText("half a prompt")
+    window = opened(quick, qtbot)
+    window.text.setPlainText("short")
+    window.main_requested.emit()
+    assert composer.toPlainText() == "half a prompt\n\nshort"
+    composer.undo()
+    assert composer.toPlainText() == "half a prompt"
+
+
+def test_a_chat_that_was_deleted_is_not_written_to(chickadee: Chickadee, quick: QuickController, qtbot: QtBot) -> None:
+    window = opened(quick, qtbot, "hello quick")
+    qtbot.waitUntil(lambda: answered(quick) == 1)
+    deleted = quick.conversation
+    assert deleted
+    chickadee.chats.list.delete([deleted.chat.id])
+    window.sent.emit("another question")
+    qtbot.waitUntil(lambda: answered(quick) == 1 and quick.conversation is not deleted)
+    assert len(deleted.messages) == 2
+    assert [chat.title for chat in chickadee.open_chats.chats()] == ["another question"]
+    present = quick.conversation
+    assert present
+    chickadee.chats.list.delete([present.chat.id])
+    window.main_requested.emit()
+    assert chickadee.open_chats.current.messages == []
