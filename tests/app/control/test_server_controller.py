@@ -11,6 +11,8 @@ import keyring
 import keyring.backends.fail
 import msgspec
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.server_dialog import ServerDialog
@@ -344,3 +346,18 @@ def test_files_and_instructions_go_along(
     assert messages[0] == {"role": "system", "content": "Answer like a pirate."}
     assert "under the oak" in messages[1]["content"]
     assert messages[1]["content"].endswith("where is it")
+
+
+def test_a_second_enter_consents_to_nothing(chickadee: Chickadee, qtbot: QtBot, server: FakeServer) -> None:
+    use(chickadee, server, qtbot)
+    composer = chickadee.window.composer.text
+    composer.setFocus()
+    qtbot.keyClicks(composer, "hello")
+    qtbot.keyClick(composer, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: chickadee.window.consent.isVisible())
+    focused = QApplication.focusWidget()
+    assert focused
+    qtbot.keyClick(focused, Qt.Key.Key_Return)
+    qtbot.keyClick(focused, Qt.Key.Key_Space)
+    assert chickadee.window.consent.isVisible()
+    assert not server.bodies
