@@ -51,8 +51,9 @@ class PageReader(QObject):
             done(result)
 
         def cancel() -> None:
-            self._running.discard(reading)
-            reading.close()
+            if reading in self._running:  # else it has ended, and its object is gone
+                self._running.discard(reading)
+                reading.close()
 
         reading = _Reading(address, ended, self)
         self._running.add(reading)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
@@ -188,3 +188,12 @@ def test_a_restart_keeps_the_page_and_does_not_offer_it_again(
     chips(again)[0].face.click()
     about = [part for part in again.window.findChildren(QLabel) if part.objectName() == "settingHelp"]
     assert any(server.url in part.text() for part in about)
+
+
+def test_a_page_that_was_read_can_be_removed(chickadee: Chickadee, qtbot: QtBot, server: PageServer) -> None:
+    """What has ended was cancelled once more, and its object was gone."""
+    write(chickadee, qtbot, f"{server.url}/page please")
+    read(chickadee, qtbot)
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    chips(chickadee)[0].remove.trigger()
+    assert chips(chickadee) == []
