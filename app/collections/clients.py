@@ -113,8 +113,15 @@ class SearchProcess(QObject):
         if not self._process.running:
             self.survey((), lambda _: None)
 
+    def stop(self) -> None:
+        """End the process; questions that wait are answered with None."""
+        waiting, self._waiting = self._waiting, {}
+        self.close()
+        for done in waiting.values():
+            done(None)
+
     def close(self) -> None:
-        """End the process; questions that wait get no answer."""
+        """End the process for good, because the window closes; questions that wait get no answer."""
         self._waiting.clear()
         self._patience.cancel()
         self._idle.cancel()

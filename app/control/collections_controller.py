@@ -60,7 +60,7 @@ class CollectionsController(QObject):
 
     def stop_processes(self) -> None:
         """End the two processes because the index's files are about to be deleted; it is made again soon."""
-        self._retriever.search.close()
+        self._retriever.search.stop()
         self._indexing.restart()
 
     def _index_anew(self) -> None:
@@ -68,7 +68,7 @@ class CollectionsController(QObject):
         self._index_damaged()
 
     def _index_damaged(self) -> None:
-        self._retriever.search.close()
+        self._retriever.search.stop()
         self._window.notice.post(lambda: tr(MADE_ANEW), kind="problem", topic=TOPIC)
 
     @property

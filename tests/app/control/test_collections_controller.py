@@ -351,3 +351,18 @@ def test_without_the_process_the_message_is_sent_and_said(
     ask(with_documents, "Which seeds do chickadees store?")
     qtbot.waitUntil(lambda: answered(with_documents))
     assert with_documents.window.notice.text.text().startswith("Your collections could not be searched.")
+
+
+def test_an_index_that_is_damaged_during_a_search_holds_no_message_back(
+    with_documents: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The composer stayed locked in every chat."""
+    chickadee = with_documents
+    collections, search = chickadee.chats.collections, chickadee.chats.collections._retriever.search
+    monkeypatch.setattr(search._process, "send", lambda _question: None)  # the answer never comes
+    ask(chickadee, "Which seeds do chickadees store?")
+    assert chickadee.window.composer.text.isReadOnly()
+    collections._index_damaged()
+    assert not chickadee.window.composer.text.isReadOnly()
+    monkeypatch.undo()
+    qtbot.waitUntil(lambda: answered(chickadee))
