@@ -190,7 +190,7 @@ class ChatController(QObject):
 
     def _answers(self) -> list[str]:
         messages = self._open_chats.current.messages
-        return [message.content for message in messages if message.role == "assistant" and message.content]
+        return [text for message in messages if message.role == "assistant" and (text := message.text_to_copy)]
 
     def _copy(self, text: str | None, nothing_text: str, copied_text: str) -> None:
         if text is not None:

@@ -24,7 +24,6 @@ from app.transcript.message_actions import forgotten_line
 from app.window import Window
 from app.words import UiText, tr, tr_n
 from common.failures import Failure
-from common.reasoning import without_thoughts
 from engine.protocol.events import Remedy
 from models.titles import title_of
 
@@ -193,8 +192,7 @@ class MessageController(QObject):
         view = self._transcript.view_of(id)
         if view is None or (message.role == "assistant" and (self._conversation.busy or not message.content)):
             return
-        text = message.content if message.role == "user" else without_thoughts(message.content)
-        view.edit(self._conversation.edits.get(id, text))
+        view.edit(self._conversation.edits.get(id, message.text_to_copy))
         if view.editor is not None:
             view.editor.setFocus()
 

@@ -96,13 +96,13 @@ class QuickController(QObject):
         quick.text.clear()
         quick.close()
         self._window.raise_window()
-        if conversation.messages:
+        if conversation.messages and self._is_listed(conversation):
             self._chat.open(conversation.chat.id)
         else:
             self._chat.new()
         self._begin()
         if typed.strip():
-            self._window.composer.set_text(typed)
+            self._window.composer.append_text(typed)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -129,10 +129,15 @@ class QuickController(QObject):
         conversation, quick = self.conversation, self.quick
         if conversation is None or quick is None:
             return
+        if not self._is_listed(conversation):  # deleted in the main window meanwhile
+            conversation = self._begin()
         if conversation.send(text):
             self._engine.submit(conversation)
         else:
             quick.text.setPlainText(text)  # no typed text is ever lost
+
+    def _is_listed(self, conversation: Conversation) -> bool:
+        return self._open_chats.conversation(conversation.chat.id) is conversation
 
     def _stop(self) -> None:
         if self.conversation is not None:
@@ -149,7 +154,7 @@ class QuickController(QObject):
         if conversation is None or id not in conversation.tree:
             return
         if what == "copy":
-            QGuiApplication.clipboard().setText(conversation.tree[id].content)
+            QGuiApplication.clipboard().setText(conversation.tree[id].text_to_copy)
             return
         self.open_main()
         self._window.transcript.action_requested.emit(id, what, value)

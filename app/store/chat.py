@@ -11,6 +11,7 @@ from typing import Literal
 
 from app.attachments.attachment import Attachment
 from app.words import mark
+from common.reasoning import without_thoughts
 
 Speaker = Literal["user", "assistant"]
 Ending = Literal["end", "stop", "length", "context", "cancelled", "tool_calls", "engine", "failed"]
@@ -53,6 +54,11 @@ class ChatMessage:
     thought_seconds: float | None = None
     edited_at: float | None = None
     attachments: tuple[Attachment, ...] = ()
+
+    @property
+    def text_to_copy(self) -> str:
+        """The text that leaves the window when nothing else is chosen: an answer's goes without its thoughts."""
+        return self.content if self.role == "user" else without_thoughts(self.content)
 
     @property
     def unfinished(self) -> bool:

@@ -122,6 +122,8 @@ def _message(raw: object, chat: Chat) -> ChatMessage:
             raise ValueError("an attachment's passages have no places")
         if file.picture and not _is_whole(file.picture):
             raise ValueError("an attachment's picture is damaged")
+    # A file from elsewhere must not name what a click reads or opens here.
+    message = replace(message, attachments=tuple(replace(file, path="") for file in message.attachments))
     seconds = message.thought_seconds
     return replace(
         message,
@@ -191,7 +193,7 @@ def _turn(message: ChatMessage, folder: str, files: dict[str, bytes]) -> str:
     moment = datetime.fromtimestamp(message.created_at).strftime("%Y-%m-%d %H:%M")
     pieces = [f"## {_line(who)} · {moment}"]
     pieces += [_attached(file, folder, files) for file in message.attachments]
-    pieces += [message.content] if message.content else []
+    pieces += [text] if (text := message.text_to_copy) else []
     pieces += [f"*{_line(worded(decode_sentence(message.problem)))}*"] if message.problem else []
     return "\n\n".join(pieces)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from app.folders import be_private, users_umask
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import EXPORTERS, JsonExporter, MarkdownExporter
-from app.store.formats import file_name
+from app.store.formats import file_name, markdown_of
 from app.store.transfer import Stopped, TransferProgress
 from common.failures import Failure
 from tests.app.small_disk import small_disk
@@ -163,3 +164,12 @@ def test_a_dot_in_the_name_of_a_folder_is_no_ending(store: ChatStore, tmp_path: 
     for _ in range(2):
         MarkdownExporter().export(store.path, None, tmp_path / name, TransferProgress())
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"v1.2", "v1.2 2"}
+
+
+def test_thoughts_are_not_copied_and_not_exported_as_text() -> None:
+    answer = ChatMessage("c", None, "assistant", "<think>\nHm.\n</think>\n\nA bird.", "a", 0.0)
+    assert answer.text_to_copy == "A bird."
+    assert replace(answer, role="user").text_to_copy == answer.content
+    text = markdown_of(Chat("c", "Birds", 0.0, 0.0), [answer])[0]
+    assert "A bird." in text
+    assert "Hm." not in text

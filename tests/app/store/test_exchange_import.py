@@ -15,6 +15,7 @@ from app.store import merging
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import JsonExporter
+from app.store.formats import decode_chat
 from app.store.importing import Choice, import_chats
 from app.store.readers.places import Source
 from app.store.recovery import open_store
@@ -259,3 +260,24 @@ def test_why_an_answer_failed_can_be_read_and_comes_back_as_it_was(
     assert "problem_code" not in entries["q0"]
     load(file, other)
     assert everything(other) == everything(store)
+
+
+def test_a_chat_from_elsewhere_names_no_file_that_a_click_opens() -> None:
+    file = {
+        "name": "a.pdf",
+        "kind": "text",
+        "size": 3,
+        "text": "abc",
+        "parts": [[0, 3]],
+        "path": "/home/me/evil.desktop",
+    }
+    turn = {
+        "id": "q",
+        "parent_id": None,
+        "role": "user",
+        "content": "hi",
+        "created_at": 1.0,
+        "attachments": [file | {"pages": []}],
+    }
+    _, [message] = decode_chat({"id": "c", "title": "t", "created_at": 1.0, "updated_at": 2.0, "messages": [turn]}, 3.0)
+    assert [each.path for each in message.attachments] == [""]
