@@ -101,9 +101,13 @@ def test_forbidden_drafts_are_cut_before_they_are_verified():
 def test_a_json_answer_fits_its_schema(seed):
     grammar = grammar_of(Constraint("json_schema", json.dumps(SCHEMA)))
     tokens = constrained(grammar, None, Sampling(temperature=2, top_k=0, top_p=1, min_p=0, seed=seed), 400)
-    found = json.loads(bytes(tokens))
-    assert list(found) == ["name", "age", "kind"]
-    assert (len(found["name"]) <= 8, 0 <= found["age"] <= 99, found["kind"] in ("bird", "fish")) == (True, True, True)
+    answer = json.loads(bytes(tokens))
+    assert list(answer) == ["name", "age", "kind"]
+    assert (len(answer["name"]) <= 8, 0 <= answer["age"] <= 99, answer["kind"] in ("bird", "fish")) == (
+        True,
+        True,
+        True,
+    )
 
 
 def test_blanks_in_json_come_to_an_end():

@@ -14,7 +14,7 @@ from engine.protocol.requests import Generate, Tool
 from engine.tokenization.tool_formats import FORMATS, LFM
 from tests.engine.fake_runtime import END, FakeVocabulary
 
-NOTATIONS = {found.name: found for found in (*FORMATS, LFM)}
+NOTATIONS = {form.name: form for form in (*FORMATS, LFM)}
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -48,15 +48,15 @@ WRITTEN = {  # arguments with the required properties, with more, and of a tool 
 
 @pytest.mark.parametrize("notation", sorted(NOTATIONS))
 def test_calls_that_the_grammar_accepts_are_read(notation):
-    found = NOTATIONS[notation]
-    plain, full, nothing = WRITTEN[found.arguments]
-    calls = [("look", plain), ("look", full), ("wait", nothing)][: 3 if found.more is not None else 1]
-    parts = [found.lead + name + found.middle + arguments + found.after for name, arguments in calls]
-    text = found.opening + found.first + (found.more or "").join(parts) + found.end
-    matcher = COMPILER.matcher(calls_grammar(found, TOOLS, FakeVocabulary(), parallel=True))
+    form = NOTATIONS[notation]
+    plain, full, nothing = WRITTEN[form.arguments]
+    calls = [("look", plain), ("look", full), ("wait", nothing)][: 3 if form.more is not None else 1]
+    parts = [form.lead + name + form.middle + arguments + form.after for name, arguments in calls]
+    text = form.opening + form.first + (form.more or "").join(parts) + form.end
+    matcher = COMPILER.matcher(calls_grammar(form, TOOLS, FakeVocabulary(), parallel=True))
     assert matcher.advance_text(text)
     assert matcher.allowed()[END]
-    reader = ToolCallReader(found, TOOLS, lambda: True)
+    reader = ToolCallReader(form, TOOLS, lambda: True)
     pieces = [*reader.feed(text), *reader.close()]
     assert [piece.text for piece in pieces if piece.kind == "started"] == [name for name, _ in calls]
     arguments = [json.loads(piece.text) for piece in pieces if piece.kind == "arguments"]
@@ -66,15 +66,15 @@ def test_calls_that_the_grammar_accepts_are_read(notation):
 
 @pytest.mark.parametrize("notation", sorted(NOTATIONS))
 def test_calls_that_no_tool_accepts_are_forbidden(notation):
-    found = NOTATIONS[notation]
-    grammar = calls_grammar(found, TOOLS, FakeVocabulary(), parallel=False)
-    begin = found.opening + found.first + found.lead
-    assert COMPILER.matcher(grammar).advance_text(begin + "look" + found.middle)
+    form = NOTATIONS[notation]
+    grammar = calls_grammar(form, TOOLS, FakeVocabulary(), parallel=False)
+    begin = form.opening + form.first + form.lead
+    assert COMPILER.matcher(grammar).advance_text(begin + "look" + form.middle)
     assert not COMPILER.matcher(grammar).advance_text(begin + "other")
     wait = COMPILER.matcher(grammar)
-    assert wait.advance_text(begin + "wait" + found.middle + WRITTEN[found.arguments][2] + found.after + found.end)
-    if found.more:
-        assert not wait.advance_text(found.more)
+    assert wait.advance_text(begin + "wait" + form.middle + WRITTEN[form.arguments][2] + form.after + form.end)
+    if form.more:
+        assert not wait.advance_text(form.more)
 
 
 def test_a_grammar_begins_behind_the_opening():
@@ -117,7 +117,7 @@ def test_a_grammar_grows_with_its_tools_and_no_faster(notation):
 
 @pytest.mark.parametrize("notation", sorted(NOTATIONS))
 def test_references_to_any_part_of_the_parameters_are_followed(notation):
-    found = NOTATIONS[notation]
+    form = NOTATIONS[notation]
     tree = {"properties": {"left": {"anyOf": [{"type": "string"}, {"$ref": "#/properties/tree"}]}}}
     tool = Tool("f", "", json.dumps({"type": "object", "properties": {"tree": tree}, "required": ["tree"]}))
     written = {
@@ -126,14 +126,14 @@ def test_references_to_any_part_of_the_parameters_are_followed(notation):
         "python": 'tree={"left": {"left": "a"}}',
         "gemma": 'tree:{left:{left:<|"|>a<|"|>}}',
     }
-    call = found.opening + found.first + found.lead + "f" + found.middle + written[found.arguments] + found.after
-    matcher = COMPILER.matcher(calls_grammar(found, (tool,), FakeVocabulary(), parallel=False))
-    assert matcher.advance_text(call + found.end)
+    call = form.opening + form.first + form.lead + "f" + form.middle + written[form.arguments] + form.after
+    matcher = COMPILER.matcher(calls_grammar(form, (tool,), FakeVocabulary(), parallel=False))
+    assert matcher.advance_text(call + form.end)
 
 
 @pytest.mark.parametrize("notation", sorted(NOTATIONS))
 def test_a_tool_that_cannot_be_compiled_leaves_the_others_as_they_are(notation):
-    found = NOTATIONS[notation]
+    form = NOTATIONS[notation]
     bad = {
         "to": {"type": "string", "pattern": "^(?!\\.)[a-z]+$"},
         "any": {"type": "any"},
@@ -142,21 +142,21 @@ def test_a_tool_that_cannot_be_compiled_leaves_the_others_as_they_are(notation):
     }
     tools = (Tool("bad", "", json.dumps({"properties": bad, "required": ["any", "missing"]})), *TOOLS)
     request = Generate(1, (), tools=tools, tool_choice="required")
-    plain, _, nothing = WRITTEN[found.arguments]
+    plain, _, nothing = WRITTEN[form.arguments]
     any_value = {
         "json": '{"to": ".", "any": {"a": 1}, "missing": 1}',
         "xml": '<parameter=any>\n{"a": 1}\n</parameter>\n',
         "python": 'any={"a": 1}',
         "gemma": "any:{a:1}",
     }
-    for name, arguments in (("bad", any_value[found.arguments]), ("look", plain), ("wait", nothing)):
-        mask = constraint_for(request, found, COMPILER, AnswerStart())
+    for name, arguments in (("bad", any_value[form.arguments]), ("look", plain), ("wait", nothing)):
+        mask = constraint_for(request, form, COMPILER, AnswerStart())
         assert mask
-        text = found.opening + found.first + found.lead + name + found.middle + arguments + found.after + found.end
+        text = form.opening + form.first + form.lead + name + form.middle + arguments + form.after + form.end
         assert mask.count_allowed(list(text.encode())) == len(text)
-    mask = constraint_for(request, found, COMPILER, AnswerStart())
+    mask = constraint_for(request, form, COMPILER, AnswerStart())
     assert mask
-    text = found.opening + found.first + found.lead + "look" + found.middle + plain.replace("C", "K", 1)
+    text = form.opening + form.first + form.lead + "look" + form.middle + plain.replace("C", "K", 1)
     assert mask.count_allowed(list(text.encode())) < len(text)
 
 

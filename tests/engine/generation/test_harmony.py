@@ -39,20 +39,20 @@ TEMPLATE = (
 def read(text: str, step: int = 1, certain: bool = False) -> list[tuple[str, str]]:
     """Return the parts of an answer that comes `step` characters at a time, as events carry them."""
     parser, reader = ReasoningParser(), HarmonyReader((WEATHER, FILE), lambda: certain)
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
 
     def add(pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             if piece.kind == "text":
-                found.extend((each.kind, each.text) for each in reader.feed(piece.text))
+                parts.extend((each.kind, each.text) for each in reader.feed(piece.text))
             elif piece.kind == "thought":
-                found.append(("thought", piece.text))
+                parts.append(("thought", piece.text))
 
     for at in range(0, len(text), step):
         add(parser.feed(text[at : at + step]))
     add(parser.close())
-    found.extend((each.kind, each.text) for each in reader.close())
-    return [(kind, "".join(text for _, text in group)) for kind, group in groupby(found, lambda part: part[0])]
+    parts.extend((each.kind, each.text) for each in reader.close())
+    return [(kind, "".join(text for _, text in group)) for kind, group in groupby(parts, lambda part: part[0])]
 
 
 @pytest.mark.parametrize("step", [1, 3, 7, 1000])

@@ -30,9 +30,9 @@ def rows(loaded) -> np.ndarray:
     loaded.forget()
     tokens = chat.template.tokens([QUESTION])[-12:]
     logits = chat.target.forward(tokens, len(tokens))
-    found = np.array([logits.row(i) for i in range(len(tokens))])
+    rows = np.array([logits.row(i) for i in range(len(tokens))])
     chat.target.truncate(0)
-    return found
+    return rows
 
 
 def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
@@ -89,10 +89,10 @@ def assert_alike(row: np.ndarray, sampling: Sampling, history=()) -> None:
     chain.close()
     last = history[-sampling.repeat_last_n :]
     tokens, weights = Sampler(sampling, last).candidates(RowLogits([row]))
-    found = dict(zip(tokens.tolist(), (weights / weights.sum(dtype=np.float64)).tolist(), strict=True))
-    for token in found.keys() ^ expected.keys():  # the last bits of the sum decide which token passes top-p
-        assert found.get(token, 0) + expected.get(token, 0) < 1e-5
-    assert all(abs(found.get(token, 0) - p) < 1e-5 for token, p in expected.items())
+    ours = dict(zip(tokens.tolist(), (weights / weights.sum(dtype=np.float64)).tolist(), strict=True))
+    for token in ours.keys() ^ expected.keys():  # the last bits of the sum decide which token passes top-p
+        assert ours.get(token, 0) + expected.get(token, 0) < 1e-5
+    assert all(abs(ours.get(token, 0) - p) < 1e-5 for token, p in expected.items())
 
 
 class Rough:
@@ -214,11 +214,11 @@ def test_only_allowed_tokens_are_chosen(rows, settings):
     tokens = np.argsort(rows[0])[:3].tolist()
     mask = Only(*tokens)
     sampler = Sampler(Sampling(seed=5, **settings), mask=mask)
-    found = [sampler.sample(RowLogits(rows), 0) for _ in range(30)]
-    assert set(found) <= set(tokens)
-    assert mask.told == found
+    chosen = [sampler.sample(RowLogits(rows), 0) for _ in range(30)]
+    assert set(chosen) <= set(tokens)
+    assert mask.told == chosen
     if settings.get("temperature") == 0:
-        assert found[0] == max(tokens, key=lambda token: rows[0][token])
+        assert chosen[0] == max(tokens, key=lambda token: rows[0][token])
 
 
 @pytest.mark.parametrize(
@@ -246,10 +246,10 @@ def test_greedy(rows, penalty):
     sampling = Sampling(temperature=0, repeat_penalty=penalty)
     chain, ours = Chain(sampling, [5], rows.shape[1]), Sampler(sampling, [5])
     order = [*range(len(rows))] * 3
-    found = [ours.sample(Rough(rows), i) for i in order]
-    assert found == [chain.apply(rows[i])[0] for i in order]
+    choices = [ours.sample(Rough(rows), i) for i in order]
+    assert choices == [chain.apply(rows[i])[0] for i in order]
     if penalty >= 1:
-        assert (found[: len(rows)] == found[len(rows) : 2 * len(rows)]) == (penalty == 1)
+        assert (choices[: len(rows)] == choices[len(rows) : 2 * len(rows)]) == (penalty == 1)
     chain.close()
 
 

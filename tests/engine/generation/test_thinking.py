@@ -33,8 +33,8 @@ def thinker(length: int | None = None, opening: str = "<think>", closing: str = 
 
     def choose(tokens: Sequence[int]) -> int:
         written = bytes(token for token in tokens[len(PROMPT) :] if token != END)
-        _, found, text = written.partition(end)
-        if found:
+        _, marker, text = written.partition(end)
+        if marker:
             return b"yes"[len(text.strip())] if len(text.strip()) < 3 else END
         if len(written) < len(mark):
             return mark[len(written)]

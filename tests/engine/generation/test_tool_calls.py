@@ -14,7 +14,7 @@ from engine.protocol.requests import Generate, Message, Tool, ToolCall
 from engine.tokenization.tool_formats import FORMATS, LFM
 from tests.engine.asking import GREEDY
 
-NOTATIONS = {found.name: found for found in (*FORMATS, LFM)}
+NOTATIONS = {form.name: form for form in (*FORMATS, LFM)}
 F = Tool("f", "", '{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}')
 TOOLS = (F, Tool("g"))
 
@@ -23,13 +23,13 @@ def read(notation: str, text: str, step: int = 1, certain: bool = False) -> list
     """Return the pieces of a text that comes `step` characters at a time, neighbours of one kind joined."""
     reader = ToolCallReader(NOTATIONS[notation], TOOLS, lambda: certain)
     pieces = [piece for at in range(0, len(text), step) for piece in reader.feed(text[at : at + step])]
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     for piece in (*pieces, *reader.close()):
-        if found and found[-1][0] == piece.kind and piece.kind != "started":
-            found[-1] = (piece.kind, found[-1][1] + piece.text)
+        if parts and parts[-1][0] == piece.kind and piece.kind != "started":
+            parts[-1] = (piece.kind, parts[-1][1] + piece.text)
         else:
-            found.append((piece.kind, piece.text))
-    return found
+            parts.append((piece.kind, piece.text))
+    return parts
 
 
 def calls_of(pieces: list[tuple[str, str]]) -> list[tuple[str, object]]:
@@ -165,8 +165,8 @@ HOSTILE = st.text(st.sampled_from("<tool_call>/{}[]()\"\\:,=\n '`fgn0_|"), max_s
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read_without_an_exception(notation, texts, step, certain):
     """Whatever comes, no character of an answer without a call is lost."""
-    found = NOTATIONS[notation]
-    heads = ("", found.opening, found.opening + found.first + found.lead + "f" + found.middle)
+    form = NOTATIONS[notation]
+    heads = ("", form.opening, form.opening + form.first + form.lead + "f" + form.middle)
     text = "".join(head + text for head, text in zip((*heads, *heads), texts, strict=False))
     pieces = read(notation, text, step, certain)
     if all(kind == "text" for kind, _ in pieces) and text.strip():

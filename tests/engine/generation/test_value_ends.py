@@ -38,9 +38,9 @@ class Undecided(FakeRuntime):
 
 def mask(constraint: Constraint) -> AnswerConstraint:
     request = Generate(1, (Message("user", "x"),), constraint=constraint)
-    found = constraint_for(request, HERMES, COMPILER, AnswerStart())
-    assert found
-    return found
+    constrained = constraint_for(request, HERMES, COMPILER, AnswerStart())
+    assert constrained
+    return constrained
 
 
 def answer(constraint: Constraint, choose: Callable[[bytes], str], drafting: Guess | None = None) -> str:

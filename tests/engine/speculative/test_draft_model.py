@@ -102,9 +102,9 @@ def test_any_sequence_of_calls_keeps_the_cache_in_step(actions, published, limit
             draft.extend(new)
         else:
             drafts = draft.propose(count)
-            for found in drafts:
-                assert found.tokens == continuation(chat, len(found.tokens))
-                assert len(found.tokens) <= count
+            for proposed in drafts:
+                assert proposed.tokens == continuation(chat, len(proposed.tokens))
+                assert len(proposed.tokens) <= count
             assert bool(drafts) == (0 < len(chat) <= limit and count > 0)
         check(draft, chat)
 
@@ -118,9 +118,9 @@ def test_no_pass_reads_the_whole_output_head():
     draft = drafter(Noting())
     draft.follower.warm_up()
     draft.begin(list(PROMPT))
-    (found,) = draft.propose(4)
-    assert found.tokens == continuation(list(PROMPT), 4)
-    assert found.confidence == pytest.approx([Small.probability] * 4)
+    (proposed,) = draft.propose(4)
+    assert proposed.tokens == continuation(list(PROMPT), 4)
+    assert proposed.confidence == pytest.approx([Small.probability] * 4)
 
 
 def test_only_what_is_new_runs():
@@ -160,8 +160,8 @@ def test_the_cost_is_that_of_its_own_steps_and_of_reading_first():
     assert 0 < step < 0.1
     draft.begin(PROMPT)
     assert draft.cost > len(PROMPT) * step * 0.2
-    found = draft.propose(4)[0]
-    assert 0 < found.cost_seconds < 1
+    proposed = draft.propose(4)[0]
+    assert 0 < proposed.cost_seconds < 1
     draft.extend(continuation(PROMPT, 4))
     draft.extend([97])
     assert draft.follower.catch_up_seconds == 0
@@ -222,10 +222,10 @@ def test_it_stops_when_another_token_cannot_pay(probability, share, length):
     target.probability = probability
     draft = drafter(target, share=share)
     draft.begin(PROMPT)
-    found = draft.propose(9)[0]
-    assert len(found.tokens) == length
-    assert found.confidence == pytest.approx([probability] * length, rel=1e-3)
-    assert found.evidence == sureness(probability)
+    proposed = draft.propose(9)[0]
+    assert len(proposed.tokens) == length
+    assert proposed.confidence == pytest.approx([probability] * length, rel=1e-3)
+    assert proposed.evidence == sureness(probability)
     published = drafter(target, share=share, published=True)
     published.begin(PROMPT)
     assert len(published.propose(9)[0].tokens) == INITIAL_K
@@ -239,9 +239,9 @@ def test_tokens_beyond_the_shared_vocabulary_are_not_written_and_read_as_line_br
     draft = DraftModel(Follower(Small(), 110), 0.01)
     draft.begin([97])
     for _ in range(30):
-        for found in draft.propose(3):
-            assert max(found.tokens) < 110
-            draft.extend(found.tokens)
+        for proposed in draft.propose(3):
+            assert max(proposed.tokens) < 110
+            draft.extend(proposed.tokens)
         draft.extend([98])
     length = len(draft.follower.chat)
     draft.extend([111])

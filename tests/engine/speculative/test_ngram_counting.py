@@ -99,8 +99,8 @@ def test_n_grams_of_the_default_model(whole, monkeypatch, count, least_bytes):
     for mode in ("phrases", "auto"):
         _, drafted = ask(engine, QUESTION, max_tokens=32, draft=mode)
         assert_same_but_for_near_ties(engine, (QUESTION,), plain.tokens, drafted.tokens)
-        (found,) = [one for one in drafted.statistics.drafters if one.name == "phrases"]
-        assert found.accepted > 1
+        (phrases,) = [one for one in drafted.statistics.drafters if one.name == "phrases"]
+        assert phrases.accepted > 1
 
 
 @pytest.mark.usefixtures("cache")
@@ -160,10 +160,10 @@ class Words:
 
 
 def test_all_languages_have_sentences():
-    found = sentence_files()
-    assert {file.name.partition(".")[0] for file in found} >= {"en", "de", "fr", "es", "ja", "zh-CN", "ar", "hi"}
-    assert found == sorted(found)
-    for file in found:
+    files = sentence_files()
+    assert {file.name.partition(".")[0] for file in files} >= {"en", "de", "fr", "es", "ja", "zh-CN", "ar", "hi"}
+    assert files == sorted(files)
+    for file in files:
         lines = lzma.decompress(file.read_bytes()).decode().splitlines()
         assert len(lines) == len(set(lines)) > 1_000
         assert all(line == line.strip() != "" for line in lines)

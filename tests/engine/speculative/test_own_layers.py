@@ -123,10 +123,10 @@ def test_it_drafts_few_tokens_and_stops_when_another_one_cannot_pay(clock, right
     runtime.forward(PROMPT)
     own.begin(PROMPT)
     own.extend([letters(PROMPT)])
-    (found,) = own.propose(9)
-    assert len(found.tokens) == length <= MOST_TOKENS
-    assert found.evidence == sureness(right)
-    assert found.cost_seconds == pytest.approx(length * STEP)
+    (proposed,) = own.propose(9)
+    assert len(proposed.tokens) == length <= MOST_TOKENS
+    assert proposed.evidence == sureness(right)
+    assert proposed.cost_seconds == pytest.approx(length * STEP)
     assert len(own.propose(1)[0].tokens) == 1
     assert own.propose(0) == []
 

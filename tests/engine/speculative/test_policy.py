@@ -302,18 +302,18 @@ def brute_force(rates: list[float], costs: StepCosts, first: int) -> float:
 
 @given(all_rates, st.sampled_from([STEEP, HALF]))
 def test_it_saves_what_trying_all_ways_finds(rates: list[float], costs: StepCosts) -> None:
-    found = best_length(rates, costs, rich())
+    chosen = best_length(rates, costs, rich())
     sizes = [n for n in (*LENGTHS, len(rates)) if n < len(reach_probabilities(rates))]
     if not sizes:
-        assert found.length == 0
+        assert chosen.length == 0
         return
     waiting = brute_force(rates, costs, 0)
     saved = {n: brute_force(rates, costs, n) - waiting for n in sizes}
-    assert found.saved == pytest.approx(saved[found.length])
-    assert found.pays == (found.gain > 1 and found.saved > 0)
-    if found.pays:
-        assert found.gain == pytest.approx((1 + found.expected) / costs.batch(1 + found.length))
-        assert found.saved == pytest.approx(max(saved.values()))
+    assert chosen.saved == pytest.approx(saved[chosen.length])
+    assert chosen.pays == (chosen.gain > 1 and chosen.saved > 0)
+    if chosen.pays:
+        assert chosen.gain == pytest.approx((1 + chosen.expected) / costs.batch(1 + chosen.length))
+        assert chosen.saved == pytest.approx(max(saved.values()))
 
 
 @given(all_rates)

@@ -19,14 +19,14 @@ FEW, ALL = 2, 10_000
 
 def brute_force(tokens: list[int]) -> dict[int, int]:
     """Return every earlier position after an occurrence of the last token, with the length of its match."""
-    found = {}
+    lengths = {}
     for position in range(1, len(tokens)):
         length = 0
         while length < min(MAX_MATCH, position) and tokens[position - 1 - length] == tokens[-1 - length]:
             length += 1
         if length:
-            found[position] = length
-    return found
+            lengths[position] = length
+    return lengths
 
 
 def level_of(length: int) -> int:
@@ -46,10 +46,10 @@ def test_all_occurrences_are_those_of_a_brute_force_search(tokens: list[int]) ->
 
 @given(texts)
 def test_a_short_look_finds_real_matches_as_long_by_level_as_the_longest(tokens: list[int]) -> None:
-    found, real = indexed(tokens).occurrences(FEW), brute_force(tokens)
-    assert found.items() <= real.items()
+    occurrences, real = indexed(tokens).occurrences(FEW), brute_force(tokens)
+    assert occurrences.items() <= real.items()
     if real:
-        assert level_of(max(found.values())) == level_of(max(real.values()))
+        assert level_of(max(occurrences.values())) == level_of(max(real.values()))
 
 
 @given(texts, st.data())
@@ -129,9 +129,9 @@ def test_the_prior_is_the_regression_as_far_as_there_is_hope(prompt: list[int], 
     drafter.extend(answer)
     if evidence := drafter.best_evidence(47):
         chances = 1 / (1 + np.exp(-features(evidence) @ VECTOR))
-        found = acceptance_prior(evidence)
-        assert found == pytest.approx(chances[: len(found)])
-        assert len(found) == len(chances) or np.prod(found) < HOPELESS <= np.prod(found[:-1])
+        prior = acceptance_prior(evidence)
+        assert prior == pytest.approx(chances[: len(prior)])
+        assert len(prior) == len(chances) or np.prod(prior) < HOPELESS <= np.prod(prior[:-1])
 
 
 def test_a_copy_is_taken_up_again_where_it_was_left() -> None:
@@ -184,11 +184,11 @@ def test_published_random_is_seeded_and_without_repeats(tokens: list[int], m: in
     one.begin(tokens)
     other.begin([*tokens[: len(tokens) // 2], 7, 7])
     other.begin(tokens)
-    found = [draft.tokens for draft in one.propose(63)]
-    assert found == [draft.tokens for draft in other.propose(63)]
+    drafts = [draft.tokens for draft in one.propose(63)]
+    assert drafts == [draft.tokens for draft in other.propose(63)]
     left = [tuple(tokens[p : p + 2]) for p in brute_force(tokens)]
-    assert len(found) == min(m, len(left))
-    for draft in found:
+    assert len(drafts) == min(m, len(left))
+    for draft in drafts:
         left.remove(draft)
 
 

@@ -61,14 +61,14 @@ def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair):
     def sources(of: str) -> DraftSources:
         return DraftSources(chat.cost_measurements, chat.sources.ngrams, chat.sources.exits, draft_identity=of)
 
-    found = sources(identity)
-    found.policy.acceptance.learn(typical_draft("model"), 0, True)
-    found.store_learned()
-    assert sources(identity).policy.state() != found.policy.state()  # a single step is not worth keeping
-    found.policy.steps = STORE_AFTER_STEPS
-    found.store_learned()
-    assert sources(identity).policy.state() == found.policy.state()
-    assert sources("").policy.state() != found.policy.state()
+    sources_of_pair = sources(identity)
+    sources_of_pair.policy.acceptance.learn(typical_draft("model"), 0, True)
+    sources_of_pair.store_learned()
+    assert sources(identity).policy.state() != sources_of_pair.policy.state()  # a single step is not worth keeping
+    sources_of_pair.policy.steps = STORE_AFTER_STEPS
+    sources_of_pair.store_learned()
+    assert sources(identity).policy.state() == sources_of_pair.policy.state()
+    assert sources("").policy.state() != sources_of_pair.policy.state()
 
 
 def test_idle_time_is_used_to_read_the_chat_where_drafts_can_pay(pair, monkeypatch):

@@ -41,13 +41,13 @@ def forms(modes: Iterable[str], *usual: str) -> list[Any]:
     All questions are asked in `make test-slow`; the `usual` forms, named by mode and cache, ask one question in every
     run.
     """
-    found = []
+    cases = []
     for mode, (cache, pending) in itertools.product(modes, {"cached": False, "pending": True}.items()):
         name = f"{mode} {cache}"
         if name in usual:
-            found.append(pytest.param(mode, pending, QUESTIONS[:1], id=name))
-        found.append(pytest.param(mode, pending, QUESTIONS, id=f"{name} all", marks=pytest.mark.slow))
-    return found
+            cases.append(pytest.param(mode, pending, QUESTIONS[:1], id=name))
+        cases.append(pytest.param(mode, pending, QUESTIONS, id=f"{name} all", marks=pytest.mark.slow))
+    return cases
 
 
 @pytest.fixture

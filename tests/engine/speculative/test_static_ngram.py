@@ -68,24 +68,24 @@ def test_what_is_found_is_the_likeliest_by_a_slow_count(texts):
     ones, twos = chances(texts, 1), chances(texts, 2)
     for (last,), following in ones.items():
         token, chance = best(following)
-        found = table.next_token(0, MAX_VOCABULARY - 1, last)  # a token before that is in no text
+        entry = table.next_token(0, MAX_VOCABULARY - 1, last)  # a token before that is in no text
         if chance < MIN_CHANCE - 1e-9:
-            assert found is None
+            assert entry is None
         elif chance > MIN_CHANCE + 1e-9:
-            assert found is not None
-            assert found[1] == pytest.approx(chance, abs=0.51 / CHANCE_STEPS)
-            assert following[found[0]] == pytest.approx(following[token])
+            assert entry is not None
+            assert entry[1] == pytest.approx(chance, abs=0.51 / CHANCE_STEPS)
+            assert following[entry[0]] == pytest.approx(following[token])
     for (before, last), following in twos.items():
-        found = table.next_token(0, before, last)
+        entry = table.next_token(0, before, last)
         token, chance = best(following)
-        if found and found != table.next_token(0, MAX_VOCABULARY - 1, last):  # it rests on both tokens
-            assert found[1] == pytest.approx(chance, abs=0.51 / CHANCE_STEPS)
-            assert following[found[0]] == pytest.approx(following[token])
-        elif found:  # seen too seldom, or what one token tells is as good
+        if entry and entry != table.next_token(0, MAX_VOCABULARY - 1, last):  # it rests on both tokens
+            assert entry[1] == pytest.approx(chance, abs=0.51 / CHANCE_STEPS)
+            assert following[entry[0]] == pytest.approx(following[token])
+        elif entry:  # seen too seldom, or what one token tells is as good
             shorter, usual = best(ones[last,])
             seen = sum(text[i : i + 2] == [before, last] for text in texts for i in range(len(text) - 2))
             alike = abs(odds(usual) - odds(chance)) < SAME_LOG_ODDS + 1e-6
-            assert seen < MIN_PAIR_COUNT or (alike and ones[last,][found[0]] == pytest.approx(ones[last,][shorter]))
+            assert seen < MIN_PAIR_COUNT or (alike and ones[last,][entry[0]] == pytest.approx(ones[last,][shorter]))
 
 
 def test_nothing_is_counted_across_texts_or_languages():
@@ -159,9 +159,9 @@ def cache(tmp_path, monkeypatch):
 def test_a_kept_table_is_the_same():
     assert load_ngram_table("model") is None
     store_ngram_table("model", LANGUAGES)
-    found = load_ngram_table("model")
-    assert found is not None
-    assert found.arrays == LANGUAGES.arrays
+    stored = load_ngram_table("model")
+    assert stored is not None
+    assert stored.arrays == LANGUAGES.arrays
     assert load_ngram_table("another") is None
     if sys.platform != "win32":  # there the user's folder is private, and files have no such modes
         assert NGRAM_STORE.path("model").stat().st_mode & 0o777 == 0o600

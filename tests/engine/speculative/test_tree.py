@@ -33,9 +33,9 @@ def test_branches_are_the_lines_that_no_other_goes_on(some):
     tree = Tree.merged(some)
     every = prefixes(some)
     longest = {line for line in every if not any(other[:-1] == line for other in every)}
-    found = [tokens_on(tree, branch) for branch in tree.branches]
-    assert len(found) == len(longest)
-    assert set(found) == longest
+    lines = [tokens_on(tree, branch) for branch in tree.branches]
+    assert len(lines) == len(longest)
+    assert set(lines) == longest
     assert tree.is_line == (len(longest) <= 1)
 
 

@@ -190,8 +190,8 @@ SYSTEM, FIRST, SECOND, ANSWER = (
 )  # fmt: skip
 def test_alternating_roles(chat, kept, merged):
     for keeps_system, expected in ((True, kept), (False, merged)):
-        found = with_alternating_roles(chat, keeps_system)
-        assert ", ".join(f"{m.role}: {m.content}" for m in found).replace("\n\n", "+") == expected
+        strict = with_alternating_roles(chat, keeps_system)
+        assert ", ".join(f"{m.role}: {m.content}" for m in strict).replace("\n\n", "+") == expected
 
 
 # As Mistral's: without a system text, the maker's own takes its place.
