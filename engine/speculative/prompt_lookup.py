@@ -46,9 +46,13 @@ class PromptLookup:
 
     def __init__(self) -> None:
         self._suffixes = Suffixes()
-        self._begin_answer()
+        self.begin(())
 
-    def _begin_answer(self) -> None:
+    def begin(self, tokens: Sequence[int]) -> None:
+        """Start an answer after a prompt; the common prefix with the last chat stays indexed."""
+        kept = common_prefix(self._suffixes.tokens, list(tokens))
+        self._suffixes.keep_first(kept)
+        self._suffixes.extend(tokens[kept:])
         self._answer_at = len(self._suffixes.tokens)
         self._expected_position: int | None = None  # the next token is expected to equal the one here
         self._left_position: int | None = None  # where the answer last departed from what it copied
@@ -60,13 +64,6 @@ class PromptLookup:
     def tokens(self) -> Sequence[int]:
         """All tokens of the chat."""
         return self._suffixes.tokens
-
-    def begin(self, tokens: Sequence[int]) -> None:
-        """Start an answer after a prompt; the common prefix with the last chat stays indexed."""
-        kept = common_prefix(self._suffixes.tokens, list(tokens))
-        self._suffixes.keep_first(kept)
-        self._suffixes.extend(tokens[kept:])
-        self._begin_answer()
 
     def extend(self, tokens: Sequence[int]) -> None:
         for token in tokens:

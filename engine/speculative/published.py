@@ -41,11 +41,6 @@ class PublishedLookup:
         self._tokens: list[int] = []
         self._ends: dict[tuple[int, ...], list[int]] = {}  # positions after each run of `match` tokens
 
-    @property
-    def tokens(self) -> Sequence[int]:
-        """All tokens of the chat."""
-        return self._tokens
-
     def begin(self, tokens: Sequence[int]) -> None:
         """Start an answer after a prompt; the common prefix with the last chat stays indexed."""
         kept = common_prefix(self._tokens, list(tokens))
