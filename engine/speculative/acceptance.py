@@ -20,6 +20,8 @@ LAST_PLACE = FIRST_PLACES[-1]
 PLACES = tuple(sum(place >= first for first in FIRST_PLACES) - 1 for place in range(LAST_PLACE + 1))
 
 AcceptanceCounts = tuple[float, float, float]  # faded numbers of tokens: seen, right, foretold right
+NO_COUNTS: AcceptanceCounts = (0.0, 0.0, 0.0)
+NOTHING_LEARNED = NO_COUNTS, 1.0
 
 
 class Acceptance:
@@ -34,8 +36,8 @@ class Acceptance:
     def __init__(self, state: Mapping[str, object] | None = None) -> None:
         """Restore from what `state` returned; malformed entries are skipped."""
         self._buckets: dict[str, AcceptanceCounts] = {}
-        self._tokens: dict[tuple[str, int], AcceptanceCounts] = {}  # counts by (drafter, token)
-        self._odds_factors: dict[tuple[str, int], float] = {}  # cached `odds_factor` by (drafter, token)
+        # By (drafter, token): the counts, and the `odds_factor` that follows from them.
+        self._tokens: dict[tuple[str, int], tuple[AcceptanceCounts, float]] = {}
         for key, value in (state or {}).items():
             if isinstance(value, (list, tuple)) and len(value) == 3 and all(is_count(x) for x in value):
                 seen, right, foretold = (float(x) for x in value)
@@ -56,12 +58,13 @@ class Acceptance:
                 before = shifts[-1] if shifts else 1.0
                 seen = self._buckets.get(f"{names}{place_class}")
                 shifts.append(odds_factor(seen, weight) if seen else before)
-            rates.append(scale_odds(confidence, shifts[place_class] * self._token_odds_factor((draft.drafter, token))))
+            _, factor = self._tokens.get((draft.drafter, token), NOTHING_LEARNED)
+            rates.append(scale_odds(confidence, shifts[place_class] * factor))
         return rates
 
     def seen(self, draft: Draft) -> float:
         """Return from how many drafts like this one was learned, the earlier ones faded."""
-        return self._buckets.get(f"{self._bucket_prefix(draft)}0", (0.0, 0.0, 0.0))[0]
+        return self._buckets.get(f"{self._bucket_prefix(draft)}0", NO_COUNTS)[0]
 
     def _bucket_prefix(self, draft: Draft) -> str:
         return f"{draft.drafter} {','.join(map(str, draft.evidence))} "
@@ -70,30 +73,22 @@ class Acceptance:
         """Record whether token `place` of the draft was right; all tokens before it were right."""
         confidence = draft.confidence[place]
         key = self._bucket_prefix(draft) + str(PLACES[min(place, LAST_PLACE)])
-        self._buckets[key] = add_faded(self._buckets.get(key), right, confidence)
+        self._buckets[key] = add_faded(self._buckets.get(key, NO_COUNTS), right, confidence)
         if draft.tokens[place] != ANY_TOKEN:
             self._learn_token((draft.drafter, draft.tokens[place]), right, confidence)
 
     def _learn_token(self, key: tuple[str, int], right: bool, confidence: float) -> None:
         # Popping the key moves it to the dict's end, so that the dict's first key is the one learned longest ago.
-        self._tokens[key] = add_faded(self._tokens.pop(key, None), right, confidence)
-        self._odds_factors.pop(key, None)
+        before, _ = self._tokens.pop(key, NOTHING_LEARNED)
+        counts = add_faded(before, right, confidence)
+        self._tokens[key] = counts, odds_factor(counts, TOKEN_WEIGHT)
         if len(self._tokens) > MAX_LEARNED_TOKENS:
-            oldest = next(iter(self._tokens))
-            del self._tokens[oldest]
-            self._odds_factors.pop(oldest, None)
-
-    def _token_odds_factor(self, key: tuple[str, int]) -> float:
-        if key not in self._tokens:
-            return 1.0
-        if key not in self._odds_factors:
-            self._odds_factors[key] = odds_factor(self._tokens[key], TOKEN_WEIGHT)
-        return self._odds_factors[key]
+            del self._tokens[next(iter(self._tokens))]
 
 
-def add_faded(before: AcceptanceCounts | None, right: bool, confidence: float) -> AcceptanceCounts:
+def add_faded(before: AcceptanceCounts, right: bool, confidence: float) -> AcceptanceCounts:
     """Return the counts with one more token, the earlier ones faded."""
-    seen, hits, foretold = before or (0.0, 0.0, 0.0)
+    seen, hits, foretold = before
     return seen * FADE + 1, hits * FADE + right, foretold * FADE + confidence
 
 
