@@ -156,11 +156,10 @@ def extra_buffer_types() -> tuple[Any, ...]:
     return tuple(itertools.takewhile(bool, (listed[i] for i in itertools.count()))) if listed else ()
 
 
-def device_address(name: str) -> int | None:
+def device_address(name: str) -> Any:
     """Return the address of a function of the CPU backend, looked up by name in its registry; None if it has none.
 
     The CPU backend's library is chosen at run time for this processor, so its symbols cannot be linked directly.
     """
     registry = ggml("ggml_backend_dev_backend_reg", P, P)(cpu_device())
-    address: int | None = ggml("ggml_backend_reg_get_proc_address", P, P, ctypes.c_char_p)(registry, name.encode())
-    return address
+    return ggml("ggml_backend_reg_get_proc_address", P, P, ctypes.c_char_p)(registry, name.encode())
