@@ -69,13 +69,17 @@ def engine(loaded: Engine, countdown: Countdown) -> Engine:
     return loaded
 
 
+def cached_tokens(runtime: LlamaRuntime) -> int:
+    """Return the number of the chat's tokens that the library's cache holds."""
+    context = runtime.context
+    return int(context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE)) + 1
+
+
 def assert_all_agree(engine: Engine) -> int:
     """Check that session, runtime and library agree on the cached tokens, and return their number."""
     session = engine._loaded().session
     assert isinstance(session.runtime, LlamaRuntime)
-    context = session.runtime.context
-    cached = context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) + 1
-    assert len(session.tokens) == session.runtime.size == cached
+    assert len(session.tokens) == session.runtime.size == cached_tokens(session.runtime)
     return len(session.tokens)
 
 
@@ -317,7 +321,7 @@ def test_a_file_that_the_library_takes_only_in_part(engine, fresh_answer, monkey
     engine.forget()
     with pytest.raises(Failure, match="does not match"):
         chat.target.load(tmp_path / "kv")
-    assert chat.target.size == chat.target.context.cached_tokens == 0
+    assert chat.target.size == cached_tokens(chat.target) == 0
     assert answer(engine, QUESTION) == expected
 
 
