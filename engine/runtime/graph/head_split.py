@@ -86,11 +86,11 @@ class HeadSplitKV(KVLayout):
         self._new_slots = self.slots.assign(tokens)
         return moved
 
-    def _merge(self, merge: Merge) -> None:
+    def _merge(self, merges: Sequence[Merge]) -> None:
         """Average entries in F32, in the order of the text; keys are rotated to the later position first."""
-        if not merge.source:
+        if not merges:
             return
-        chains = MergeChains(merge)
+        chains = MergeChains(merges)
         for cells in self.layers:
             if cells.heads[1]:
                 keys, values = cells.views(1)
@@ -154,7 +154,7 @@ class HeadSplitKV(KVLayout):
         super().keep_nodes(base, nodes)
         self.slots.keep_nodes(base, nodes)
 
-    def drop_after(self, size: int, _held: int) -> int:
+    def drop_after(self, size: int) -> int:
         """Drop all tokens behind the first `size`; drop every token if `size` lies among merged or forgotten ones."""
         if size < self.slots.settled:  # merged tokens and tokens outside the window cannot be restored
             self.slots.clear()

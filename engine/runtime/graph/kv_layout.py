@@ -126,9 +126,9 @@ Seen = NDArray[np.bool_]  # [new tokens, new tokens]: True where the first atten
 KeysAndValues = tuple[NDArray[np.float16], NDArray[np.float16]]  # one layer's, [tokens, kv-heads, head] each
 
 
-def round_up(count: int, step: int = BUCKET) -> int:
-    """Return the smallest multiple of `step` that is at least `count`, and not 0."""
-    return max(step, -(-count // step) * step)
+def round_up(count: int) -> int:
+    """Return the smallest multiple of BUCKET that is at least `count`, and not 0."""
+    return max(BUCKET, -(-count // BUCKET) * BUCKET)
 
 
 def fill_mask(mask: NDArray[Any], size: int, seen: Seen) -> None:
@@ -248,8 +248,8 @@ class KVLayout(ABC):
             for kept in cells.views():
                 kept[base : base + len(source)] = kept[source]
 
-    def drop_after(self, size: int, held: int) -> int:  # noqa: ARG002
-        """Drop all of `held` tokens behind the first `size`; return how many are left, maybe fewer than `size`."""
+    def drop_after(self, size: int) -> int:
+        """Drop all tokens behind the first `size`; return how many are left, maybe fewer than `size`."""
         return size
 
     def resize(self, n_ctx: int, size: int) -> None:

@@ -30,10 +30,10 @@ class PublishedSlots(Slots):
     def tail_start(self, size: int) -> int:
         return size
 
-    def begin_pass(self, _size: int) -> Merge:
-        return Merge([], [], [], [])
+    def begin_pass(self, _size: int) -> list[Merge]:
+        return []
 
-    def _settle(self, tail_start: int) -> Merge:
+    def _settle(self, tail_start: int) -> list[Merge]:
         raise AssertionError(tail_start)
 
     def truncate(self, size: int) -> None:

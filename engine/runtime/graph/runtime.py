@@ -138,7 +138,7 @@ class GraphRuntime(Runtime):
             done = self._open_pass_runner().run(GraphPass, tokens, positions, seen, n_logits, self._size)
         except BaseException:
             if not self.kv.can_truncate:  # some layers may hold the new tokens already
-                self._size = self.kv.drop_after(0, self._size)
+                self._size = self.kv.drop_after(0)
             raise
         self._size += len(tokens)
         return self._logits_of(done)
@@ -231,7 +231,7 @@ class GraphRuntime(Runtime):
     def truncate(self, size: int) -> int:
         if size < self._size:
             self._look_ahead.clear()
-            self._size = self.kv.drop_after(size, self._size)
+            self._size = self.kv.drop_after(size)
         return self._size
 
     def resize(self, n_ctx: int) -> None:
@@ -245,11 +245,11 @@ class GraphRuntime(Runtime):
         size, restore_kv = self._size, kv_storage.copy_kv(self.kv, self._size, self.folder)
 
         def restore() -> None:
-            self._size = self.kv.drop_after(0, self._size)
+            self._size = self.kv.drop_after(0)
             try:
                 restore_kv(self.kv)
             except BaseException:
-                self.kv.drop_after(0, 0)
+                self.kv.drop_after(0)
                 raise
             finally:
                 self._rebuild_passes()
@@ -266,7 +266,7 @@ class GraphRuntime(Runtime):
         try:
             tokens = kv_storage.load_kv(self.kv, path)
         except BaseException:
-            self.kv.drop_after(0, 0)
+            self.kv.drop_after(0)
             raise
         finally:
             self._rebuild_passes()  # the cache may have been reallocated

@@ -26,15 +26,15 @@ WINDOW_BLOCK = 16  # tokens that leave a window's tail at once
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Tokens that leave the tail and are merged: each `source` slot into the `into` slot of the same index, in order.
+    """A token that leaves the tail and is merged: its slot `source` into the entry in slot `into`.
 
-    `count`: tokens in the entry before each merge; `turns`: positions by which the entry was older than the token.
+    `count`: tokens in the entry before the merge; `turns`: positions by which the entry was older than the token.
     """
 
-    source: list[int]
-    into: list[int]
-    count: list[int]
-    turns: list[int]
+    source: int
+    into: int
+    count: int
+    turns: int
 
 
 class Slots(ABC):
@@ -73,10 +73,10 @@ class Slots(ABC):
             self._release(slot)
         del self.tail[size - self.settled :]
 
-    def begin_pass(self, size: int) -> Merge:
+    def begin_pass(self, size: int) -> list[Merge]:
         """Prepare for a pass behind `size` tokens: drop later tokens, show the tail's, and let old ones leave the tail.
 
-        Return what is to be merged.
+        Return the merges of this pass, in order.
         """
         self.truncate(size)
         for slot, _ in self.tail:
@@ -117,7 +117,7 @@ class Slots(ABC):
         """Return how many tokens have left the tail when `size` tokens are cached."""
 
     @abstractmethod
-    def _settle(self, tail_start: int) -> Merge:
+    def _settle(self, tail_start: int) -> list[Merge]:
         """Take the tokens before `tail_start` out of the tail; return which of them are to be merged."""
 
     def _leaving(self, tail_start: int) -> list[tuple[int, int, int]]:
@@ -166,8 +166,8 @@ class MergedSlots(Slots):
     def tail_start(self, size: int) -> int:
         return max(0, (size - PROTECTED_TOKENS) // MERGE_BLOCK * MERGE_BLOCK)
 
-    def _settle(self, tail_start: int) -> Merge:
-        merge = Merge([], [], [], [])
+    def _settle(self, tail_start: int) -> list[Merge]:
+        merges = []
         for position, slot, token in self._leaving(tail_start):
             if position < SINK_TOKENS:
                 continue
@@ -176,14 +176,11 @@ class MergedSlots(Slots):
                 self.entries[token] = slot, 1, position
                 continue
             into, count, last = entry
-            for values, value in zip(
-                (merge.source, merge.into, merge.count, merge.turns), (slot, into, count, position - last), strict=True
-            ):
-                values.append(value)
+            merges.append(Merge(slot, into, count, position - last))
             self.entries[token] = into, count + 1, position
             self.bias[into] = np.log(count + 1)
             self._release(slot)
-        return merge
+        return merges
 
     def clear(self) -> None:
         super().clear()
@@ -213,11 +210,11 @@ class WindowSlots(Slots):
     def tail_start(self, size: int) -> int:
         return max(0, (size - window_size(size)) // WINDOW_BLOCK * WINDOW_BLOCK)
 
-    def _settle(self, tail_start: int) -> Merge:
+    def _settle(self, tail_start: int) -> list[Merge]:
         for position, slot, _ in self._leaving(tail_start):
             if position >= SINK_TOKENS:
                 self._release(slot)
-        return Merge([], [], [], [])
+        return []
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
         super().set_state(state)
@@ -265,24 +262,23 @@ class Rotation:
 
 
 class MergeChains:
-    """Merges of one block, grouped by the entry that they go into.
+    """The merges of one pass, grouped by the entry that they go into.
 
     All tokens of an entry are rotated to the position of the last one. Rotation is linear, so the result equals
     rotating the mean at each merge.
     """
 
-    def __init__(self, merge: Merge) -> None:
-        self.into = sorted(set(merge.into))
-        place = {slot: i for i, slot in enumerate(self.into)}
-        self.at = np.array([place[slot] for slot in merge.into])
-        self.source = np.array(merge.source)
+    def __init__(self, merges: Sequence[Merge]) -> None:
+        self.into = sorted({merge.into for merge in merges})
+        self.at = np.searchsorted(self.into, [merge.into for merge in merges])
+        self.source = np.array([merge.source for merge in merges])
         first = np.zeros(len(self.into), np.float32)  # tokens in each entry before these merges
         behind = np.zeros(len(self.into))  # positions that each entry has to be rotated by
-        turns = np.zeros(len(merge.source))  # positions that each token has to be rotated by
-        for i in reversed(range(len(merge.source))):
+        turns = np.zeros(len(merges))  # positions that each token has to be rotated by
+        for i, merge in reversed(list(enumerate(merges))):
             turns[i] = behind[self.at[i]]
-            behind[self.at[i]] += merge.turns[i]
-            first[self.at[i]] = merge.count[i]
+            behind[self.at[i]] += merge.turns
+            first[self.at[i]] = merge.count
         self.first, self.behind, self.turns = first, behind, turns
         self.total = first + np.bincount(self.at, minlength=len(self.into)).astype(np.float32)
 
