@@ -66,7 +66,6 @@ class PublishedSlots(Slots):
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
         super().set_state(state)
-        self.bias[: self.used] = 0
         for token, slot, count in state["entries"]:
             if not 0 <= slot < self.used or count < 1:
                 raise ValueError("entries beyond the cache")

@@ -149,8 +149,8 @@ class Slots(ABC):
         slots = [slot for slot, _ in self.tail] + self.free
         if not 0 <= self.used <= self.capacity or self.settled < 0 or any(not 0 <= s < self.used for s in slots):
             raise ValueError("slots beyond the cache")
-        for slot, _ in self.tail:
-            self.bias[slot] = 0
+        self.bias[: self.used] = 0
+        self.bias[self.free] = -np.inf
 
 
 class MergedSlots(Slots):
@@ -192,8 +192,6 @@ class MergedSlots(Slots):
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
         super().set_state(state)
-        self.bias[: self.used] = 0
-        self.bias[self.free] = -np.inf
         for token, slot, count, last in state["entries"]:
             if not 0 <= slot < self.used or count < 1:
                 raise ValueError("entries beyond the cache")
@@ -215,11 +213,6 @@ class WindowSlots(Slots):
             if position >= SINK_TOKENS:
                 self._release(slot)
         return []
-
-    def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
-        super().set_state(state)
-        self.bias[: self.used] = 0
-        self.bias[self.free] = -np.inf
 
 
 def window_size(size: int) -> int:
