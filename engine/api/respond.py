@@ -42,7 +42,12 @@ async def read_body(request: Request, kind: type[T]) -> T:
         return msgspec.json.decode((await request.body()).decode(), type=kind, strict=False)  # kept parts stay UTF-8
     except msgspec.ValidationError as error:
         raise invalid_field(str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise ApiError(400, "The body has too many lists and objects within each other.", "bad_json") from error
+    except UnicodeDecodeError as error:
+        sentence = f"The body must be a JSON object in utf-8: byte {error.start + 1} is not part of a character."
+        raise ApiError(400, sentence, "bad_json") from error
+    except msgspec.DecodeError as error:
         raise ApiError(400, as_sentence(f"The body must be a JSON object: {error}"), "bad_json") from error
 
 
