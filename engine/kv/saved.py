@@ -244,8 +244,8 @@ class SavedChats:
         """
         worth = self._worth()
         for path, status in files_in(self.folder):
-            usable = path.suffix in (".kv", ".json") and path.stem in {keep, *worth}
-            if not usable and not is_being_written(path, status):
+            ours = path.suffix in (".kv", ".json", ".part") or path.name.startswith(".")  # also of older versions
+            if ours and path.stem not in {keep, *worth} and not is_being_written(path, status):
                 delete_file(path)
         return worth
 

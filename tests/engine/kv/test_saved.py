@@ -290,11 +290,13 @@ def test_what_killed_engines_left_is_counted_and_goes_first(tmp_path):
         left_behind(tmp_path, temporary_prefix() + digest, age=10 * 365 * saved.DAY),  # the process id is ours today
         left_behind(tmp_path, f".{digest}.json.k2x_9"),
     ]
-    assert chat.saved.used_bytes == useful + 7000
+    foreign = left_behind(tmp_path, "notes.txt", size=1)
+    assert chat.saved.used_bytes == useful + 7001
     chat.saved.quota = 2 * useful + 100
     read(chat, "b", PROMPT)
     assert chat.save(FAST)
     assert not any(path.exists() for path in left)
+    assert foreign.exists()
     assert [name for name in ("a", "b") if chat.saved.find(name, GUARD)] == ["a", "b"]
 
 
