@@ -39,6 +39,14 @@ from engine.protocol.requests import (
 from engine.stop import StopFlag
 
 
+class OtherLibrary(Exception):
+    """Exception: this process holds another library than `wanted`, so that the work needs a new process."""
+
+    def __init__(self, wanted: BackendName) -> None:
+        super().__init__(f"this process holds another library than {wanted}")
+        self.wanted = wanted
+
+
 class BaseEngine:
     """An engine: one model at a time, and the requests that it answers.
 
@@ -60,7 +68,7 @@ class BaseEngine:
         return ""
 
     def load(self, request: Load, progress: Callable[[float], None], expect: Callable[[SpeedExpected], None]) -> Loaded:
-        """Use the request's model in place of the loaded one. Raises Failure, and Stopped.
+        """Use the request's model in place of the loaded one. Raises Failure, Stopped, and OtherLibrary.
 
         `progress` is called with the loaded fraction, and `expect` with the speed that a model on the disk will have.
         """

@@ -25,6 +25,7 @@ from common.failures import Failure
 from common.paths import display_name, path_of, path_text
 from common.planning import Ask, Computer, Estimate, Verdict
 from common.sentences import Sentence
+from engine.base import OtherLibrary
 from engine.commands.options import add_options, request_fields
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_prior import (
@@ -40,7 +41,7 @@ from engine.costs.measurements import SLOW_DISK, timings_of_package
 from engine.costs.profile import stored_profile
 from engine.loading.first_look import TO_LIST
 from engine.loading.from_disk import expect_from_disk
-from engine.loading.libraries import BACKEND_TITLES, PACKAGES, OtherLibrary
+from engine.loading.libraries import BACKEND_TITLES, PACKAGES
 from engine.loading.library_choice import identity_of
 from engine.loading.memory_search import MemoryPlan
 from engine.loading.options import LoadOptions

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from common.failures import Failure
 from common.sentences import Sentence
+from engine.base import OtherLibrary
 from engine.protocol.requests import BackendName
 from engine.runtime.capi.context import CContext
 from engine.runtime.capi.model import CDryModel, CModel
@@ -59,14 +60,6 @@ class Backend:
 
         assert isinstance(target, LlamaRuntime), self.name
         target.vision = Vision(target.model, projector, threads, stop)
-
-
-class OtherLibrary(Exception):
-    """Exception: this process holds another library than `wanted`, so that the work needs a new process."""
-
-    def __init__(self, wanted: BackendName) -> None:
-        super().__init__(f"this process holds another library than {BACKEND_TITLES[wanted]}")
-        self.wanted = wanted
 
 
 def imported_library() -> BackendName | None:

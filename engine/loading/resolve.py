@@ -11,12 +11,12 @@ from common.failures import Failure
 from common.paths import display_name
 from common.planning import Computer, Estimate
 from common.sentences import Sentence
+from engine.base import OtherLibrary
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import TO_LOAD, Headers, Patience, take_first_looks
 from engine.loading.libraries import (
     BACKEND_TITLES,
     Backend,
-    OtherLibrary,
     backend,
     can_see,
     llama_missing,

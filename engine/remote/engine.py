@@ -28,7 +28,7 @@ from engine.remote.probe import Probed, probe
 from models.servers import RemoteModel
 from models.titles import title_of
 
-PROCESS_BYTES = 37 << 20  # private memory of this process, once it has asked a server
+PROCESS_BYTES = 33 << 20  # private memory of this process, once it has asked a server
 
 
 class RemoteEngine(BaseEngine):

@@ -12,8 +12,7 @@ from typing import BinaryIO
 from common.failures import Failure
 from common.paths import path_of
 from common.sentences import Sentence
-from engine.base import BaseEngine
-from engine.loading.libraries import OtherLibrary
+from engine.base import BaseEngine, OtherLibrary
 from engine.protocol.events import (
     ENDS,
     AnsweringNow,

@@ -18,6 +18,7 @@ import pytest
 from common.failures import Failure
 from common.planning import Ask
 from engine import machine as this_machine
+from engine.base import OtherLibrary
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import CalibrationKey, store_calibration
 from engine.engine import Engine

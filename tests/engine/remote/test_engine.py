@@ -580,3 +580,10 @@ def test_the_process_speaks_the_protocol_and_reads_nothing_of_the_user(server: F
     welcome = events[0]
     assert isinstance(welcome, Welcome)
     assert welcome.limits in (("files",), ())
+
+
+def test_the_process_imports_nothing_that_computes_and_httpx_only_to_ask() -> None:
+    """Both would cost each start a fifth of a second."""
+    program = "import sys, engine.remote.process; print(*({'numpy', 'httpx', 'anyio'} & sys.modules.keys()))"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=120)
+    assert ended.stdout.split() == []
