@@ -25,7 +25,6 @@ from engine.engine import Engine
 from engine.loading import first_look, library_choice
 from engine.loading.crash_mark import CrashMark, CrashWatch
 from engine.loading.first_look import LibraryCrashed
-from engine.loading.libraries import OtherLibrary
 from engine.loading.library_choice import (
     CRASHED,
     LLAMA_CRASHED,
