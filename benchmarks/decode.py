@@ -17,18 +17,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.peers import LlamaServer, OurEngine, Run
 from engine.loading.libraries import BACKENDS
 from engine.machine import default_threads
 from engine.protocol.requests import BackendName, Message
 from engine.run_subprocess import set_environment
-from models.default import default_model
 
 SERVER = "llama-server"
 NATIVE, PACKAGED = "chickadee native", "chickadee packaged"
@@ -80,8 +79,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser = benchmark_parser("decode", __doc__)
     parser.add_argument(
         "--backend", nargs="+", choices=BACKENDS, default=["llama"], help="our libraries (default: llama)"
     )
@@ -94,7 +92,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="counted runs of each side after each start")
     parser.add_argument("--tokens", type=int, default=128, help="tokens to decode in each run")
     parser.add_argument("--prompt-words", type=int, default=600)
-    parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
 
@@ -137,7 +134,7 @@ def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]]
     if PACKAGED in runs:
         speeds["ratio of packaged"] = ratios(runs[PACKAGED], runs[ours[0]])
     if options.json:
-        print(json.dumps({"speeds": {name: asdict(s) for name, s in speeds.items()}, "rss_bytes": rss}))
+        print_json({"speeds": speeds, "rss_bytes": rss})
         return
     read, written = runs[ours[0]][0].prompt_tokens, runs[ours[0]][0].decode_tokens
     many = f"{options.starts} starts of {options.runs} runs"

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import random
 import subprocess
 import sys
@@ -29,13 +28,13 @@ from math import exp, log
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, prompts, read_prompts
 from engine.loading.libraries import BACKENDS, SHARED_LIBRARY
 from engine.machine import default_threads
 from engine.protocol.requests import BackendName, DraftMode, Lookup
 from engine.run_subprocess import set_environment
-from models.default import default_model
 
 COPYING_KINDS = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
 OUR_MODES: tuple[DraftMode, ...] = ("off", "history-published", "history", "phrases", "auto")
@@ -98,8 +97,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.drafting", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser = benchmark_parser("drafting", __doc__)
     parser.add_argument("--draft-model", type=Path, help="small model with the same vocabulary")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument(
@@ -118,7 +116,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ways", nargs="+", metavar="WAY", help="these beside plain decoding only, named as printed")
     parser.add_argument("--n", type=int, default=4, help="inputs of a pass, published history form")
     parser.add_argument("--m", type=int, default=1, help="sequences of a pass, published history form")
-    parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
 
@@ -216,10 +213,8 @@ def report(options: argparse.Namespace, threads: int, ways: list[str], answers: 
         if (own := [a for a in answers if a.way == way])
     }
     if options.json:
-        print(
-            json.dumps(
-                {"tokens_per_s": speeds, "ratios": ratios, "geometric_means": means, "drafts": drafts, "rounds": rounds}
-            )
+        print_json(
+            {"tokens_per_s": speeds, "ratios": ratios, "geometric_means": means, "drafts": drafts, "rounds": rounds}
         )
         return
     print(

@@ -9,14 +9,13 @@ policy is told that passes cost the same whatever their size, so that drafts are
 
 from __future__ import annotations
 
-import argparse
-import json
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import median
 
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.drafting import selected
+from benchmarks.peers import GREEDY
 from benchmarks.prompts import Prompt, prompts
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
@@ -26,7 +25,6 @@ from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.loading.libraries import BACKENDS, backend
 from engine.machine import default_threads
-from engine.protocol.requests import Sampling
 from engine.run_subprocess import set_environment
 from engine.runtime.contexts import ContextOptions
 from engine.speculative.drafting import Auto, Drafting
@@ -35,9 +33,7 @@ from engine.speculative.prompt_lookup import PromptLookup
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from engine.tokenization.tokens import common_prefix
-from models.default import default_model
 
-GREEDY = Sampling(temperature=0, repeat_penalty=1)
 FREE_PASSES = CostModel(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
@@ -56,13 +52,11 @@ class Comparison:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.exactness", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser = benchmark_parser("exactness", __doc__)
     parser.add_argument("--backend", choices=BACKENDS, default="llama")
     parser.add_argument("--prompts", type=int, help="prompts of each kind (default: all)")
     parser.add_argument("--tokens", type=int, default=128, help="longest answer")
     parser.add_argument("--threads", type=int, default=default_threads())
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     notes_to_stderr()
     library = backend(options.backend)
@@ -74,7 +68,10 @@ def main() -> None:
             found = [
                 compared(session, template, one, options.tokens) for one in selected(prompts(), options.prompts, None)
             ]
-    print(json.dumps([asdict(one) for one in found]) if options.json else summary(found))
+    if options.json:
+        print_json(found)
+    else:
+        print(summary(found))
 
 
 def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int) -> Comparison:

@@ -11,16 +11,15 @@ the engine waits for a quiet minute before its last work; after ten minutes it i
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.wiring import Chickadee
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.turns import create_application, open_window, wait, wait_until
-from models.default import default_model
 
 QUESTION = "Name three birds that stay in winter."
 TOKENS = 60
@@ -40,10 +39,8 @@ class Wakeups:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.idle", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser = benchmark_parser("idle", __doc__)
     parser.add_argument("--seconds", type=int, default=60, help="how long wake-ups are counted")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if sys.platform != "linux":
         raise SystemExit("only Linux counts the wake-ups of threads")
@@ -93,7 +90,7 @@ def read_counts(pid: int) -> Counts:
 
 def report(options: argparse.Namespace, settled: float, wakeups: list[Wakeups]) -> None:
     if options.json:
-        print(json.dumps({"settled_after": round(settled), **{each.process: asdict(each) for each in wakeups}}))
+        print_json({"settled_after": round(settled), **{each.process: each for each in wakeups}})
         return
     print(f"{options.model.name}: idle work was done {settled:.0f} s after the answer; then {options.seconds} s\n")
     print(f"{'':8}{'wake-ups/s':>12}{'goal':>8}")

@@ -10,21 +10,19 @@ trained size, as the engine does.
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.peers import GREEDY, OurEngine
 from engine.costs.profile import machine_profile
 from engine.loading.libraries import BACKENDS
 from engine.protocol.requests import BackendName, Generate, Message
 from engine.run_subprocess import set_environment
 from engine.runtime.contexts import ANSWER_ROOM, SMALLEST_CACHE, size_class
-from models.default import default_model
 
 MIB = 1 << 20
 CONTEXTS = (2048, 8192, 32768)
@@ -48,13 +46,11 @@ class Peak:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
+    parser = benchmark_parser("memory", __doc__, models="many")
     parser.add_argument("--ctx", type=int, nargs="+", default=CONTEXTS)
     parser.add_argument(
         "--backend", choices=BACKENDS, default="llama", help="the library that computes (default: llama)"
     )
-    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     options = parser.parse_args()
     machine_profile()  # stored now, so that no engine measures it between the answers
     peaks: dict[tuple[str, int], Peak] = {}
@@ -67,7 +63,7 @@ def main() -> None:
                 if not options.json:
                     print(row(peak), flush=True)
     if options.json:
-        print(json.dumps([asdict(peak) | {"ratio": peak.ratio} for peak in peaks.values()]))
+        print_json([asdict(peak) | {"ratio": peak.ratio} for peak in peaks.values()])
 
 
 def measure(model: Path, n_ctx: int, known: set[int], backend: BackendName) -> Peak | None:

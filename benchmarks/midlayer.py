@@ -9,24 +9,23 @@ result is stored in the cache folder, where every Chickadee of this user finds i
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.command import benchmark_parser, print_json, run_until_stopped
 from benchmarks.exit_predictions import predict_at_exits
 from benchmarks.exit_search import ExitSearch, candidate_exits
-from common.failures import CommandFailure, Failure
-from common.paths import display_name, path_of
+from common.failures import CommandFailure
+from common.paths import display_name
 from engine.commands import calibrate
 from engine.commands.options import add_option
-from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.measurements import CalibrationKey, stored_calibration
 from engine.loading.library_choice import identity_of
@@ -39,10 +38,9 @@ from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.speculative.mid_layer import ExitFound, Exits, exit_of, store_exits, trained_exits
-from engine.stop import StopFlag, Stopped
+from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.assets import asset
-from models.default import default_model
 from models.shapes import shapes_of
 from training.chat_lines import read_chats
 
@@ -53,36 +51,26 @@ FEWEST_TOKENS = 64
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure the model that the arguments name, store and print what was found; return the exit code."""
-    options = parse(arguments)
-    notes_to_stderr()
-    stop = StopFlag()
-    before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
-    try:
-        path = options.model or default_model()
-        plan = resolve(LoadOptions(path, backend="graph", no_other=True, kv_type="f16", threads=options.threads))
-        questions = read_questions(options.chats) if options.chats else []
-        found = measure(plan, timings(plan), questions, options.tokens, stop)
-        store_exits(found)
-    except Stopped:
-        print("\nchickadee: Stopped.", file=sys.stderr)
-        return 2
-    except Failure as failure:
-        print(f"chickadee: {failure}", file=sys.stderr)
-        return 2
-    finally:
-        signal.signal(signal.SIGINT, before)
-    threads = plan.memory.threads
-    print(json.dumps(report(found)) if options.json else f"{display_name(path)}, {threads} threads, {table(found)}")
-    return 0
+    return run_until_stopped(partial(measure_and_store, parse(arguments)))
+
+
+def measure_and_store(options: argparse.Namespace, stop: StopFlag) -> None:
+    """Measure the model's exits, store and print them. Raises Failure, Stopped."""
+    plan = resolve(LoadOptions(options.model, backend="graph", no_other=True, kv_type="f16", threads=options.threads))
+    questions = read_questions(options.chats) if options.chats else []
+    exits = measure(plan, timings(plan), questions, options.tokens, stop)
+    store_exits(exits)
+    if options.json:
+        print_json(report(exits))
+    else:
+        print(f"{display_name(options.model)}, {plan.memory.threads} threads, {table(exits)}")
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.midlayer", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser = benchmark_parser("midlayer", __doc__)
     parser.add_argument("--tokens", type=int, default=TOKENS, help=f"tokens of the model's answers (default: {TOKENS})")
     parser.add_argument("--chats", type=Path, metavar="FILE", help="use the questions of these chats, one chat a line")
     add_option(parser, "engine.threads")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args(arguments)
     if options.tokens < FEWEST_TOKENS:
         parser.error(f"fewer than {FEWEST_TOKENS} tokens are too few to measure")

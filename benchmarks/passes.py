@@ -12,15 +12,15 @@ the second way is faster; other programs only ever make passes slower, so that t
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benchmarks.command import benchmark_parser, print_json
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
@@ -30,7 +30,6 @@ from engine.runtime.ik.library import native
 from engine.runtime.ik.runtime import IkModel, IkRuntime
 from engine.runtime.interface import Runtime, prefill
 from engine.stop import StopFlag
-from models.default import default_model
 
 MOST_WITH_LOGITS = 64  # tokens
 LONGEST = {"graph": 512, "products": 128, "head": 128}  # tokens of a pass of these libraries
@@ -73,7 +72,7 @@ def main() -> None:
         with OPENED[options.ways](model, context_of(options)) as ways:
             rows += [compare(ways, model, depth, n, options.runs) for depth in options.depths for n in options.tokens]
     if options.json:
-        print(json.dumps([asdict(row) for row in rows]))
+        print_json(rows)
         return
     names = "".join(f"{name:>14}" for name in rows[0].seconds)
     print(f"milliseconds: the fastest pass, then the median\n{'model':44}{'depth':>6}{'tokens':>8}{names}{'':9}{names}")
@@ -82,14 +81,12 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.passes", description=__doc__.splitlines()[0])
+    parser = benchmark_parser("passes", __doc__, models="many")
     parser.add_argument("ways", choices=OPENED)
-    parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
     parser.add_argument("--depths", type=int, nargs="+", default=[16], help="tokens in the cache before each pass")
     parser.add_argument("--tokens", type=int, nargs="+", help="tokens of a pass")
     parser.add_argument("--threads", type=int, default=default_threads())
     parser.add_argument("--runs", type=int, default=16)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.tokens = options.tokens or TOKENS[options.ways]
     if not 0 < min(options.tokens) <= max(options.tokens) <= LONGEST[options.ways]:

@@ -1,13 +1,11 @@
 """Make the table of what passes cost before any was timed (`engine.costs.cost_prior`): assets/calibration/prior.json.
 
-    python -m benchmarks.prior --model M [--types Q4_K_M Q8_0 …] [--kinds avx512_vnni avx2 …] [--runs N] [--check]
+    python -m benchmarks.prior --model M [--types Q4_K_M Q8_0 …] [--kinds avx512_vnni avx2 …] [--runs N]
 
 M is quantised into each type, in a temporary folder; the built-in model is measured as it is. Each file is timed with
 each library and with the kernels for each kind of processor, in a process of its own; of several runs the fastest pass
 counts. That needs llama.cpp with kernels for many processors: the environment that `make test-processors` makes
 (`build/processors/bin/python -m benchmarks.prior …`). Rows of other kinds and types in the table stay.
-
-`--check` writes nothing: it prints how far the ratios that decisions rest on are from those in the table.
 """
 
 from __future__ import annotations
@@ -54,8 +52,7 @@ def main() -> None:
     profile = machine_profile(fresh=True)
     with tempfile.TemporaryDirectory() as folder:
         for path in models(options, Path(folder)):
-            rows = list(rows_of(path, options, profile))
-            compare(rows) if options.check else write(rows)
+            write(list(rows_of(path, options, profile)))
 
 
 def write(rows: list[PriorRow]) -> None:
@@ -75,7 +72,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--kinds", nargs="*", choices=kinds, default=kinds)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--check", action="store_true")
     parser.add_argument("--one", nargs=3, metavar=("LIBRARY", "MODEL", "THREADS"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -171,20 +167,6 @@ def format_rows(rows: list[PriorRow]) -> bytes:
         plain["timings"] = {name: plain["timings"][name] for name in STORED}
         lines.append(json.dumps(plain))
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
-
-
-def compare(rows: list[PriorRow]) -> None:
-    old = {address(row): row.timings for row in known_rows()}
-    for row in rows:
-        if known_timings := old.get(address(row)):
-            new, then = (ratios(timings) for timings in (row.timings, known_timings))
-            print(row.kind, row.library, row.weights, *(f"{k}: {new[k] / then[k]:.2f}×" for k in new))
-
-
-def ratios(timings: Timings) -> dict[str, float]:
-    seconds = timings.pass_seconds[min(timings.pass_seconds)]
-    prompt = timings.large_seconds / timings.large_tokens
-    return {f"c({k})": seconds[k] / seconds[1] for k in (2, 4, 8, 16)} | {"prompt": prompt / seconds[1]}
 
 
 if __name__ == "__main__":

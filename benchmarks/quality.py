@@ -10,7 +10,6 @@ one, as a part of the row's spread, where the libraries disagree; a near-tie has
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.command import benchmark_parser, print_json
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
@@ -29,7 +29,6 @@ from engine.run_subprocess import set_environment
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Runtime
 from engine.stop import StopFlag
-from models.default import default_model
 
 TEXTS = Path(__file__).parent / "texts"
 WINDOW = 1024  # tokens; each window begins with an empty cache
@@ -60,13 +59,11 @@ class Verdict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
+    parser = benchmark_parser("quality", __doc__, models="many")
     parser.add_argument(
         "--tokens", type=int, default=4096, help="how many tokens of the texts are read (default: 4096)"
     )
     parser.add_argument("--threads", type=int, default=default_threads())
-    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     parser.add_argument("--read", choices=BOTH, help=argparse.SUPPRESS)  # for the process of each library
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -76,7 +73,10 @@ def main() -> None:
         np.savez(options.to, **asdict(reading))
         return
     verdicts = [judge(model, options.tokens, options.threads) for model in options.model]
-    print(json.dumps([asdict(verdict) for verdict in verdicts]) if options.json else table(verdicts))
+    if options.json:
+        print_json(verdicts)
+    else:
+        print(table(verdicts))
 
 
 def judge(model: Path, tokens: int, threads: int) -> Verdict:

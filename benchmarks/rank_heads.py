@@ -11,32 +11,29 @@ this user finds it. Takes minutes.
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import get_args
 
 import msgspec
 import numpy as np
 
+from benchmarks.command import benchmark_parser, print_json, run_until_stopped
 from benchmarks.compressed_readings import PASS_TOKENS, Predictions, TextReader, divergence
-from common.failures import Failure
-from common.paths import display_name, path_of
+from common.paths import display_name
 from engine.commands.options import add_option
-from engine.commands.terminal import notes_to_stderr
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol.requests import KVModeName
 from engine.run_subprocess import start_with_environment
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import Head, Price, Ranking, identity_of, store_ranking
-from engine.stop import StopFlag, Stopped
+from engine.stop import StopFlag
 from engine.tokenization.tokens import Vocabulary
 from models.assets import asset
-from models.default import default_model
 
 MODES = tuple(name for name in get_args(KVModeName) if name != "exact")
 CALIBRATION_TOKENS = 8192  # of the calibration texts, half prose and half code; prices are measured on other tokens
@@ -46,41 +43,28 @@ FEWEST_TOKENS = 512
 
 def main(arguments: list[str] | None = None) -> int:
     """Rank the heads that the arguments name, store the ranking and print it; return the exit code."""
-    options = parse(arguments)
-    notes_to_stderr()
-    stop = StopFlag()
-    before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
-    try:
-        plan = resolve(
-            LoadOptions(options.model or default_model(), backend="graph", no_other=True, threads=options.threads)
-        )
-        started = time.monotonic()
-        found = rank(plan, options, stop)
-        store_ranking(found)
-    except Stopped:
-        print("\nchickadee: Stopped.", file=sys.stderr)
-        return 2
-    except Failure as failure:
-        print(f"chickadee: {failure}", file=sys.stderr)
-        return 2
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return run_until_stopped(partial(rank_and_store, parse(arguments)))
+
+
+def rank_and_store(options: argparse.Namespace, stop: StopFlag) -> None:
+    """Rank the model's heads, store and print the ranking. Raises Failure, Stopped."""
+    plan = resolve(LoadOptions(options.model, backend="graph", no_other=True, threads=options.threads))
+    started = time.monotonic()
+    ranking = rank(plan, options, stop)
+    store_ranking(ranking)
     if options.json:
-        print(json.dumps(msgspec.to_builtins(found)))
+        print_json(ranking)
     else:
-        print(table(display_name(plan.options.path), found, time.monotonic() - started))
-    return 0
+        print(table(display_name(options.model), ranking, time.monotonic() - started))
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rank_heads", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser = benchmark_parser("rank_heads", __doc__)
     parser.add_argument("--kv", choices=MODES, default="merged", help="for this form of compression (default: merged)")
     parser.add_argument(
         "--tokens", type=int, help=f"calibration tokens (default: {CALIBRATION_TOKENS}, published {PUBLISHED_TOKENS})"
     )
     add_option(parser, "engine.threads")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args(arguments)
     if options.tokens is None:
         options.tokens = PUBLISHED_TOKENS if options.kv == "published" else CALIBRATION_TOKENS
@@ -102,13 +86,13 @@ def rank(plan: LoadPlan, options: argparse.Namespace, stop: StopFlag) -> Ranking
     raise AssertionError("a measurement ends with what was found")
 
 
-def table(name: str, found: Ranking, seconds: float) -> str:
-    heads = f"{len(found.heads)} heads ranked over {found.tokens:,} tokens"
+def table(name: str, ranking: Ranking, seconds: float) -> str:
+    heads = f"{len(ranking.heads)} heads ranked over {ranking.tokens:,} tokens"
     lines = [
-        f"{name}, --kv {found.mode}: {heads} in {seconds:,.0f} seconds",
+        f"{name}, --kv {ranking.mode}: {heads} in {seconds:,.0f} seconds",
         "",
         "share of heads  perplexity  entries kept",
-        *(f"{price.share:14.0%}{price.ratio:11.3f}×{price.entries:13.0%}" for price in found.prices),
+        *(f"{price.share:14.0%}{price.ratio:11.3f}×{price.entries:13.0%}" for price in ranking.prices),
     ]
     return "\n".join(lines)
 
@@ -168,15 +152,15 @@ class Ranker:
                     ) / len(texts)
                     done += self._reading_cost(text)
                     yield done / whole
-            found = self._ranking(harm, texts)
+            ranking = self._ranking(harm, texts)
             for text in prices:
                 plain = reader.read_plain(text, second_half_start(text))
                 for share, pairs in pairs_by_share.items():
-                    pairs.append((plain.predictions, reader.predict_compressed(plain, found.least_harmful(share))))
+                    pairs.append((plain.predictions, reader.predict_compressed(plain, ranking.least_harmful(share))))
                     done += (1 + len(SHARES)) / len(SHARES)
                     yield min(1.0, done / whole)
         yield msgspec.structs.replace(
-            found, prices=tuple(measured_price(share, pairs) for share, pairs in pairs_by_share.items())
+            ranking, prices=tuple(measured_price(share, pairs) for share, pairs in pairs_by_share.items())
         )
 
     def _reading_start(self, text: Sequence[int]) -> int:

@@ -10,11 +10,11 @@ would have waited for; "own" is its processor time, "join" the longest turn afte
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from app.services.math_service import math_service
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.turns import Heartbeat, create_application, open_window, wait
 from engine.protocol.events import Statistics
 
@@ -58,10 +58,9 @@ class Row:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rendering", description=__doc__.splitlines()[0])
+    parser = benchmark_parser("rendering", __doc__, models="none")
     parser.add_argument("--seconds", type=float, default=5, help="how long each text streams")
     parser.add_argument("--only", nargs="*", metavar="KIND", help="words of the kinds to measure")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     _application = create_application()
     kinds = {kind: text for kind, text in texts().items() if not options.only or any(w in kind for w in options.only)}
@@ -94,7 +93,7 @@ def measure(text: str, seconds: float) -> Row:
 
 def report(options: argparse.Namespace, rows: dict[str, Row]) -> None:
     if options.json:
-        print(json.dumps({kind: asdict(row) for kind, row in rows.items()}))
+        print_json(rows)
         return
     print(f"milliseconds of a turn of the event loop at {1000 // TOKEN_MS} tokens a second; the limit is {LIMIT_MS}\n")
     print(f"{'':36}{'p99':>8}{'max':>8}{'own':>8}{'join':>8}{'CPU':>8}")

@@ -17,12 +17,12 @@ timings gives a Q4_K model there (`engine.costs.cost_prior`), with as fast a mem
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from common.planning import Computer
 from engine.costs.cost_model import LAPTOP, Curve
@@ -117,7 +117,7 @@ def record_traces(options: argparse.Namespace) -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__.splitlines()[0])
+    parser = benchmark_parser("replay", __doc__, models="none")
     parser.add_argument("command", nargs="?", choices=["replay", "record"], default="replay")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--threads", type=int)
@@ -126,7 +126,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--costs", choices=list(all_tables()), nargs="+", metavar="COSTS")
     parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="all")
     parser.add_argument("--phrases", type=Path, metavar="MODEL", help="draft usual phrases in its tokens too")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.command == "record" and not (options.model and options.out):
         parser.error("record needs --model and --out")
@@ -231,7 +230,7 @@ def report(results: dict[str, list[Row]], as_json: bool) -> None:
             ]
             for name, some in results.items()
         }
-        print(json.dumps(tables))
+        print_json(tables)
         return
     for name, some in results.items():
         print(

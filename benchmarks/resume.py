@@ -9,19 +9,18 @@ KV cache; "first token" is the time from sending the next question until the ans
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.peers import GREEDY, OurEngine
 from engine.protocol.events import WRITTEN, Prepared
 from engine.protocol.requests import Generate, Message, Prepare
 from engine.run_subprocess import set_environment
-from models.default import default_model
 
 QUESTION = Message("user", "In one word: what were these notes about?")
 
@@ -40,18 +39,16 @@ class Times:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.resume", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser = benchmark_parser("resume", __doc__)
     parser.add_argument("--tokens", type=int, default=4096, help="length of the chat, about")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CHICKADEE_CACHE_DIR"] = folder
         times = measure(options, Path(folder) / "chats")
     if options.json:
-        print(json.dumps(asdict(times)))
+        print_json(times)
         return
     print(
         f"{options.model.name}, a chat of {times.tokens:,} tokens, {times.saved_bytes / 2**20:,.0f} MiB on the disk\n"

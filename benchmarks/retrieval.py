@@ -9,9 +9,7 @@ A question is answered by any passage of its section.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
@@ -23,6 +21,7 @@ from app.collections.index import open_index, read_passages
 from app.collections.indexing import Indexer
 from app.collections.messages import Begin
 from app.collections.ranking import DEPTH, PassageTable, Ranked, Ranking, fused
+from benchmarks.command import benchmark_parser, print_json
 from models.default import default_model
 
 DOCUMENTS = Path(__file__).with_name("documents")
@@ -102,8 +101,7 @@ def measure(documents: Documents, asked: Sequence[Asked]) -> dict[str, list[Aske
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true")
+    parser = benchmark_parser("retrieval", __doc__, models="none")
     parser.add_argument("--missed", action="store_true", help="list the questions that the fused ranking misses")
     options = parser.parse_args()
     asked = questions()
@@ -111,7 +109,7 @@ def main() -> None:
         passages, missed = documents.passages, measure(documents, asked)
     recall = {name: {f"recall@{FIRST}": round(1 - len(each) / len(asked), 4)} for name, each in missed.items()}
     if options.json:
-        print(json.dumps(recall))
+        print_json(recall)
         return
     print(f"{len(asked)} questions, {passages} passages")
     for name, found in recall.items():

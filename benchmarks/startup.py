@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -23,10 +22,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.peers import OurEngine
 from engine.protocol.events import WRITTEN
 from engine.protocol.requests import Generate, Message
-from models.default import default_model
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 QUESTION = (Message("user", "Say hello."),)
@@ -37,11 +36,9 @@ PATIENCE = 60
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser = benchmark_parser("startup", __doc__)
     parser.add_argument("--bundle", type=Path, help="the folder of packaged programs to start")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     program = options.bundle.resolve() / "chickadee-engine" if options.bundle else None
     seconds: dict[str, list[float]] = {name: [] for name in (*commands(options), *QUICK, "loaded", "first token")}
@@ -68,7 +65,7 @@ def commands(options: argparse.Namespace) -> dict[str, list[str]]:
 
 def report(options: argparse.Namespace, seconds: dict[str, list[float]]) -> None:
     if options.json:
-        print(json.dumps({name: {"min": min(row), "median": median(row)} for name, row in seconds.items()}))
+        print_json({name: {"min": min(row), "median": median(row)} for name, row in seconds.items()})
         return
     print(f"{options.model.name}, {options.runs} runs; seconds from the start of the process\n")
     print(f"{'':14}{'min':>8}{'median':>8}{'target':>8}")

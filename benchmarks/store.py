@@ -9,8 +9,6 @@ kind counts.
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import tempfile
 import time
@@ -24,6 +22,7 @@ from app.store.chat_store import ChatStore
 from app.store.message_search import Search
 from app.store.migrations import index_messages
 from app.store.upkeep import run_upkeep
+from benchmarks.command import benchmark_parser, print_json
 
 WORDS = 20_000
 TARGET_MS = 100
@@ -41,16 +40,15 @@ QUERIES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.store", description=__doc__.splitlines()[0])
+    parser = benchmark_parser("store", __doc__, models="none")
     parser.add_argument("--chats", type=int, default=1000)
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--files", type=int, default=200)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(Path(folder) / "library.sqlite3", options.chats, options.messages, options.files)
     if options.json:
-        print(json.dumps(rows))
+        print_json(rows)
         return
     print(f"{options.chats:,} chats, {options.messages:,} messages, {options.files:,} files; milliseconds\n")
     for name, milliseconds in rows.items():

@@ -9,14 +9,14 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.peers import GREEDY
 from benchmarks.prompts import Prompt, prompts
 from engine.engine import Engine
 from engine.protocol.events import Finished
-from engine.protocol.requests import Generate, Load, Sampling
+from engine.protocol.requests import Generate, Load
 from engine.runtime.llama.runtime import Model
 from engine.tokenization.template import ChatTemplate
 
-GREEDY = Sampling(temperature=0, repeat_penalty=1)
 ANSWER_TOKENS = 128
 
 

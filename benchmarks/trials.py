@@ -9,7 +9,6 @@ it is where the fresh engine gives its token the same probability, but for round
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engine_process import Broken, EngineProcess, Refused
+from benchmarks.memory import peak_bytes
+from benchmarks.peers import GREEDY
 from common.store import Store
 from engine import machine
 from engine.costs.profile import PROFILES, Profile
@@ -27,7 +28,6 @@ from engine.tokenization.tokens import common_prefix
 
 # Without the penalty a random model soon repeats itself; drafts are tried without it, because they need repetition.
 VARIED = Sampling(temperature=0, repeat_penalty=3, repeat_last_n=24)
-GREEDY = Sampling(temperature=0, repeat_penalty=1)
 ANSWER = 24  # tokens
 CONTEXT, SMALL_CONTEXT = 6144, 512
 TAIL = 13  # tokens that the chat template writes behind a question; a character is a token
@@ -407,10 +407,7 @@ class ModelTrial:
         planned = sum(self.load(self.engines.tried, flash_attention="auto").model.plan.values())
         for letters in (CONTEXT // 2, CONTEXT - 256):
             self.ask([Message("user", "a" * letters)])
-        status = Path(f"/proc/{self.engines.tried.process.pid}/status").read_text()
-        found = re.search(r"VmHWM:\s+(\d+) kB", status)
-        assert found
-        self.trial.plan = planned / (int(found[1]) << 10)
+        self.trial.plan = planned / peak_bytes(self.engines.tried.process.pid)
 
     def fill_context(self) -> None:
         """Answer until a small context is full; the next question is refused until the chat forgets turns."""

@@ -14,11 +14,9 @@ answer comes in at 100 tokens a second below that chat, and the chat's memory.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import psutil
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
@@ -29,9 +27,9 @@ from app.folders import Folders
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
+from benchmarks.command import benchmark_parser, print_json
 from benchmarks.turns import Gaps, Heartbeat, create_application, open_window, wait, wait_until
 from engine.protocol.events import Statistics
-from models.default import default_model
 
 QUESTION = (
     "Explain insertion sort, merge sort and quick sort. For each: a heading, a nested list of its steps, a Python code "
@@ -88,11 +86,9 @@ class LongChat:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.window", description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser = benchmark_parser("window", __doc__)
     parser.add_argument("--tokens", type=int, default=500, help="length of the answer at most")
     parser.add_argument("--messages", type=int, default=2000, help="length of the long chat")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     _application = create_application()
     chat = Chat("A long chat")
@@ -221,7 +217,7 @@ def stream(chickadee: Chickadee) -> Gaps:
 
 def report(options: argparse.Namespace, gaps: dict[str, Gaps], characters: int, long: LongChat) -> None:
     if options.json:
-        print(json.dumps({name: asdict(row) for name, row in gaps.items()} | {"long_chat": asdict(long)}))
+        print_json({**gaps, "long_chat": long})
         return
     print(f"{options.model.name}, an answer of {characters:,} characters")
     print("milliseconds between turns of the event loop\n")
