@@ -1,4 +1,4 @@
-"""Tests that README is short, and that links, headings, files and packages named in the documents exist."""
+"""Tests that README is short, and that what the documents name exists: links, headings, files, packages, benchmarks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ BASES = ("", "app", "engine", "engine/runtime", "packaging")  # folders from whi
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|md|cpp|hpp|toml|sh|txt|ts|qss|svg))`")
 ROOM = re.compile(r"^\| `([\w./]+/)` \|", re.MULTILINE)
 MADE = {"./install.sh", "assets/translations/fr.ts"}  # in the archive; an example
+
+
+BENCHMARK = re.compile(r"`?(?:python -m )?benchmarks[./](\w+)")
+REMOVED = re.compile(r"of (?:git's )?`[0-9a-f]{8}`")  # the revision that still has a removed benchmark
 
 
 def prose(path: Path) -> str:
@@ -40,3 +44,22 @@ def test_what_a_document_names_is_there(path: Path) -> None:
             assert not heading or heading in map(anchor, re.findall(r"^#+ (.*)$", prose(target), re.MULTILINE)), link
     for name in {*FILE.findall(text), *ROOM.findall(text)} - MADE:
         assert any((ROOT / base / name).exists() for base in BASES), name
+
+
+def benchmark_exists(name: str) -> bool:
+    return any(path.stem == name for base in ("", "tests") for path in (ROOT / base / "benchmarks").iterdir())
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_benchmark_that_a_document_names_is_there_or_at_the_named_revision(path: Path) -> None:
+    for entry in re.split(r"\n(?=\n|- |\|)", path.read_text(encoding="utf-8")):
+        gone = [name for name in BENCHMARK.findall(entry) if not benchmark_exists(name)]
+        assert not gone or REMOVED.search(" ".join(entry.split())), gone
+
+
+def test_the_list_of_benchmarks_has_every_program() -> None:
+    listed = re.findall(
+        r"^\| `benchmarks\.(\w+)` \|", (ROOT / "docs" / "performance.md").read_text("utf-8"), re.MULTILINE
+    )
+    files = (ROOT / "benchmarks").glob("*.py")
+    assert sorted(listed) == sorted(path.stem for path in files if "__main__" in path.read_text("utf-8"))
