@@ -65,13 +65,13 @@ def main() -> None:
         with closing(library.target(model, context, StopFlag())) as target:
             template = ChatTemplate(model.template, model.vocabulary)
             session = Session(target)
-            found = [
+            comparisons = [
                 compared(session, template, one, options.tokens) for one in selected(prompts(), options.prompts, None)
             ]
     if options.json:
-        print_json(found)
+        print_json(comparisons)
     else:
-        print(summary(found))
+        print(summary(comparisons))
 
 
 def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int) -> Comparison:
@@ -105,12 +105,12 @@ def answer(session: Session, prompt: list[int], most: int, drafting: Drafting) -
     return tokens, drafted, accepted
 
 
-def summary(found: list[Comparison]) -> str:
-    gaps = sorted(one.gap for one in found if one.gap is not None)
-    tokens, drafted = sum(one.tokens for one in found), sum(one.drafted for one in found)
-    accepted = sum(one.accepted for one in found)
-    lines = [f"{len(found)} answers, {tokens:,} tokens; {drafted:,} drafted, {accepted:,} accepted"]
-    lines.append(f"{len(found) - len(gaps)} answers equal to plain decoding's")
+def summary(comparisons: list[Comparison]) -> str:
+    gaps = sorted(one.gap for one in comparisons if one.gap is not None)
+    tokens, drafted = sum(one.tokens for one in comparisons), sum(one.drafted for one in comparisons)
+    accepted = sum(one.accepted for one in comparisons)
+    lines = [f"{len(comparisons)} answers, {tokens:,} tokens; {drafted:,} drafted, {accepted:,} accepted"]
+    lines.append(f"{len(comparisons) - len(gaps)} answers equal to plain decoding's")
     if gaps:
         lines.append(f"gap at the first difference of the others: median {median(gaps):.4f}, largest {gaps[-1]:.4f}")
     return "\n".join(lines)

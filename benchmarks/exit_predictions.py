@@ -59,7 +59,7 @@ def predict_at_exits(
 
     Raises Stopped, and Failure if memory is short.
     """
-    found = np.zeros((len(exits), len(tokens)), np.int32)
+    predictions = np.zeros((len(exits), len(tokens)), np.int32)
     with closing(Processor(threads, False, stop)) as processor, closing(ExactKV(model.dimensions, len(tokens))) as kv:
         make = ExitHeads(tuple(exits))
         with closing(PassRunner(model, kv, processor, PASS_TOKENS, 1, make)) as passes:
@@ -68,5 +68,5 @@ def predict_at_exits(
                 n, seen = len(part), np.tri(len(part), dtype=np.bool_)
                 done = passes.run(make, part, range(begin, begin + n), seen, 1, begin)
                 for i, row in enumerate(done.predictions):
-                    found[i, begin : begin + n] = row
-    return found
+                    predictions[i, begin : begin + n] = row
+    return predictions

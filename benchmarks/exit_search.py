@@ -52,13 +52,13 @@ def draft_lengths(answer: Sequence[bool], ahead: int) -> list[int]:
     `answer` marks the tokens that the exit predicts right. A step yields the right ones and the target's own next
     token.
     """
-    found, at = [], 0
+    lengths, at = [], 0
     while at < len(answer):
         drafted = min(ahead, len(answer) - at - 1)
         right = next((i for i in range(drafted) if not answer[at + i]), drafted)
-        found.append(drafted)
+        lengths.append(drafted)
         at += right + 1
-    return found
+    return lengths
 
 
 def candidate_exits(layers: int, most: int = 12) -> list[int]:
@@ -115,7 +115,7 @@ class ExitSearch:
         look_costs = self._look_costs()
         yield 1.0
         laptop = Curve(LAPTOP).at
-        found = tuple(
+        exits = tuple(
             ExitFound(
                 layers=exit.layers,
                 agreement=sum(map(sum, answers)) / seen,
@@ -125,7 +125,7 @@ class ExitSearch:
             )
             for exit, answers, look in zip(self.exits, agreement, look_costs, strict=True)
         )
-        yield Exits(key, seen, found)
+        yield Exits(key, seen, exits)
 
     def _agreement(self, prompt: Sequence[int]) -> list[list[bool]]:
         """Mark, for each exit, the answer tokens (from the second on) that it would have predicted."""

@@ -45,8 +45,8 @@ def samples(traces: list[Trace]) -> tuple[Array, Array, Array]:
     """
     rows, right, weights = [], [], []
     for trace in traces:
-        for found, tokens, rest in drafts(trace):
-            for place, (row, token, real) in enumerate(zip(found, tokens, rest, strict=False)):
+        for vectors, tokens, rest in drafts(trace):
+            for place, (row, token, real) in enumerate(zip(vectors, tokens, rest, strict=False)):
                 rows.append(row)
                 right.append(token == real)
                 weights.append(1 / (1 + place / 3))
@@ -81,13 +81,13 @@ def features(evidence: LookupEvidence) -> Array:
 
 def fit(x: Array, y: Array, weights: Array) -> Array:
     """Fit a logistic regression by Newton's method."""
-    found = np.zeros(x.shape[1])
+    fitted = np.zeros(x.shape[1])
     for _ in range(30):
-        p = 1 / (1 + np.exp(-x @ found))
-        gradient = x.T @ (weights * (p - y)) + RIDGE * found
+        p = 1 / (1 + np.exp(-x @ fitted))
+        gradient = x.T @ (weights * (p - y)) + RIDGE * fitted
         hessian = (x * (weights * p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(x.shape[1])
-        found -= np.linalg.solve(hessian, gradient)
-    return found
+        fitted -= np.linalg.solve(hessian, gradient)
+    return fitted
 
 
 def likelihood(x: Array, y: Array, weights: Array, vector: Array) -> float:

@@ -97,11 +97,11 @@ def headers() -> dict[str, dict[str, Any]]:
     if not folder.exists():
         _make(folder)
     names = sorted(path.name for path in folder.iterdir())
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for name in names:
         plain = name.removesuffix("+moe")
-        found[name if plain in names else plain] = _header(folder / name)
-    return dict(sorted((found | SHAPES).items()))
+        by_name[name if plain in names else plain] = _header(folder / name)
+    return dict(sorted((by_name | SHAPES).items()))
 
 
 def _folder() -> Path:

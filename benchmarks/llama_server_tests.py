@@ -149,10 +149,10 @@ def served(options: Sequence[str]) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout
         line = server.stdout.readline()
-        found = re.search(r":(\d+)\.", line)
-        if found is None:
+        match = re.search(r":(\d+)\.", line)
+        if match is None:
             raise SystemExit(f"The API did not start: {line}")
-        yield found[1]
+        yield match[1]
         server.terminate()
 
 
@@ -172,9 +172,9 @@ def run_group(group: Group, tests: Path, python: str, model: str) -> list[Outcom
 def outcome_of(case: ElementTree.Element) -> Outcome:
     file = case.get("classname", "").rpartition(".")[2] + ".py"
     for result in ("failure", "error", "skipped"):
-        if (found := case.find(result)) is not None:
+        if (problem := case.find(result)) is not None:
             return Outcome(file, case.get("name", ""), "skipped" if result == "skipped" else "failed",
-                           found.get("message", "").replace("\n", " ")[:160])  # fmt: skip
+                           problem.get("message", "").replace("\n", " ")[:160])  # fmt: skip
     return Outcome(file, case.get("name", ""), "passed")
 
 

@@ -97,9 +97,9 @@ def peak_bytes(pid: int) -> int:
     """Return the most memory that the process ever had resident; its current memory if the system does not tell."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
-        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-        assert found
-        return int(found[1]) << 10
+        match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        assert match
+        return int(match[1]) << 10
     info = psutil.Process(pid).memory_info()
     return int(getattr(info, "peak_wset", info.rss))
 

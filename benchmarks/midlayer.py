@@ -99,12 +99,12 @@ def timings(plan: LoadPlan) -> Timings:
     """
     if known := stored_calibration(key_of(plan)):
         return known.timings
-    found = calibrate.measure(plan)
-    if found.disturbed:
+    measured = calibrate.measure(plan)
+    if measured.disturbed:
         raise CommandFailure(
             "disturbed", "This model's speed could not be measured because another program was busy. Run this again."
         )
-    return found
+    return measured
 
 
 def key_of(plan: LoadPlan) -> CalibrationKey:
@@ -141,29 +141,29 @@ def measure(
     raise AssertionError("a measurement ends with what was found")
 
 
-def report(found: Exits) -> dict[str, object]:
+def report(exits: Exits) -> dict[str, object]:
     """Return the object that `--json` prints; its fields are an interface."""
     return {
-        "tokens": found.tokens,
-        "layers": msgspec.to_builtins(found.found),
-        "best": found.best.layers,
-        "chosen": found.best.layers if found.pays else None,
+        "tokens": exits.tokens,
+        "layers": msgspec.to_builtins(exits.found),
+        "best": exits.best.layers,
+        "chosen": exits.best.layers if exits.pays else None,
     }
 
 
-def table(found: Exits) -> str:
+def table(exits: Exits) -> str:
     lines = [
-        f"{found.tokens:,} tokens of its own answers",
+        f"{exits.tokens:,} tokens of its own answers",
         "",
         f"{'layers':>6}{'agreement':>11}{'look ahead':>12}{'here':>8}{'ahead':>7}{'laptop':>9}{'ahead':>7}",
-        *(_line(each) for each in found.found),
+        *(_line(each) for each in exits.found),
         "",
         "look ahead: a token by these layers, in passes of the whole model; here, laptop: the speed of decoding beside",
         "plain decoding, so many tokens ahead, on this machine and on one that memory bandwidth limits",
         "",
     ]
-    best = found.best
-    if found.pays:
+    best = exits.best
+    if exits.pays:
         lines.append(
             f"Chosen: {best.layers} layers draft, expected at {best.here.speedup:.2f}× the speed of plain decoding."
         )

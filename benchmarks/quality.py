@@ -114,14 +114,14 @@ def read(name: BackendName, path: Path, count: int, threads: int) -> Reading:
 def window(target: Runtime, tokens: list[int]) -> list[tuple[float, int, float]]:
     """Return loss, likeliest token and margin after each token but the last."""
     target.truncate(0)
-    found = []
+    measured = []
     size = min(ROWS, target.max_logits, target.max_batch)
     for begin in range(0, len(tokens) - 1, size):
         part = tokens[begin : begin + size]
         logits = target.forward(part, len(part))
         following = tokens[begin + 1 : begin + size + 1]
-        found += [measures(logits.row(i), token) for i, token in enumerate(following)]
-    return found
+        measured += [measures(logits.row(i), token) for i, token in enumerate(following)]
+    return measured
 
 
 def measures(row: NDArray[np.float32], token: int) -> tuple[float, int, float]:

@@ -94,7 +94,7 @@ def measure(documents: Documents, asked: Sequence[Asked]) -> dict[str, list[Aske
         name: [
             each
             for each in asked
-            if not any(documents.heading(found) == each.heading for found in rank(each.question)[:FIRST])
+            if not any(documents.heading(passage) == each.heading for passage in rank(each.question)[:FIRST])
         ]
         for name, rank in documents.rankings().items()
     }
@@ -112,8 +112,8 @@ def main() -> None:
         print_json(recall)
         return
     print(f"{len(asked)} questions, {passages} passages")
-    for name, found in recall.items():
-        print(f"{name:12}{found[f'recall@{FIRST}']:8.3f}")
+    for name, shares in recall.items():
+        print(f"{name:12}{shares[f'recall@{FIRST}']:8.3f}")
     for each in missed["fused"] if options.missed else ():
         print(f"{each.heading}: {each.question}")
 

@@ -107,13 +107,13 @@ def write_tiny_model(
 
 def tensor_sizes(header: Header, words: Words) -> dict[str, tuple[int, ...]]:
     """Return the sizes of all tensors of such a model by their names, the slowest dimension first."""
-    found: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
 
     def note(address: int, _data: object) -> None:
         tensor = GgmlTensor.from_address(address)
         count = ggml("ggml_n_dims", ctypes.c_int, ctypes.c_void_p)(address)
         name = ggml("ggml_get_name", ctypes.c_char_p, ctypes.c_void_p)(address).decode()
-        found[name] = tuple(int(size) for size in tensor.ne[:count])[::-1]
+        shapes[name] = tuple(int(size) for size in tensor.ne[:count])[::-1]
 
     lib = open_library()
     params = lib.llama_model_default_params()
@@ -131,7 +131,7 @@ def tensor_sizes(header: Header, words: Words) -> dict[str, tuple[int, ...]]:
     if not model:
         raise NoSuchModel(errors[0] if errors else "no reason given")
     lib.llama_model_free(model)
-    return found
+    return shapes
 
 
 def is_scale(name: str, sizes: Mapping[str, object]) -> bool:

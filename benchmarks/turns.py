@@ -77,8 +77,8 @@ def open_window(
         os.environ["CHICKADEE_CACHE_DIR"] = folder
         folders = open_folders(Path(folder))
         prepare(folders)
-        engine = {} if model else {"command": [sys.executable, "-c", ""]}
-        chickadee = Chickadee(folders, model and model.absolute(), **engine, **options)
+        command = None if model else [sys.executable, "-c", ""]
+        chickadee = Chickadee(folders, model and model.absolute(), command, **options)
         try:
             chickadee.window.show()
             yield chickadee

@@ -17,9 +17,9 @@ def check_arrival(path: Path, repo: str, file: str) -> Sentence | None:
     """
     try:
         stated = [entry for entry in catalogue() if (entry.repo, entry.file.casefold()) == (repo, file.casefold())]
-        found = read_header(path).architecture if stated else ""
+        architecture = read_header(path).architecture if stated else ""
     except Failure as failure:
         return failure.sentence
-    if not stated or found == stated[0].architecture:
+    if not stated or architecture == stated[0].architecture:
         return None
-    return Sentence.of("other_kind.arrived", title=stated[0].title, found=found, stated=stated[0].architecture)
+    return Sentence.of("other_kind.arrived", title=stated[0].title, found=architecture, stated=stated[0].architecture)

@@ -241,17 +241,17 @@ def shipped_catalogue() -> CatalogueFile:
 
 @cache
 def _read(fetched: Path) -> Catalogue:
-    found, problem = shipped_catalogue(), None
+    newest, problem = shipped_catalogue(), None
     try:
         newer = parse_catalogue(read_small(fetched, MOST_BYTES + 1))
-        if newer.date > found.date:
-            found = merged(found, newer)
+        if newer.date > newest.date:
+            newest = merged(newest, newer)
     except FileNotFoundError:
         pass  # none was fetched
     except (OSError, ValueError) as error:
         log.warning("the fetched catalogue is not used: %s", error)
         problem = Sentence.of("bad_catalogue.here")
-    return Catalogue(tuple(sorted(found.model, key=lambda entry: entry.size)), found.date, problem)
+    return Catalogue(tuple(sorted(newest.model, key=lambda entry: entry.size)), newest.date, problem)
 
 
 def find_entry(words: str) -> CatalogueEntry | None:

@@ -79,12 +79,12 @@ def tier_of_file(path: Path | None) -> int | None:
     return entry.tier if entry else None
 
 
-def candidates(found: Iterable[Choice], verdicts: Mapping[Hashable, Verdict]) -> list[Candidate]:
+def candidates(choices: Iterable[Choice], verdicts: Mapping[Hashable, Verdict]) -> list[Candidate]:
     """Return the choices that have a verdict as candidates.
 
     An entry is left out if a file of it is here that fits: nothing needs to be downloaded then.
     """
-    known = [choice.candidate(verdicts[choice.key]) for choice in found if choice.key in verdicts]
+    known = [choice.candidate(verdicts[choice.key]) for choice in choices if choice.key in verdicts]
     here = {choice_of(one).entry for one in known if choice_of(one).model and one.fits}
     return [one for one in known if choice_of(one).model or choice_of(one).entry not in here]
 

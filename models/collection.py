@@ -67,17 +67,17 @@ def scan_models(
     cache = cache or FactCache()
     seen: set[Path] = set()
     try:
-        for found in (
+        for model_file in (
             *_built_in(),
-            *(found for location in model_locations(added, own) for found in _in_location(location)),
+            *(model_file for location in model_locations(added, own) for model_file in _in_location(location)),
         ):
-            real = _resolved(found.group.files[0])
+            real = _resolved(model_file.group.files[0])
             if real in seen:
                 continue
             seen.add(real)
             if stop():
                 return
-            yield _described(found, cache)
+            yield _described(model_file, cache)
     finally:
         cache.save()
 
@@ -110,17 +110,17 @@ def _in_location(location: ModelLocation) -> Iterator[_Found]:
         yield _Found(display_name(group.files[0]), group, location)
 
 
-def _described(found: _Found, cache: FactCache) -> LocalModel:
-    files, name = found.group.files, found.name
+def _described(model_file: _Found, cache: FactCache) -> LocalModel:
+    files, name = model_file.group.files, model_file.name
     try:
         statuses = [path.stat() for path in files]
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        return LocalModel(name, files, 0, found.location, None, _unreadable(name, error))
+        return LocalModel(name, files, 0, model_file.location, None, _unreadable(name, error))
     size = sum(status.st_size for status in statuses)
     if not all(stat.S_ISREG(status.st_mode) for status in statuses):  # reading a pipe would wait for ever
-        return LocalModel(name, files, 0, found.location, None, Sentence.of("unusable.no_file", name=name))
-    if found.group.missing:
-        return LocalModel(name, files, size, found.location, None, _incomplete(name, found.group))
+        return LocalModel(name, files, 0, model_file.location, None, Sentence.of("unusable.no_file", name=name))
+    if model_file.group.missing:
+        return LocalModel(name, files, size, model_file.location, None, _incomplete(name, model_file.group))
     newest = max(status.st_mtime_ns for status in statuses)
     known = cache.get(files[0], size, newest)
     if known is None:
@@ -128,9 +128,9 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
         if known.lasting:
             cache.put(files[0], known)
     problem = KIND_SENTENCES.get(known.facts.kind) if known.facts else known.problem
-    if known.facts and known.facts.kind == "base" and found.has_ollama_template:
+    if known.facts and known.facts.kind == "base" and model_file.has_ollama_template:
         problem = Sentence.of("kind.base_ollama")
-    return LocalModel(name, files, size, found.location, known.facts, problem)
+    return LocalModel(name, files, size, model_file.location, known.facts, problem)
 
 
 def _read(files: tuple[Path, ...], size: int, newest: int) -> CachedFacts:

@@ -30,9 +30,9 @@ BUILT_IN = {
 def default_model() -> Path:
     """Return the path of the default model. Raises Failure if the installation lacks it."""
     for folder in _folders():
-        found = sorted(folder.glob("*.gguf"))
-        if found:
-            return found[0]
+        files = sorted(folder.glob("*.gguf"))
+        if files:
+            return files[0]
     raise Failure("no_such_file.built_in")
 
 

@@ -70,11 +70,11 @@ def _evenly(count: int, of: int) -> dict[int, int]:
 
 def _new_name(name: str, chosen: dict[int, int]) -> str | None:
     """Return a tensor's name in the copy; None if its layer is not copied."""
-    found = LAYER.fullmatch(name)
-    if found is None:
+    match = LAYER.fullmatch(name)
+    if match is None:
         return name
-    new = chosen.get(int(found[1]))
-    return None if new is None else f"blk.{new}.{found[2]}"
+    new = chosen.get(int(match[1]))
+    return None if new is None else f"blk.{new}.{match[2]}"
 
 
 def _described(tensor: TensorInfo) -> bytes:

@@ -69,14 +69,14 @@ def usual_folder(settings: Path | None = None) -> Path:
 
 def model_locations(added: Iterable[Path] = (), own: Path | None = None) -> tuple[ModelLocation, ...]:
     """Return the places that exist, each once, our own first. `own` replaces the usual path of our own folder."""
-    found: dict[Path, ModelLocation] = {}
+    by_path: dict[Path, ModelLocation] = {}
     for kind, path in _candidates(added, own or own_folder()):
         try:
             if path.is_dir() or (kind == "added" and path.is_file()):
-                found.setdefault(path.resolve(), ModelLocation(kind, path))
+                by_path.setdefault(path.resolve(), ModelLocation(kind, path))
         except OSError:  # a folder that the system hides from us counts as missing
             continue
-    return tuple(found.values())
+    return tuple(by_path.values())
 
 
 def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[LocationKind, Path]]:

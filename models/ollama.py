@@ -73,8 +73,8 @@ def _layers(path: Path) -> Iterator[tuple[str, str]]:
     layers = manifest.get("layers") if isinstance(manifest, dict) else None
     for layer in layers if isinstance(layers, list) else []:
         kind, digest = (layer.get("mediaType"), layer.get("digest")) if isinstance(layer, dict) else (None, None)
-        if isinstance(kind, str) and isinstance(digest, str) and (found := re.fullmatch(DIGEST, digest)):
-            yield kind, found[1]
+        if isinstance(kind, str) and isinstance(digest, str) and (match := re.fullmatch(DIGEST, digest)):
+            yield kind, match[1]
 
 
 def _name(parts: tuple[str, ...]) -> str:

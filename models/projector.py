@@ -130,8 +130,8 @@ def projector_files(model: Path) -> list[Path]:
     def common(path: Path) -> int:
         return len(words & name_words(path.name))
 
-    found = [path for path in projectors if common(path) or len(models) <= 1]
-    return sorted(found, key=lambda path: (-common(path), path.name))[:MOST_CANDIDATES]
+    fitting = [path for path in projectors if common(path) or len(models) <= 1]
+    return sorted(fitting, key=lambda path: (-common(path), path.name))[:MOST_CANDIDATES]
 
 
 def _files_beside(model: Path) -> list[Path]:

@@ -51,8 +51,8 @@ def model_folders() -> tuple[Path, ...]:
     The home folder, which a user may have added, is left out, and so is a folder that contains our chats.
     """
     own = _real(data_folder())
-    found = (location.path for location in model_locations(AddedPaths().read()))
-    return tuple(path for path in found if not holds_home(path) and not own.is_relative_to(_real(path)))
+    paths = (location.path for location in model_locations(AddedPaths().read()))
+    return tuple(path for path in paths if not holds_home(path) and not own.is_relative_to(_real(path)))
 
 
 def with_parts(file: Path) -> tuple[Path, ...]:

@@ -123,8 +123,8 @@ def entry_of_file(
     folder after the model, so a file called model.gguf has its folder's name; `name` is another program's own name.
     """
     name = _letters(name + (path.parent.name if path.stem.lower() == "model" else path.name))
-    found = [entry for entry in (catalogue() if entries is None else entries) if _letters(entry.id) in name]
-    return max(found, key=lambda entry: len(entry.id), default=None)
+    named = [entry for entry in (catalogue() if entries is None else entries) if _letters(entry.id) in name]
+    return max(named, key=lambda entry: len(entry.id), default=None)
 
 
 def _letters(text: str) -> str:

@@ -13,8 +13,8 @@ from models.titles import title_of
 
 def smallest_on_disk(added: Iterable[Path] = (), own: Path | None = None) -> str:
     """Return the title of the smallest model on this computer that has a projector beside it; "" if there is none."""
-    found = [model for model in scan_models(added, own=own) if can_see(model)]
-    return title_of(min(found, key=lambda model: model.size).path) if found else ""
+    seeing = [model for model in scan_models(added, own=own) if can_see(model)]
+    return title_of(min(seeing, key=lambda model: model.size).path) if seeing else ""
 
 
 def can_see(model: LocalModel) -> bool:

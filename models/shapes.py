@@ -154,11 +154,11 @@ def shapes_of(header: Header) -> Shapes:
     blocks: list[list[TensorInfo]] = [[] for _ in range(n_layers)]
     others: dict[str, TensorInfo] = {}
     for tensor in header.tensors:
-        found = re.match(r"blk\.(\d{1,4})\.", tensor.name)
-        if found is None:
+        match = re.match(r"blk\.(\d{1,4})\.", tensor.name)
+        if match is None:
             others[tensor.name] = tensor
-        elif int(found[1]) < n_layers:
-            blocks[int(found[1])].append(tensor)
+        elif int(match[1]) < n_layers:
+            blocks[int(match[1])].append(tensor)
     return Shapes(
         layers=tuple(_layers(reader, blocks, embedding, heads, used / experts)),
         output=_output(others),

@@ -27,11 +27,11 @@ class FileGroup:
 
 def part_names(name: str) -> tuple[str, ...]:
     """Return the file names of all parts of the model that `name` is a part of; only `name` if it is no part."""
-    found = PART.fullmatch(name)
-    if not found or not 1 <= int(found[2]) <= int(found[3]) <= MOST_PARTS:
+    match = PART.fullmatch(name)
+    if not match or not 1 <= int(match[2]) <= int(match[3]) <= MOST_PARTS:
         return (name,)
     ending = name[-5:]
-    return tuple(f"{found[1]}-{number:05}-of-{found[3]}{ending}" for number in range(1, int(found[3]) + 1))
+    return tuple(f"{match[1]}-{number:05}-of-{match[3]}{ending}" for number in range(1, int(match[3]) + 1))
 
 
 def other_parts(header: Header) -> list[Header]:
@@ -113,7 +113,7 @@ def group_files(files: Iterable[Path]) -> Iterator[FileGroup]:
         if path in done:
             continue
         parts = [path.with_name(name) for name in part_names(path.name)]
-        found = [part for part in parts if part in present]
-        done.update(found)
+        present_parts = [part for part in parts if part in present]
+        done.update(present_parts)
         missing = tuple(number for number, part in enumerate(parts, 1) if part not in present)
-        yield FileGroup(tuple(found), missing)
+        yield FileGroup(tuple(present_parts), missing)

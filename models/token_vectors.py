@@ -28,16 +28,16 @@ def read_token_vectors(header: Header) -> Iterator[NDArray[np.float32]]:
     from gguf.quants import dequantize
 
     name = header.file_name
-    found = next((tensor for tensor in header.tensors if tensor.name == TENSOR and len(tensor.shape) == 2), None)
-    if found is None:
+    table = next((tensor for tensor in header.tensors if tensor.name == TENSOR and len(tensor.shape) == 2), None)
+    if table is None:
         raise Failure("bad_model.no_vocabulary", name=name)
-    row_bytes = tensor_bytes(found) // found.shape[1]
+    row_bytes = tensor_bytes(table) // table.shape[1]
     try:
-        kind = GGMLQuantizationType(found.type)
+        kind = GGMLQuantizationType(table.type)
         with open_file(header.path) as file:
-            file.seek(header.data_offset + found.offset)
-            for begin in range(0, found.shape[1], ROWS):
-                rows = min(ROWS, found.shape[1] - begin)
+            file.seek(header.data_offset + table.offset)
+            for begin in range(0, table.shape[1], ROWS):
+                rows = min(ROWS, table.shape[1] - begin)
                 raw = np.frombuffer(read_up_to(file, rows * row_bytes), np.uint8)
                 values = dequantize(raw.reshape(rows, row_bytes), kind)
                 yield cast("NDArray[np.float32]", values.astype(np.float32, copy=False))

@@ -97,11 +97,11 @@ class _OwnKeys:
         Raises Failure for other values.
         """
         name = self.name(key)
-        found: tuple[Scalar, ...] = self.header.arrays.get(name, ())
+        values: tuple[Scalar, ...] = self.header.arrays.get(name, ())
         if name in self.header.metadata:
-            found = (self.header.metadata[name],)
-        numbers = tuple(value for value in found if isinstance(value, int | float) and not isinstance(value, bool))
-        self.check(len(numbers) == max(len(found), self.length(key) or 0), key)
+            values = (self.header.metadata[name],)
+        numbers = tuple(value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
+        self.check(len(numbers) == max(len(values), self.length(key) or 0), key)
         return numbers
 
     def length(self, key: str) -> int | None:

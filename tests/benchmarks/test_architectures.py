@@ -61,12 +61,12 @@ def known_architectures() -> list[str]:
         pytest.skip("this compiler names C++ functions in another way")
     name_of.restype = ctypes.c_char_p
     names = (name_of(number).decode() for number in count())
-    found: list[str] = []
+    known: list[str] = []
     for name in names:
         if name == "(unknown)":
-            return found
-        found.append(name)
-    return found
+            return known
+        known.append(name)
+    return known
 
 
 def test_a_row_says_what_is_refused_and_what_is_wrong():

@@ -75,8 +75,8 @@ def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp
 def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('Count from 1 to 40.')}\n{line('word ' * 3000)}\n")  # the second one is too long
-    found = midlayer.measure(plan(), TIMINGS, midlayer.read_questions(path), 64, StopFlag())
-    assert [each.agreement for each in found.found] != [each.agreement for each in measured.found]
+    other = midlayer.measure(plan(), TIMINGS, midlayer.read_questions(path), 64, StopFlag())
+    assert [each.agreement for each in other.found] != [each.agreement for each in measured.found]
 
 
 def test_chats_of_a_file_that_leave_no_room_are_refused(tmp_path):
@@ -105,9 +105,9 @@ def test_too_few_tokens_are_refused(capsys):
 
 
 def test_questions_are_short_and_different():
-    found = exit_questions()
-    assert len(found) == len(set(found)) >= 60
-    assert all(0 < len(question) < 120 for question in found)
+    questions = exit_questions()
+    assert len(questions) == len(set(questions)) >= 60
+    assert all(0 < len(question) < 120 for question in questions)
 
 
 def test_the_model_of_the_measurement_is_the_file(measured):

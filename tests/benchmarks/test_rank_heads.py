@@ -60,18 +60,18 @@ def test_shorter_ones(words):
 def test_heads_are_ranked_kept_and_used(small, tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     texts = [TOKENS[:320]]
-    *parts, found = rank_heads.Ranker(small, "window", 1, StopFlag(), False).rank(texts, texts)
+    *parts, ranking = rank_heads.Ranker(small, "window", 1, StopFlag(), False).rank(texts, texts)
     done = [part for part in parts if isinstance(part, float)]
     assert done == sorted(done)
-    assert isinstance(found, Ranking)
-    assert sorted(found.heads) == ALL
-    assert list(found.damage) == sorted(found.damage)
-    assert [price.share for price in found.prices] == [0.1, 0.25, 0.5, 0.75]
-    modes.store_ranking(found)
+    assert isinstance(ranking, Ranking)
+    assert sorted(ranking.heads) == ALL
+    assert list(ranking.damage) == sorted(ranking.damage)
+    assert [price.share for price in ranking.prices] == [0.1, 0.25, 0.5, 0.75]
+    modes.store_ranking(ranking)
     mode = KVMode("window", 0.5)
     with closing(GraphRuntime(small, dataclasses.replace(OPTIONS, kv_mode=mode), StopFlag())) as target:
         assert isinstance(target.kv, HeadSplitKV)
-        assert sorted(found.heads[:2]) == target.kv._compressed
+        assert sorted(ranking.heads[:2]) == target.kv._compressed
     assert "Lossy: 50% of the heads" in str(modes.lossy_note(small, mode))
     assert modes.lossy_note(small, EXACT) is None
     with pytest.raises(Failure, match="rank_heads --kv merged"):

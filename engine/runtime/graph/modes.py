@@ -95,11 +95,11 @@ def load_ranking(identity: str, mode: str) -> Ranking | None:
 
 def ranked_heads(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
     """Return the heads that `mode` compresses. Raises Failure if this model was not ranked for the mode."""
-    found = load_ranking(identity_of(model), mode.name)
-    if found is None or not names_all_heads(found, model.dimensions):
+    ranking = load_ranking(identity_of(model), mode.name)
+    if ranking is None or not names_all_heads(ranking, model.dimensions):
         name = model.path.name
         raise Failure("no_ranking.of_model", name=name, mode=mode.name, path=model.path)
-    return found.least_harmful(mode.share)
+    return ranking.least_harmful(mode.share)
 
 
 def names_all_heads(ranking: Ranking, d: Dimensions) -> bool:
@@ -132,8 +132,8 @@ def lossy_note(model: CModel, mode: KVMode) -> Sentence | None:
     if mode == EXACT:
         return None
     assert isinstance(model, GraphModel)
-    found = load_ranking(identity_of(model), mode.name)
-    price = found.price(mode.share) if found else None
+    ranking = load_ranking(identity_of(model), mode.name)
+    price = ranking.price(mode.share) if ranking else None
     if price is None:
         return Sentence.of("lossy.unmeasured", share=mode.share, mode=mode.name)
     return Sentence.of("lossy.measured", share=mode.share, mode=mode.name, ratio=float(price.ratio))
