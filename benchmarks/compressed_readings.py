@@ -109,7 +109,7 @@ class PlainReading:
 
 
 class TextReader:
-    """Reads texts in full and with heads compressed by `mode`. Every method raises Stopped."""
+    """Reader of texts in full and with heads compressed by `mode`. Every method raises Stopped."""
 
     def __init__(self, model: GraphModel, mode: KVModeName, threads: int, stop: StopFlag, gives_way: bool) -> None:
         self.model, self.mode = model, mode
@@ -175,7 +175,7 @@ def _inputs(plain: PlainReading, layer: int) -> Inputs:
 
 
 class _PredictionCollector:
-    """Collects predictions from position `start` on, for the given `likely` tokens or each position's likeliest."""
+    """Collector of predictions from position `start` on, for the given `likely` tokens or each position's likeliest."""
 
     def __init__(self, text: Sequence[int], start: int, likely: NDArray[np.int64] | None = None) -> None:
         self.text, self.start, self._known = text, start, likely

@@ -72,7 +72,7 @@ ExitPredictions = Callable[[Sequence[int], Sequence[int]], NDArray[np.int32]]
 
 
 class ExitSearch:
-    """Finds which exit drafts best for a model.
+    """Search for the exit that drafts best for a model.
 
     The model answers prompts; each exit predicts the answer's tokens, and its looks ahead are timed. Every step raises
     Stopped.

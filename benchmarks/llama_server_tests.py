@@ -114,7 +114,7 @@ GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one test. `reason`: why it failed or was skipped, as pytest says."""
+    """Result of one test. `reason`: why it failed or was skipped, as pytest says."""
 
     file: str
     name: str

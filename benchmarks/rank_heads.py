@@ -124,7 +124,7 @@ Texts = Sequence[Sequence[int]]
 
 
 class Ranker:
-    """Ranks a model's heads for a mode. Its steps raise Stopped.
+    """Measurement of the order of a model's heads for a mode. Its steps raise Stopped.
 
     If it `gives_way`, passes use fewer threads while other programs keep the cores busy.
     """

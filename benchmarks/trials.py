@@ -150,7 +150,7 @@ class Engines:
 
 
 class ModelTrial:
-    """Takes a model through all steps; `trial` is the result.
+    """Trial of one model in all steps; `trial` is the result.
 
     `words`: of each of the three questions. `short`: with short questions and one stop, and without a look at the plan,
     which needs a process of its own.

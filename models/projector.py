@@ -81,7 +81,7 @@ class Projector:
 
     @property
     def compute_bytes(self) -> int:
-        """Estimate the bytes of the encoder's buffers for its largest usual picture.
+        """Estimated bytes of the encoder's buffers for its largest usual picture.
 
         A layer's vectors: queries, keys, values, scores' output and twice the feed-forward's four widths, in f32.
         """
