@@ -48,9 +48,7 @@ class ConsentLine(Live, QFrame):
         self.retranslate()
         self.setVisible(bool(host))
         if host:
-            announce(
-                self, self.text.text()
-            )  # the focus stays where it is: no other key consents
+            announce(self, self.text.text())  # the focus stays where it is: no other key consents
 
     def retranslate(self) -> None:
         self.text.setText(
