@@ -99,6 +99,10 @@ def test_everybody_is_answered_and_nothing_is_left(
         assert len(engines()) <= 1
         qtbot.wait(hand.dice.choice((10, 100, 500, 1500)))
     chickadee.engine.use_model(default_model())
+    for chat in chickadee.open_chats.chats():  # they go before other programs, and may be many
+        conversation = chickadee.open_chats.conversation(chat.id)
+        if conversation and conversation.busy:
+            chickadee.engine.stop(conversation)
     qtbot.waitUntil(lambda: not any(program.is_alive() for program in programs), timeout=2 * LONGEST * 1000)
     chats = [chickadee.open_chats.conversation(chat.id) for chat in chickadee.open_chats.chats()]
     qtbot.waitUntil(lambda: not any(chat.busy for chat in chats if chat))
