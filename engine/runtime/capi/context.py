@@ -189,12 +189,7 @@ class CContext:
         Raises Stopped if `stop` is set before the pass, or during the pass where the library can be interrupted;
         MemoryError; and RuntimeError if the library refuses the batch.
         """
-        self.logits, self.pass_began = None, False
-        if self.stop.is_set():
-            raise Stopped
-        wanted = self.options.thread_counts.of(batch.raw.n_tokens)
-        self._use_threads(free_cores().threads(wanted) if self.options.gives_way else wanted)
-        self.pass_began = True
+        self._begin(self.options.thread_counts.of(batch.raw.n_tokens), self.options.gives_way)
         result = self.lib.llama_decode(self.pointer, batch.raw)
         free_cores().pass_ended()
         if result == ABORTED:
@@ -206,11 +201,7 @@ class CContext:
 
     def begin_block(self) -> None:
         """Begin passes that another library runs, such as those of a picture's embeddings. Raises Stopped."""
-        self.logits, self.pass_began = None, False
-        if self.stop.is_set():
-            raise Stopped
-        self._use_threads(self.options.thread_counts.prompt)
-        self.pass_began = True
+        self._begin(self.options.thread_counts.prompt, gives_way=False)
 
     @property
     def is_open(self) -> bool:
@@ -222,11 +213,17 @@ class CContext:
         """Index of the first of the chat's tokens that all layers of the library's cache still hold; -1 if empty."""
         return int(self.lib.llama_memory_seq_pos_min(self.memory, SEQUENCE))
 
-    def _use_threads(self, threads: int) -> None:
-        """Use `threads` threads for the next pass, whatever its size.
+    def _begin(self, threads: int, gives_way: bool) -> None:
+        """Begin a pass with this number of threads, whatever its size, or with fewer if it `gives_way`. Raises Stopped.
 
         The library takes a pass of two tokens for a prompt's already, so both of its numbers are set.
         """
+        self.logits, self.pass_began = None, False
+        if self.stop.is_set():
+            raise Stopped
+        self.pass_began = True
+        if gives_way:
+            threads = free_cores().threads(threads)
         if threads != self.threads:
             self.threads = threads
             self.lib.llama_set_n_threads(self.pointer, threads, threads)

@@ -20,6 +20,13 @@ LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_voi
 CLibrary = Any
 
 
+def declare(code: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> Any:
+    """Declare a C function of a library and return it, given its name, result and arguments as in its header."""
+    function = getattr(code, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
 class _OnDemand:
     def __init__(self, open_library: Callable[[], Any]) -> None:
         self._open_library = open_library

@@ -165,39 +165,6 @@ def delete_leftovers(folder: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-class TemporaryFileState:
-    """A copy of the chat's sequence in a private file of `folder`.
-
-    `restore_into` deletes the file; so does the end of this object, in case nobody restores the copy. Raises OSError if
-    the file cannot be written.
-    """
-
-    def __init__(self, context: CContext, folder: Path) -> None:
-        make_private_folder(folder)
-        delete_leftovers(folder)
-        handle, name = tempfile.mkstemp(dir=folder, prefix=temporary_prefix())  # mkstemp's mode is 0600
-        os.close(handle)
-        self.path = Path(name)
-        self._delete = finalize(self, self.path.unlink, missing_ok=True)
-        self.tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
-        written = context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(name), SEQUENCE, self.tokens, 1)
-        if not written or written != self.path.stat().st_size:  # llama.cpp aborts on reading a truncated file
-            self._delete()
-            raise OSError(f"the cache could not be written to {folder}")
-
-    def restore_into(self, context: CContext) -> None:
-        """Load the copy into a context of the same model, then delete the file: this works only once."""
-        count = ctypes.c_size_t()
-        try:
-            read = context.lib.llama_state_seq_load_file(
-                context.pointer, os.fsencode(self.path), SEQUENCE, self.tokens, 1, ctypes.byref(count)
-            )
-        finally:
-            self._delete()
-        if read <= 0 or context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
-            raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
-
-
 Restore = Callable[[CContext], None]  # loads a copy of the chat's sequence into a context; may work only once
 
 
@@ -208,7 +175,7 @@ def copy_sequence(context: CContext, folder: Path | None) -> Restore:
     """
     if folder is not None and state_bytes(context) > MOST_IN_RAM:
         try:
-            return TemporaryFileState(context, folder).restore_into
+            return copy_to_file(context, folder)
         except OSError as error:
             log.warning("a chat's cache is moved in memory: %s", error)
     data = copy_state(context)
@@ -217,6 +184,35 @@ def copy_sequence(context: CContext, folder: Path | None) -> Restore:
         if not restore_state(target, data):
             raise RuntimeError("llama.cpp did not take its own state")
 
+    return restore
+
+
+def copy_to_file(context: CContext, folder: Path) -> Restore:
+    """Copy the chat's sequence to a private file of `folder`. Raises OSError if the file cannot be written.
+
+    The returned function works only once: it deletes the file. So does its end, in case nobody restores the copy.
+    """
+    make_private_folder(folder)
+    delete_leftovers(folder)
+    handle, name = tempfile.mkstemp(dir=folder, prefix=temporary_prefix())  # mkstemp's mode is 0600
+    os.close(handle)
+    path, raw = Path(name), os.fsencode(name)
+    tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
+
+    def restore(target: CContext) -> None:
+        count = ctypes.c_size_t()
+        try:
+            read = target.lib.llama_state_seq_load_file(target.pointer, raw, SEQUENCE, tokens, 1, ctypes.byref(count))
+        finally:
+            delete()
+        if read <= 0 or target.lib.llama_memory_seq_pos_max(target.memory, SEQUENCE) < 0:
+            raise RuntimeError(f"llama.cpp did not take its own state from {path}")
+
+    delete = finalize(restore, path.unlink, missing_ok=True)
+    written = context.lib.llama_state_seq_save_file(context.pointer, raw, SEQUENCE, tokens, 1)
+    if not written or written != path.stat().st_size:  # llama.cpp aborts on reading a truncated file
+        delete()
+        raise OSError(f"the cache could not be written to {folder}")
     return restore
 
 

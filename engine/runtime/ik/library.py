@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from types import SimpleNamespace
 from typing import Any
 
-from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, on_demand
+from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, declare, on_demand
 from engine.runtime.ik.native import PACKAGE, Native, preload_native, start_native
 
 TOKENS, FLOATS, BYTES = POINTER(c_int32), POINTER(c_float), POINTER(c_uint8)
@@ -101,13 +101,6 @@ def open_library() -> Opened:
 
 
 lib = on_demand(lambda: open_library().functions)
-
-
-def declare(code: CDLL, name: str, result: Any, *arguments: Any) -> Any:
-    """Declare a C function of the library and return it, given its name, result and arguments as in llama.h."""
-    function = getattr(code, name)
-    function.restype, function.argtypes = result, arguments
-    return function
 
 
 def adapters(code: CDLL, sequence_rm: Any) -> dict[str, Any]:

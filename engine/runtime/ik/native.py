@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from engine.machine import KINDS, library_version, processor_features
+from engine.runtime.capi.library import declare
 from engine.stop import StopFlag, Stopped
 
 log = logging.getLogger("engine.ik")
@@ -110,8 +111,7 @@ def declare_functions(code: CDLL) -> CDLL:
     """Declare results and arguments of the code's functions. Raises AttributeError if one is missing."""
     functions = FUNCTIONS + (PRODUCTS if hasattr(code, PRODUCTS[0][0]) else ())
     for name, result, arguments in functions:
-        function = getattr(code, name)
-        function.restype, function.argtypes = result, arguments
+        declare(code, name, result, *arguments)
     return code
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from common.failures import Failure
 from engine.machine import PROCESSOR_VARIABLE, pretended_processor
-from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, on_demand
+from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, declare, on_demand
 
 VARIANT = re.compile(r"(?:lib)?ggml-cpu-(\w+)\.(?:so|dll|dylib)$")
 COMPILED_IN = "compiled in"
@@ -48,9 +48,10 @@ def load_kernels(llama: Any) -> Kernels:
         return Kernels(COMPILED_IN, None)
     # Use the copy of ggml that llama.cpp uses: another copy would have an empty registry. This takes 9 ms.
     ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else llama
-    load = ggml.ggml_backend_load if pretended else ggml.ggml_backend_load_all_from_path
-    load.restype, load.argtypes = ctypes.c_void_p if pretended else None, [ctypes.c_char_p]
-    load(os.fsencode(variants[pretended] if pretended else folder))
+    if pretended:
+        declare(ggml, "ggml_backend_load", ctypes.c_void_p, ctypes.c_char_p)(os.fsencode(variants[pretended]))
+    else:
+        declare(ggml, "ggml_backend_load_all_from_path", None, ctypes.c_char_p)(os.fsencode(folder))
     loaded = [Kernels(name, path) for name, path in variants.items() if is_loaded(path)]
     if not loaded:
         raise Failure("no_kernels.damaged", f"{folder}: {', '.join(variants)}")
@@ -116,9 +117,8 @@ def build() -> str:
 @cache
 def ggml(name: str, result: Any, *arguments: Any) -> Any:
     """Return a function of ggml from the copy that llama.cpp uses; another copy would have an empty device registry."""
-    function = next(getattr(library, name) for library in _libraries() if hasattr(library, name))
-    function.restype, function.argtypes = result, list(arguments)
-    return function
+    library = next(library for library in _libraries() if hasattr(library, name))
+    return declare(library, name, result, *arguments)
 
 
 def _libraries() -> list[ctypes.CDLL]:

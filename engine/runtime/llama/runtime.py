@@ -8,7 +8,6 @@ decimals: exact to 5 KiB per line.
 from __future__ import annotations
 
 import ctypes
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -36,6 +35,7 @@ from engine.runtime.contexts import (
 from engine.runtime.interface import UNLIMITED, Checkpoint
 from engine.runtime.llama.library import lib, log, open_library, stop_check
 from engine.runtime.llama.mtp import NextTokenLayers, layers_options, mtp_params, open_layers, states_bytes
+from engine.runtime.llama.mtp import logger as mtp_log
 from engine.runtime.llama.repack import HEAD, graph_bytes, repacked_sizes, tensor_bytes
 from engine.runtime.llama.vision import Vision
 from engine.stop import StopFlag
@@ -44,8 +44,6 @@ from models.header import Header
 from models.own_drafter import usable_layers
 from models.split import model_headers, whole_header
 from models.tensors import is_expert
-
-log_layers = logging.getLogger("engine.mtp")
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
 ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process if a mapping's first tensor is off it
@@ -392,7 +390,7 @@ class LlamaRuntime(CRuntime):
         try:
             layers.follow(self.context)
         except (Failure, OSError, MemoryError) as error:
-            log_layers.warning("the model's own layers draft no more: %s", error)
+            mtp_log.warning("the model's own layers draft no more: %s", error)
             layers.close()
             self._layers = None
 
