@@ -57,8 +57,7 @@ def needs_own_model(request: Generate) -> bool:
 def ignored_fields(software: str) -> tuple[str, ...]:
     """Return the fields of Generate that a server of this kind never gets."""
     known = EXTRA_NAMES.get(software.partition(" ")[0], {})
-    extras = ("top_k", "min_p", "repeat_penalty", "repeat_last_n")
-    return (*(f"sampling.{name}" for name in extras if name not in known), "thinking.budget")
+    return (*(f"sampling.{name}" for name in EXTRA_NAMES["llama.cpp"] if name not in known), "thinking.budget")
 
 
 def _continued(messages: tuple[Message, ...], program: str) -> dict[str, Any]:

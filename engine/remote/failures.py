@@ -20,8 +20,8 @@ LONGEST_REASON = 300  # characters of a server's own words
 TOO_LONG = ("context_length", "context length", "context size", "context window", "maximum context", "exceed_context")
 
 
-def exchange_failure(error: BaseException, url: str, proxy: str | None = None) -> BaseException:
-    """Return the Failure for an exception of the exchange; any other exception is a bug and comes back as it is.
+def exchange_failure(error: Exception, url: str, proxy: str | None = None) -> Failure | None:
+    """Return the Failure for an exception of the exchange; None for any other exception, which is a bug.
 
     `proxy`: the host of a proxy that has not connected us yet.
     """
@@ -48,7 +48,7 @@ def exchange_failure(error: BaseException, url: str, proxy: str | None = None) -
         return Failure("refused.server_nonsense", type(error).__name__, host=host)
     if isinstance(error, OSError | httpx.TransportError):  # also a response without its end, or without a beginning
         return Failure("no_connection.server_cut", host=host)
-    return error
+    return None
 
 
 def _first_cause(error: BaseException) -> BaseException:

@@ -139,13 +139,16 @@ class Response:
                 if self._stopped():
                     raise Stopped
                 if time.monotonic() > min(self._deadline, self.until):
-                    raise self._failure(TimeoutError())
+                    raise TimeoutError
                 self._loop.run_until_complete(asyncio.wait((task,), timeout=POLL_SECONDS))
             return task.result()
         except (Failure, Stopped):
             raise
         except Exception as error:
-            raise self._failure(error) from error
+            proxy = urlsplit(self._proxy).hostname if self._proxy else None
+            if failure := exchange_failure(error, self._request.url, proxy):
+                raise failure from error
+            raise  # a bug
         finally:
             if not task.done():
                 task.cancel()
@@ -182,9 +185,6 @@ class Response:
         elif event == "http11.send_request_headers.started" and details["request"].method != b"CONNECT":
             self._proxy = None
             self._deadline = time.monotonic() + self._request.patience.first
-
-    def _failure(self, error: Exception) -> BaseException:
-        return exchange_failure(error, self._request.url, urlsplit(self._proxy).hostname if self._proxy else None)
 
 
 async def _next_chunk(chunks: AsyncIterator[bytes]) -> bytes:

@@ -5,10 +5,9 @@ The page is hostile, so this process only unpacks its bytes; a reader without a 
 
 from __future__ import annotations
 
-import contextlib
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from common.failures import Failure
@@ -43,6 +42,18 @@ def read_page(request: ReadPage, stopped: Callable[[], bool]) -> PageRead:
         if stopped():
             raise
         raise Failure("no_connection.page_slow", host=host_of(url), seconds=MOST_SECONDS) from None
+    except Failure as failure:
+        raise _about_page(failure) from failure.__cause__
+
+
+def _about_page(failure: Failure) -> Failure:
+    """Return a failure of the exchange, which may be worded as one of a model server, as that of a page."""
+    match failure.sentence.id:
+        case "refused.server_nonsense":
+            return Failure("refused.page_nonsense", failure.detail, **failure.sentence.values)
+        case "refused.server_too_much":
+            return Failure("refused.page_large", most=MOST_BYTES, **failure.sentence.values)
+    return failure
 
 
 def page_address(address: str) -> str:
@@ -75,7 +86,8 @@ def _follow(id: int, url: str, is_over: Callable[[], bool]) -> PageRead:
     given = urlsplit(url).hostname
     for _ in range(MOST_REDIRECTS + 1):
         public = urlsplit(url).hostname != given
-        with _exchange(url, public, is_over) as response:
+        request = Request(url, most=MOST_BYTES, patience=PATIENCE, accept=ACCEPT, public=public)
+        with Response(request, is_over) as response:
             target = response.headers.get("location", "")
             if response.status not in (*REDIRECTS, SEE_OTHER) or not target:
                 return _page(id, url, response)
@@ -93,21 +105,6 @@ def _redirected(url: str, target: str, given: str | None) -> str:
     if host != given and is_local_network(host):
         raise Failure("refused.page_private", host=host_of(url), address=host)
     return address
-
-
-@contextlib.contextmanager
-def _exchange(url: str, public: bool, is_over: Callable[[], bool]) -> Iterator[Response]:
-    """Ask for one address. Failures of a model server are worded as those of a page."""
-    request = Request(url, most=MOST_BYTES, patience=PATIENCE, accept=ACCEPT, public=public)
-    try:
-        with Response(request, is_over) as response:
-            yield response
-    except Failure as failure:
-        if failure.sentence.id == "refused.server_nonsense":
-            raise Failure("refused.page_nonsense", failure.detail, host=host_of(url)) from failure
-        if failure.sentence.id == "refused.server_too_much":
-            raise _too_large(url) from failure
-        raise
 
 
 def _page(id: int, url: str, response: Response) -> PageRead:
