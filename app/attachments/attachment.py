@@ -278,10 +278,10 @@ def _parts(attachment: Attachment) -> str:
 
 def runs(numbers: Iterable[int]) -> list[list[int]]:
     """Split ascending numbers into runs of neighbours: 1 2 3 7 gives [1 2 3] [7]."""
-    found: list[list[int]] = []
+    consecutive: list[list[int]] = []
     for number in numbers:
-        if found and found[-1][-1] == number - 1:
-            found[-1].append(number)
+        if consecutive and consecutive[-1][-1] == number - 1:
+            consecutive[-1].append(number)
         else:
-            found.append([number])
-    return found
+            consecutive.append([number])
+    return consecutive

@@ -103,13 +103,13 @@ def _parts_that_fit(file: CountedFile, room: int) -> list[int]:
 
 def _small(files: Sequence[CountedFile], room: int) -> set[int]:
     """Return the numbers of the smallest files that fit into `room` together; never all of them."""
-    found: set[int] = set()
+    smallest: set[int] = set()
     for number in sorted(range(len(files)), key=lambda number: files[number].tokens)[:-1]:
         room -= files[number].tokens + HEADING
         if room < 0:
             break
-        found.add(number)
-    return found
+        smallest.add(number)
+    return smallest
 
 
 def _part_texts(attachment: Attachment) -> list[str]:
@@ -191,13 +191,13 @@ def _near_best(rows: Sequence[tuple[int, float]], parts: int) -> list[int]:
 
 def searched(text: str) -> list[str]:
     """Split text into lower-case words; Chinese, Japanese and Korean, without blanks, into pairs of characters."""
-    found: list[str] = []
+    words: list[str] = []
     for word in WORD.findall(text.lower()):
         if word[0] < "\u2e80" or len(word) == 1:
-            found.append(word)
+            words.append(word)
         else:
-            found += [word[at : at + 2] for at in range(len(word) - 1)]
-    return found
+            words += [word[at : at + 2] for at in range(len(word) - 1)]
+    return words
 
 
 def query_words(question: str) -> list[str]:

@@ -120,8 +120,8 @@ def _matrix(numbers: Any) -> QTransform:
 def _get(dictionary: Any, key: str) -> Any:
     """Return an entry of a PDF's dictionary, its references resolved; None if there is none."""
     dictionary = dictionary.get_object() if isinstance(dictionary, IndirectObject) else dictionary
-    found = None if dictionary is None else dictionary.get(key)
-    return found.get_object() if isinstance(found, IndirectObject) else found
+    entry = None if dictionary is None else dictionary.get(key)
+    return entry.get_object() if isinstance(entry, IndirectObject) else entry
 
 
 # --- how they are painted ---------------------------------------------------------------------------------------------
@@ -173,19 +173,19 @@ def _decoded(image: StreamObject) -> QImage | None:
     if last in ("/JPXDecode", "/JBIG2Decode"):
         return None
     data = image.get_data()
-    found = _of_file(data, FILES[last]) if last in FILES else _of_samples(data, image, width, height)
-    if found is None:
+    pixels = _of_file(data, FILES[last]) if last in FILES else _of_samples(data, image, width, height)
+    if pixels is None:
         return None
     decode = _get(image, "/Decode")
     if decode and float(decode[0]) > float(decode[1]) and last != "/DCTDecode":  # Qt knows Adobe's inverted JPEGs
-        found.invertPixels()
+        pixels.invertPixels()
     if _get(image, "/ImageMask"):
-        return _mask(found)
+        return _mask(pixels)
     cover = _get(image, "/SMask")
     if cover is not None and (alpha := _decoded(cover)) is not None:
-        found = found.convertToFormat(QImage.Format.Format_ARGB32)
-        found.setAlphaChannel(alpha.convertToFormat(QImage.Format.Format_Grayscale8).scaled(found.size()))
-    return found
+        pixels = pixels.convertToFormat(QImage.Format.Format_ARGB32)
+        pixels.setAlphaChannel(alpha.convertToFormat(QImage.Format.Format_Grayscale8).scaled(pixels.size()))
+    return pixels
 
 
 def _of_file(data: bytes, kind: str) -> QImage:

@@ -47,16 +47,16 @@ def main_text_of_page(source: str) -> tuple[str, str]:
     """Return a page's title and its main text: without menus and footers, if its makers have marked them."""
     visible = _read(source, "visible")
     for region in ("main", "body"):
-        found = _read(source, region)
-        if len(found.text) >= max(ENOUGH, SHARE * len(visible.text)):
-            return visible.title, found.text
+        main = _read(source, region)
+        if len(main.text) >= max(ENOUGH, SHARE * len(visible.text)):
+            return visible.title, main.text
     return visible.title, visible.text
 
 
 def declared_encoding(raw: bytes, named: str = "") -> str:
     """Return the codec that the server (`named`), else the page itself declares; "" if there is none that we know."""
-    found = CHARSET.search(raw[:CHARSET_WITHIN])
-    for name in (named, found[1].decode("ascii", "replace") if found else ""):
+    match = CHARSET.search(raw[:CHARSET_WITHIN])
+    for name in (named, match[1].decode("ascii", "replace") if match else ""):
         name = name.strip().casefold()
         name = LARGER.get(name, name)
         if KNOWN.fullmatch(name):
