@@ -42,8 +42,8 @@ def lies_in(path: str, folder: str) -> bool:
 
 def outermost(folders: Iterable[str]) -> tuple[str, ...]:
     """Return the folders without those that lie in another one, sorted: no file is in two of them."""
-    found: list[str] = []
+    outer: list[str] = []
     for folder in sorted(set(folders)):
-        if not any(lies_in(folder, each) for each in found):
-            found.append(folder)
-    return tuple(found)
+        if not any(lies_in(folder, each) for each in outer):
+            outer.append(folder)
+    return tuple(outer)

@@ -300,8 +300,8 @@ def read_passage(db: sqlite3.Connection, file_id: int, index: int) -> tuple[Pass
         "SELECT first, block FROM texts WHERE file_id = ? AND first <= ? ORDER BY first DESC LIMIT 1",
         (file_id, index),
     ).fetchone()
-    found = unpack(row[1])[index - row[0] :] if row else ()
-    return found[0] if found else None
+    passages = unpack(row[1])[index - row[0] :] if row else ()
+    return passages[0] if passages else None
 
 
 def refused_below(db: sqlite3.Connection, folders: Iterable[str]) -> list[tuple[str, str, dict[str, str]]]:

@@ -27,7 +27,7 @@ from app.collections.index import (
 )
 from app.collections.messages import Begin, FolderProgress
 from app.collections.passages import Passage, passages_of
-from app.collections.scanning import Found, Scan, scan
+from app.collections.scanning import Scan, TextFile, scan
 
 BATCH_CHARACTERS = 4_000_000  # of text that are written in one transaction
 BATCH_SECONDS = 2.0
@@ -92,31 +92,31 @@ class Indexer:
                     forget_file(self._db, path)
             self._wait()
 
-    def _index(self, found: Scan, again: bool) -> None:
-        known = {path: row for path, row in known_files(self._db).items() if is_below(path, found.folder)}
-        if found.missing:
-            self._report(FolderProgress(found.folder, "missing", len(known), len(known)))
+    def _index(self, scanned: Scan, again: bool) -> None:
+        known = {path: row for path, row in known_files(self._db).items() if is_below(path, scanned.folder)}
+        if scanned.missing:
+            self._report(FolderProgress(scanned.folder, "missing", len(known), len(known)))
             return
-        self._forget(found.gone(known))
-        new = found.files if again else found.new(known)
-        old = {each.path for each in found.files} - {each.path for each in new}
+        self._forget(scanned.gone(known))
+        new = scanned.files if again else scanned.new(known)
+        old = {each.path for each in scanned.files} - {each.path for each in new}
         refused = sum(bool(known[path][2]) for path in old)
-        total, done, told = len(found.files), len(old), 0.0
+        total, done, told = len(scanned.files), len(old), 0.0
         for was_refused in self._read_all(new):
             done, refused = done + 1, refused + was_refused
             if time.monotonic() - told > REPORT_SECONDS:
                 told = time.monotonic()
-                self._report(FolderProgress(found.folder, "indexing", total, done, refused))
-        step = "full" if found.full else "done"
-        self._report(FolderProgress(found.folder, step, total, done, refused, tuple(found.folders)))  # type: ignore[arg-type]
+                self._report(FolderProgress(scanned.folder, "indexing", total, done, refused))
+        step = "full" if scanned.full else "done"
+        self._report(FolderProgress(scanned.folder, step, total, done, refused, tuple(scanned.folders)))  # type: ignore[arg-type]
 
-    def _read_all(self, files: Iterable[Found]) -> Iterator[bool]:
+    def _read_all(self, files: Iterable[TextFile]) -> Iterator[bool]:
         """Read and store the files in batches; yield for each whether it was refused."""
         batch: list[tuple[FileEntry, Extracted | None]] = []
         characters, since = 0, time.monotonic()
-        for found in files:
+        for file in files:
             self._wait()
-            entry, text = self._read(found)
+            entry, text = self._read(file)
             batch.append((entry, text))
             characters += len(text.text) if text else 0
             if characters >= BATCH_CHARACTERS or time.monotonic() - since > BATCH_SECONDS:
@@ -125,14 +125,14 @@ class Indexer:
             yield text is None
         self._store(batch)
 
-    def _read(self, found: Found) -> tuple[FileEntry, Extracted | None]:
-        entry = FileEntry(found.path, found.size, found.modified)
-        path = Path(found.path)
-        if path.suffix.lower() in RISKY or found.size > RISKY_SIZE:
+    def _read(self, file: TextFile) -> tuple[FileEntry, Extracted | None]:
+        entry = FileEntry(file.path, file.size, file.modified)
+        path = Path(file.path)
+        if path.suffix.lower() in RISKY or file.size > RISKY_SIZE:
             with transaction(self._db):
-                forget_file(self._db, found.path)
+                forget_file(self._db, file.path)
                 put_entry(self._db, replace(entry, refused=READING))
-        self._watch.begin(found.path)
+        self._watch.begin(file.path)
         try:
             text = read_text(path)
             plain = text.text.encode("utf-8", "replace").decode()  # lone surrogates of damaged files can't be stored

@@ -37,12 +37,12 @@ def passages_of(text: str, kind: AttachmentKind = "text", pages: Sequence[int] =
     headings = [] if kind in WITHOUT_HEADINGS else [(match.start(), match[1]) for match in HEADING.finditer(text)]
     starts = [begin for begin, _ in headings]
     borders = sorted({*starts, *pages})
-    found = []
+    passages = []
     for begin, end in _pieces(text, borders):
         at = bisect_right(starts, begin) - 1
         heading = headings[at][1][:LONGEST_HEADING] if at >= 0 else ""
-        found.append(Passage(begin, end, heading, bisect_right(pages, begin) or 1 if pages else None))
-    return found
+        passages.append(Passage(begin, end, heading, bisect_right(pages, begin) or 1 if pages else None))
+    return passages
 
 
 def _pieces(text: str, borders: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -68,9 +68,9 @@ def _end(text: str, begin: int, borders: Sequence[int], sizes: tuple[int, int, i
     if len(text) <= begin + most:
         return len(text)
     for mark in BREAKS:
-        found = text.rfind(mark, begin + target // 2, begin + target + len(mark))
-        if found >= 0:
-            return found + len(mark)
+        position = text.rfind(mark, begin + target // 2, begin + target + len(mark))
+        if position >= 0:
+            return position + len(mark)
     return begin + target
 
 

@@ -128,8 +128,8 @@ class Ranking:
         lengths = table.lengths.astype(np.float32) / max(1.0, float(table.lengths.mean()))
         damping = K1 * (1 - B + B * lengths)
         scores = np.zeros(total, np.float32)
-        found = [(word, rows) for word in question_words(question) if len(rows := self._rows("words", word))]
-        rare = [each for each in found if len(each[1]) < MOST_POSTINGS] or found
+        occurring = [(word, rows) for word in question_words(question) if len(rows := self._rows("words", word))]
+        rare = [each for each in occurring if len(each[1]) < MOST_POSTINGS] or occurring
         for word, rows in rare:
             weight = math.log(1 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
             often = self._rows("repeated", word)

@@ -19,7 +19,7 @@ PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "site-packages")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TextFile:
     """A file in a folder: bytes, and time of its last change in nanoseconds."""
 
     path: str
@@ -32,12 +32,12 @@ class Scan:
     """The result of looking through one folder; `missing` if it is not there, as on a stick that was pulled out."""
 
     folder: str
-    files: list[Found] = field(default_factory=list)
+    files: list[TextFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     missing: bool = False
     full: bool = False
 
-    def new(self, known: Mapping[str, tuple[int, int, str]]) -> list[Found]:
+    def new(self, known: Mapping[str, tuple[int, int, str]]) -> list[TextFile]:
         """Return the files that are not `known` (size, time of change, reason), or have changed since."""
         return [each for each in self.files if known.get(each.path, ())[:2] != (each.size, each.modified)]
 
@@ -55,15 +55,15 @@ def scan(folder: str) -> Scan:
     if not os.path.isdir(folder):  # noqa: PTH112  # False also where the system refuses to say
         result.missing = True
         return result
-    for found in _walk(folder, result):
+    for file in _walk(folder, result):
         if len(result.files) >= MOST_FILES:
             result.full = True
             break
-        result.files.append(found)
+        result.files.append(file)
     return result
 
 
-def _walk(folder: str, result: Scan) -> Iterator[Found]:
+def _walk(folder: str, result: Scan) -> Iterator[TextFile]:
     waiting = [folder]
     while waiting:
         current = waiting.pop()
@@ -83,7 +83,7 @@ def _walk(folder: str, result: Scan) -> Iterator[Found]:
                 elif entry.is_file() and os.path.splitext(entry.name)[1].lower() not in NO_TEXT:  # noqa: PTH122
                     status = entry.stat()
                     if status.st_size:
-                        yield Found(entry.path, status.st_size, status.st_mtime_ns)
+                        yield TextFile(entry.path, status.st_size, status.st_mtime_ns)
             except OSError:  # it has vanished meanwhile
                 continue
 

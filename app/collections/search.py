@@ -69,11 +69,11 @@ class Searcher:
                 passages[each.file_id] = {0: (Passage(0, len(text)), text)}
                 count += 1
                 continue
-            found = read_passage(self._db, each.file_id, each.index)
-            tokens = tokens_of(found[1]) + HEADING if found else 0
-            if found and tokens <= room:
+            passage = read_passage(self._db, each.file_id, each.index)
+            tokens = tokens_of(passage[1]) + HEADING if passage else 0
+            if passage and tokens <= room:
                 room -= tokens
-                passages.setdefault(each.file_id, {})[each.index] = found
+                passages.setdefault(each.file_id, {})[each.index] = passage
                 count += 1
         return [_file(files[file_id], passages[file_id], file_id in whole) for file_id in passages]
 

@@ -51,10 +51,10 @@ def unpack(block: bytes) -> list[tuple[Passage, str]]:
         decoded = msgspec.msgpack.decode(bz2.decompress(block), type=_Block)
     except (OSError, ValueError, msgspec.DecodeError) as error:
         raise DamagedBlock from error
-    begin, found = decoded.begin, []
+    begin, passages = decoded.begin, []
     for row in decoded.rows:
         text = row.text.strip()
         start = begin + row.text.find(text)
-        found.append((Passage(start, start + len(text), row.heading, row.page), row.text))
+        passages.append((Passage(start, start + len(text), row.heading, row.page), row.text))
         begin += len(row.text)
-    return found
+    return passages
