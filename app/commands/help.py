@@ -196,8 +196,8 @@ class About(Live, QDialog):
         parts = (self.computing.text(), self.confined.text(), self.list.toPlainText())
         return "\n".join(part for part in parts if part)
 
-    def _show(self, found: tuple[Component, ...]) -> None:
-        self.list.setPlainText("\n".join(map(str, found)))
+    def _show(self, components: tuple[Component, ...]) -> None:
+        self.list.setPlainText("\n".join(map(str, components)))
         self.copy_button.setEnabled(True)
 
     def copy(self) -> None:
@@ -307,14 +307,14 @@ def _collect(name: str, packages: dict[str, Component]) -> None:
     if key in packages:
         return
     try:
-        found = metadata.distribution(name)
+        package = metadata.distribution(name)
     except metadata.PackageNotFoundError:  # for another system, or a library that is not installed
         return
-    packages[key] = Component(found.name, found.version, licence_of(found.metadata))
+    packages[key] = Component(package.name, package.version, licence_of(package.metadata))
     if key in BUNDLED:
         bundled, licence = BUNDLED[key]
-        packages[f"{key}, inside"] = Component(f"{bundled} (in {found.name})", "", licence)
-    for requirement in found.requires or ():
+        packages[f"{key}, inside"] = Component(f"{bundled} (in {package.name})", "", licence)
+    for requirement in package.requires or ():
         required = re.match(r"[\w.-]+", requirement)
         if required and "extra ==" not in requirement:
             _collect(required[0], packages)
