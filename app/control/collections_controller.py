@@ -80,8 +80,8 @@ class CollectionsController(QObject):
 
     def choose(self) -> None:
         """Open the menu of collections at the button; without any, the dialog that makes them."""
-        found = self._collections.all()
-        if not found:
+        collections = self._collections.all()
+        if not collections:
             self.open()
             return
         button = self._window.composer.collections_button
@@ -155,15 +155,15 @@ class CollectionsController(QObject):
 
     def _do(self, collection_id: str, action: str, value: str) -> None:
         collections = self._collections
-        found = next((each for each in collections.all() if each.id == collection_id), None)
-        if found is None:
+        collection = next((each for each in collections.all() if each.id == collection_id), None)
+        if collection is None:
             return
         if action == "add_folder":
             self._ask_for_folder(collection_id)
         elif action == "unreadable":
-            self._retriever.search.survey(found.folders, self._show_unreadable)
+            self._retriever.search.survey(collection.folders, self._show_unreadable)
         elif action == "again":
-            self._indexing.index_again(found.folders)
+            self._indexing.index_again(collection.folders)
         elif action == "remove":
             self._guarded(lambda: self._remove(collection_id))
         else:
@@ -192,11 +192,11 @@ class CollectionsController(QObject):
     def _show_unreadable(self, surveyed: Surveyed | None) -> None:
         if surveyed is None or self._dialog.open is None:
             return
-        found = surveyed.unreadable
+        unreadable = surveyed.unreadable
 
         def words() -> str:
-            lines = [sentence(each.reason, Path(each.path).name, each.details) for each in found[:MOST_NAMED]]
-            more = len(found) - len(lines)
+            lines = [sentence(each.reason, Path(each.path).name, each.details) for each in unreadable[:MOST_NAMED]]
+            more = len(unreadable) - len(lines)
             return "\n".join([*lines, tr_n("{n} more file", "{n} more files", more)] if more else lines)
 
         self._dialog.open.show_note(words, undo=False)

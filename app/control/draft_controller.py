@@ -286,8 +286,8 @@ class DraftController(QObject):
     def _name_seeing_model(self) -> None:
         """Say which model can see, once it is known."""
 
-        def named(found: tuple[str, str]) -> None:
-            self._report_refused(lambda: seeing_words(*found))
+        def named(models: tuple[str, str]) -> None:
+            self._report_refused(lambda: seeing_words(*models))
 
         self._background.run(lambda: (smallest_on_disk(AddedPaths().read()), smallest_in_catalogue()), named)
 
@@ -423,7 +423,7 @@ class DraftController(QObject):
         seen = tuple(file.attachment for file in pictures)
         self._hold(text)
 
-        def found(attachments: tuple[Attachment, ...]) -> None:
+        def send(attachments: tuple[Attachment, ...]) -> None:
             self._release()
             self._send(conversation, text, (*seen, *attachments))
 
@@ -433,7 +433,7 @@ class DraftController(QObject):
             self._notice.post(lambda: tr(sentence), kind="problem", topic=FILES)
 
         self._background.run(
-            lambda: best_matching(files, text, room) if best else from_the_beginning(files, room), found, failed
+            lambda: best_matching(files, text, room) if best else from_the_beginning(files, room), send, failed
         )
 
     def _hold(self, text: str) -> None:
@@ -452,12 +452,12 @@ class DraftController(QObject):
             self._send_now(conversation, text, attachments)
             return
 
-        def found(passages: tuple[Attachment, ...]) -> None:
+        def send_with(passages: tuple[Attachment, ...]) -> None:
             self._release()
             self._send_now(conversation, text, (*attachments, *passages))
 
         self._hold(text)
-        self._retriever.find(conversation, text, attachments, found)
+        self._retriever.find(conversation, text, attachments, send_with)
 
     def _send_now(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
         is_new = not conversation.stored

@@ -82,8 +82,8 @@ class ImportController(QObject):
         def work() -> None:
             try:
                 for source in sources():
-                    found = preview(source, progress)
-                    self._background.call_in_window(partial(self._show, found, chosen, progress))
+                    previewed = preview(source, progress)
+                    self._background.call_in_window(partial(self._show, previewed, chosen, progress))
             except Stopped:
                 pass
 
@@ -92,11 +92,11 @@ class ImportController(QObject):
         self._timer.start(PROGRESS_EVERY_MS)
         self._show_looking()
 
-    def _show(self, found: Preview, chosen: bool, progress: TransferProgress) -> None:
-        for problem in found.problems:
+    def _show(self, previewed: Preview, chosen: bool, progress: TransferProgress) -> None:
+        for problem in previewed.problems:
             log.warning("%s", problem.log_text)
         if progress is self._progress and self._dialog.open is not None:
-            self._dialog.open.show_preview(found, chosen)
+            self._dialog.open.show_preview(previewed, chosen)
 
     def _read(self, progress: TransferProgress) -> None:
         if progress is self._progress:

@@ -29,14 +29,14 @@ class ModelsOnDisk(QObject):
         self.remote: list[Path] = []
         self.scanned = False
         self._added, self._own_folder = added, own_folder
-        self._found: list[Path] = []
+        self._scanned: list[Path] = []
         self._gone: set[Path] = set()  # recent files that the last scan did not find
         self._background = Background(self)
 
     @property
     def paths(self) -> list[Path]:
         """The models, those used lately first and those on servers last."""
-        known = dict.fromkeys([*self.recent, *self._found, *self.remote])
+        known = dict.fromkeys([*self.recent, *self._scanned, *self.remote])
         return [path for path in known if path not in self._gone]
 
     def scan(self) -> None:
@@ -46,15 +46,15 @@ class ModelsOnDisk(QObject):
         recent = list(self.recent)
 
         def look() -> tuple[list[LocalModel], set[Path]]:
-            found = scan_models(self._added.read(), stop=lambda: self._background.closed, own=self._own_folder())
-            return list(found), {path for path in recent if not (is_file(path) or remote_model(path))}
+            models = scan_models(self._added.read(), stop=lambda: self._background.closed, own=self._own_folder())
+            return list(models), {path for path in recent if not (is_file(path) or remote_model(path))}
 
-        self._background.run(look, lambda found: self.use(*found))
+        self._background.run(look, lambda models: self.use(*models))
 
     def use(self, models: Iterable[LocalModel], gone: Iterable[Path] = ()) -> None:
         """Use the result of a scan, also of one that was made for the models' dialog."""
         self._gone = set(gone)
-        self._found = [model.path for model in models if model.usable]
+        self._scanned = [model.path for model in models if model.usable]
         self.scanned = True
         self.changed.emit()
 

@@ -102,14 +102,14 @@ class OfferController(QObject):
         self._judged |= self._asked and listed.judged
         if self._window.state.offers_dismissed or not self._judged:
             return Offers()
-        found = listed.recommendation()
-        if found.best is None or not self._is_clearly_worse_than(found.best, found.faster):
+        advice = listed.recommendation()
+        if advice.best is None or not self._is_clearly_worse_than(advice.best, advice.faster):
             return Offers()
-        offered = [(BEST, found.best), *([(FASTER, found.faster)] if found.faster else [])]
+        offered = [(BEST, advice.best), *([(FASTER, advice.faster)] if advice.faster else [])]
         here = listed.best_here()
         if here and self._is_better_than_loaded(here) and all(one.key != here.key for _, one in offered):
             offered.insert(0, (HERE, here))
-        return Offers(tuple(self._offer(tr(words), one) for words, one in offered), self._hint(found.best))
+        return Offers(tuple(self._offer(tr(words), one) for words, one in offered), self._hint(advice.best))
 
     def _is_clearly_worse_than(self, best: Candidate, faster: Candidate | None) -> bool:
         """Return whether the loaded model is clearly worse than the best one, and is none of the recommended."""

@@ -62,7 +62,7 @@ class Retriever(QObject):
         """Call `done` with what was found for the question and fits beside it and its attached files."""
         used = self._collections.used_by(conversation)
 
-        def found(answer: Answer | None) -> None:
+        def answered(answer: Answer | None) -> None:
             if answer is not None and answer.problem == DAMAGED:
                 self.damaged.emit()
                 done(())
@@ -77,7 +77,7 @@ class Retriever(QObject):
                 done(attachments_of(answer, [each.name for each in used], read))
 
         folders = self._collections.folders_of(used)
-        self.search.find(_query(conversation, text), folders, self._room(conversation, text, attached), found)
+        self.search.find(_query(conversation, text), folders, self._room(conversation, text, attached), answered)
 
     def _room(self, conversation: Conversation, text: str, attached: tuple[Attachment, ...]) -> int:
         """Estimate the tokens that the chat, the question and its attached files leave."""

@@ -75,7 +75,7 @@ class ServerController(QObject):
             return
         dialog.show_testing()
         if key is None and dialog.server is not None:
-            self._keys.find_key(dialog.server.url, lambda found: self._look(url, found), self._show_failure)
+            self._keys.find_key(dialog.server.url, lambda saved: self._look(url, saved), self._show_failure)
         else:
             self._look(url, key or "")
 

@@ -28,17 +28,17 @@ class ServerKeys(QObject):
         """Return why connections are turned off; None if they are allowed."""
         return offline_reason(self._settings.path)
 
-    def find_key(self, url: str, found: Callable[[str], object], failed: Callable[[Failure], object]) -> None:
-        """Call `found` with the server's key, "" if it needs none; or `failed` if the keyring does not give it."""
+    def find_key(self, url: str, use: Callable[[str], object], failed: Callable[[Failure], object]) -> None:
+        """Call `use` with the server's key, "" if it needs none; or `failed` if the keyring does not give it."""
         server = self._settings.servers.get(url)
         place: KeyPlace = server.key if server else ""
         if url in self._known or not place:
-            found(self._known.get(url, ""))
+            use(self._known.get(url, ""))
             return
 
         def read(key: str) -> None:
             self._known[url] = key
-            found(key)
+            use(key)
 
         self._background.run(lambda: read_key(url, place, self._path), read, failed)
 

@@ -106,8 +106,8 @@ class StorageController(QObject):
         except Failure as failure:
             self._show_failure(failure)
             return
-        found = self._kinds["chats"].folder.glob("library-damaged*.sqlite3*")
-        damaged = (path for path in found if not path.is_dir())  # Chickadee never creates a folder of this name
+        paths = self._kinds["chats"].folder.glob("library-damaged*.sqlite3*")
+        damaged = (path for path in paths if not path.is_dir())  # Chickadee never creates a folder of this name
         saved = self._kinds["saved"]  # the cached context reveals the chats' texts
         self._work.run(lambda: delete_paths(chain(damaged, saved.paths())), self._deleted, self._show_failure)
 
