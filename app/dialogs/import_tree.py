@@ -59,13 +59,13 @@ class ImportTree(QAbstractItemModel):
 
     def choices(self) -> list[Choice]:
         """Return what is checked."""
-        found = []
+        chosen = []
         for preview, rows in zip(self.previews, self._checked, strict=True):
             if len(rows) == len(preview.chats):
-                found.append(Choice(preview.source))
+                chosen.append(Choice(preview.source))
             elif rows:
-                found.append(Choice(preview.source, frozenset(preview.chats[row].id for row in rows)))
-        return found
+                chosen.append(Choice(preview.source, frozenset(preview.chats[row].id for row in rows)))
+        return chosen
 
     def retranslate(self) -> None:
         """Have the views ask for all texts again."""

@@ -152,10 +152,10 @@ class ModelList:
 
     def sections(self) -> dict[str, list[ModelRow]]:
         """Return the rows by section, in the order in which they are shown: the best model of a section first."""
-        found, badges = self._ranked(), self._badges()
-        rows = {one.key: self._choice_row(one, badges.get(one.key, "")) for one in self._filtered(found)}
-        here = sorted((one for one in found if one.model), key=lambda one: one.key != ("here", self.loaded))
-        entries = [one for one in found if one.model is None and one.entry and not self.has_file(one.entry.file)]
+        ranked, badges = self._ranked(), self._badges()
+        rows = {one.key: self._choice_row(one, badges.get(one.key, "")) for one in self._filtered(ranked)}
+        here = sorted((one for one in ranked if one.model), key=lambda one: one.key != ("here", self.loaded))
+        entries = [one for one in ranked if one.model is None and one.entry and not self.has_file(one.entry.file)]
         unusable = [local_row(model, None, False) for model in self.local_models if not model.usable]
         return {
             "jobs": [job_row(job) for job in self.jobs if job.id not in self.hidden and job.state != "cancelled"],
@@ -192,16 +192,16 @@ class ModelList:
             reverse=True,
         )
 
-    def _filtered(self, found: Iterable[Choice]) -> list[Choice]:
-        return [one for one in found if self.filters.admit(one.entry, self.verdicts.get(one.key))]
+    def _filtered(self, models: Iterable[Choice]) -> list[Choice]:
+        return [one for one in models if self.filters.admit(one.entry, self.verdicts.get(one.key))]
 
     def _unless_filtered(self, rows: list[ModelRow]) -> list[ModelRow]:
         return rows if self.filters == Filters() else []
 
     def _badges(self) -> dict[Hashable, str]:
         """Return why models are recommended, by the keys of those that are."""
-        found = self.recommendation()
-        return {choice_of(one).key: tr(words) for words, one in ((BEST, found.best), (FASTER, found.faster)) if one}
+        advice = self.recommendation()
+        return {choice_of(one).key: tr(words) for words, one in ((BEST, advice.best), (FASTER, advice.faster)) if one}
 
     # --- rows ---
 
@@ -396,8 +396,8 @@ def _file_key(model: HubModel) -> Hashable:
     return ("file", model.files[0].repo, model.files[0].path)
 
 
-def _rows_of(found: Iterable[Choice], rows: Mapping[Hashable, ModelRow]) -> list[ModelRow]:
-    return [rows[one.key] for one in found if one.key in rows]
+def _rows_of(models: Iterable[Choice], rows: Mapping[Hashable, ModelRow]) -> list[ModelRow]:
+    return [rows[one.key] for one in models if one.key in rows]
 
 
 def _parameters(choice: Choice) -> int:

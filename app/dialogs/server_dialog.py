@@ -96,14 +96,14 @@ class ServerDialog(Sheet):
 
     def show_models(self, url: str, software: str, models: Iterable[ServedModel]) -> None:
         """Show what the test has found: the address that worked, the server's program, and its models."""
-        found = list(models)
+        listed = list(models)
         chosen = set(self.chosen) if self._tested == url else set()
         self._testing, self._tested = False, url
         self.address.setText(url)
-        names = [model.name for model in found]
+        names = [model.name for model in listed]
         if not chosen & set(names):
             chosen = set(names if len(names) <= ALL_CHOSEN else ())
-        self._show_boxes({model.name: model.n_ctx for model in found}, chosen)
+        self._show_boxes({model.name: model.n_ctx for model in listed}, chosen)
 
         def sentence() -> str:
             count = tr_n("It has {n} model.", "It has {n} models.", len(names))

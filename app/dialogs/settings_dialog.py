@@ -146,10 +146,10 @@ class SettingsDialog(Sheet):
         self.show_values()
 
     def _filter(self, words: str) -> None:
-        found = {name for name, row in self.rows.items() if row.matches(words, self._headings_of(row.setting))}
+        matching = {name for name, row in self.rows.items() if row.matches(words, self._headings_of(row.setting))}
         for name, row in self.rows.items():
-            row.setVisible(name in found)
-        sections = {group_of(self.rows[name].setting) for name in found}
+            row.setVisible(name in matching)
+        sections = {group_of(self.rows[name].setting) for name in matching}
         sections |= {name for name, page in self._pages.items() if page.search(words, tr(self.titles[name]))}
         for name, title in self.headings.items():
             title.setVisible(name in sections)

@@ -87,8 +87,8 @@ class SourceDialog(Sheet):
         begin = self._source.places[self._index].begin
         if text.startswith(self._passage, begin):
             return begin
-        found = text.find(self._passage)
-        return found if found >= 0 else None
+        position = text.find(self._passage)
+        return position if position >= 0 else None
 
     def _show_text(self, text: str) -> None:
         self.text.setPlainText(text)
