@@ -307,13 +307,13 @@ def _links(block: Block, addresses: dict[str, str]) -> str:
     """Return definitions of the link references that the block uses, because each block is laid out by itself."""
     if not addresses or block.kind == "code" or "[" not in block.text:
         return ""
-    found, size = [], 0
+    definitions, size = [], 0
     for label in dict.fromkeys(_LABEL.findall(block.text)):
         address = addresses.get(normalize_label(label))
         if address is not None and size + len(address) <= LINKS_LIMIT:
             size += len(label) + len(address)
-            found.append(f"[{label}]: <{address.translate(_ESCAPED)}>")
-    return "\n".join(found)
+            definitions.append(f"[{label}]: <{address.translate(_ESCAPED)}>")
+    return "\n".join(definitions)
 
 
 def split(text: str) -> list[Block]:

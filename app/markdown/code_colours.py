@@ -141,11 +141,11 @@ def _lexer_of(language: str) -> Any:
 
 
 def _load_lexer(language: str) -> None:
-    found = False
+    available = False
     try:
-        found = _make_lexer(language) is not None
+        available = _make_lexer(language) is not None
     finally:
-        _available[language] = found
+        _available[language] = available
 
 
 def _make_lexer(language: str) -> Any:

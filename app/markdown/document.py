@@ -149,12 +149,12 @@ def _show_formulas(document: QTextDocument, formulas: dict[str, Formula]) -> boo
     pending = False
     cursor = QTextCursor(document)
     for standin, formula in formulas.items():
-        found = document.find(standin, cursor)
-        if found.isNull():
-            found = document.find(standin)  # markdown moved it, or it is in an address and not in the text
-        if not found.isNull():
-            pending = show_formula(found, formula) or pending
-            cursor = found
+        place = document.find(standin, cursor)
+        if place.isNull():
+            place = document.find(standin)  # markdown moved it, or it is in an address and not in the text
+        if not place.isNull():
+            pending = show_formula(place, formula) or pending
+            cursor = place
     return pending
 
 
@@ -251,13 +251,13 @@ def _is_item(block: QTextBlock) -> bool:
 
 
 def _lists(document: QTextDocument) -> list[QTextList]:
-    found: dict[int, QTextList] = {}
+    lists: dict[int, QTextList] = {}
     block = document.begin()
     while block.isValid():
-        if _in_list(block) and block.blockFormat().objectIndex() not in found:
-            found[block.blockFormat().objectIndex()] = block.textList()
+        if _in_list(block) and block.blockFormat().objectIndex() not in lists:
+            lists[block.blockFormat().objectIndex()] = block.textList()
         block = block.next()
-    return list(found.values())
+    return list(lists.values())
 
 
 def _format_list(each: QTextList) -> None:

@@ -40,18 +40,18 @@ def comparable(text: str) -> str:
     return text.translate(_LETTERS)
 
 
-def _as_pair(found: re.Match[str]) -> str:
-    high, low = divmod(ord(found[0]) - 0x10000, 0x400)
+def _as_pair(match: re.Match[str]) -> str:
+    high, low = divmod(ord(match[0]) - 0x10000, 0x400)
     return chr(0xD800 + high) + chr(0xDC00 + low)
 
 
 def places(text: str, words: str) -> list[int]:
     """Return the positions of `words` in `text`, both made by `comparable`; places do not overlap."""
-    found, at = [], text.find(words) if words else -1
+    positions, at = [], text.find(words) if words else -1
     while at >= 0:
-        found.append(at)
+        positions.append(at)
         at = text.find(words, at + len(words))
-    return found
+    return positions
 
 
 def readable_pieces(text: str, is_plain: bool) -> Iterator[str]:

@@ -56,8 +56,8 @@ class Footnotes:
         texts = [(label, self.with_numbers(text.strip())) for label, text in self.notes.items()]
         return "\n\n".join(["---", *(f"{self._number(label)} {text}" for label, text in texts)])
 
-    def _raised_or_same(self, found: re.Match[str]) -> str:
-        return self._number(found[2]) if found[2] in self.labels else found[0]
+    def _raised_or_same(self, match: re.Match[str]) -> str:
+        return self._number(match[2]) if match[2] in self.labels else match[0]
 
     def _number(self, label: str) -> str:
         """Return the label's raised number; a word gets the next number that is no label itself."""

@@ -120,10 +120,10 @@ def _list_rule() -> Callable[[StateBlock, int, int, bool], bool]:
 
 
 def _parse_thematic_break(state: StateBlock, first: int, _end: int, silent: bool) -> bool:
-    found = THEMATIC_BREAK.match(_line(state, first))
-    if found and not silent:
+    match = THEMATIC_BREAK.match(_line(state, first))
+    if match and not silent:
         _push(state, "hr", first, first + 1)
-    return bool(found)
+    return bool(match)
 
 
 def _parse_paragraph(state: StateBlock, first: int, end: int, _silent: bool) -> bool:
@@ -341,18 +341,18 @@ def split_cells(row: str) -> list[str]:
     """
     row = row.strip()
     row = row[1:] if row.startswith("|") else row
-    found, start, at = [], 0, 0
+    cells, start, at = [], 0, 0
     while end := _CELL_END.search(row, at):
         at = end.end()
         if end[0][0] == "`":
             closing = re.compile(rf"(?<!`){end[0]}(?!`)").search(row, at)
             at = closing.end() if closing else at
         elif end[0] == "|":
-            found.append(row[start : end.start()])
+            cells.append(row[start : end.start()])
             start = at
     if row[start:].strip():
-        found.append(row[start:])
-    return [cell.strip().replace("\\|", "|") for cell in found]
+        cells.append(row[start:])
+    return [cell.strip().replace("\\|", "|") for cell in cells]
 
 
 def words_of_cell(cell: str) -> list[str]:

@@ -33,7 +33,7 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 def name_direction_marks(text: str) -> str:
     """Replace each character that changes the text direction by its name, so that the text reads as it is stored."""
-    return _DIRECTION.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return _DIRECTION.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
 def replace_images(markdown: str) -> str:

@@ -35,7 +35,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Span:
     start: int
     end: int
     formula: Formula
@@ -49,14 +49,14 @@ def extract_formulas(markdown: str) -> tuple[str, dict[str, Formula]]:
     pieces: list[str] = []
     formulas: dict[str, Formula] = {}
     at = 0
-    for found in _find(markdown):
+    for span in _find(markdown):
         standin = next(free, None)
         if standin is None:
             break
-        formulas[standin] = found.formula
-        pieces.append(markdown[at : found.start])
-        pieces.append(_set_apart(markdown, found, standin))
-        at = found.end
+        formulas[standin] = span.formula
+        pieces.append(markdown[at : span.start])
+        pieces.append(_set_apart(markdown, span, standin))
+        at = span.end
     return "".join([*pieces, markdown[at:]]), formulas
 
 
@@ -67,25 +67,25 @@ def restore_sources(text: str, formulas: dict[str, Formula]) -> str:
     return text
 
 
-def _find(text: str) -> Iterator[_Found]:
+def _find(text: str) -> Iterator[_Span]:
     at = 0
     while sign := _SIGN.search(text, at):
-        found = None
+        span = None
         mark = sign[0]
         if mark[0] == "`":
             at = _behind_code(text, sign.end(), mark)
             continue
         if mark == "$$":
-            found = _until(text, sign, "$$", True)
+            span = _until(text, sign, "$$", True)
         elif mark == "$":
-            found = _dollars(text, sign)
+            span = _dollars(text, sign)
         elif mark == "\\[":
-            found = _brackets(text, sign)
+            span = _brackets(text, sign)
         elif mark == "\\(":
-            found = _until(text, sign, "\\)", False)
-        if found:
-            yield found
-        at = found.end if found else sign.end()
+            span = _until(text, sign, "\\)", False)
+        if span:
+            yield span
+        at = span.end if span else sign.end()
 
 
 def _behind_code(text: str, at: int, ticks: str) -> int:
@@ -94,54 +94,54 @@ def _behind_code(text: str, at: int, ticks: str) -> int:
     return closing.end() if closing else at
 
 
-def _until(text: str, sign: re.Match[str], closing: str, display: bool) -> _Found | None:
+def _until(text: str, sign: re.Match[str], closing: str, display: bool) -> _Span | None:
     limit = DISPLAY_LIMIT if display else INLINE_LIMIT
     end = text.find(closing, sign.end(), sign.end() + limit)
-    return _found(text, sign.start(), sign.end(), end, end + len(closing), display) if end >= 0 else None
+    return _span_of(text, sign.start(), sign.end(), end, end + len(closing), display) if end >= 0 else None
 
 
-def _dollars(text: str, sign: re.Match[str]) -> _Found | None:
+def _dollars(text: str, sign: re.Match[str]) -> _Span | None:
     start, inside = sign.start(), sign.end()
     if text[inside : inside + 1].isspace() or text[max(0, start - 1) : start].isalnum():
         return None
     closing = _CLOSING_DOLLAR.search(text, inside, inside + INLINE_LIMIT)
     if closing is None or _MONEY.fullmatch(text, inside, closing.start()):
         return None
-    return _found(text, start, inside, closing.start(), closing.end(), False)
+    return _span_of(text, start, inside, closing.start(), closing.end(), False)
 
 
-def _brackets(text: str, sign: re.Match[str]) -> _Found | None:
+def _brackets(text: str, sign: re.Match[str]) -> _Span | None:
     r"""Return the formula between `\[` and `\]`, or None.
 
     Markdown also escapes a bracket as `\[`, so within a line the text between must look mathematical.
     """
-    found = _until(text, sign, "\\]", True)
-    if found and not _MATHEMATICAL.search(found.formula.tex) and not _alone(text, found):
+    span = _until(text, sign, "\\]", True)
+    if span and not _MATHEMATICAL.search(span.formula.tex) and not _alone(text, span):
         return None
-    return found
+    return span
 
 
-def _found(text: str, start: int, inside: int, end: int, behind: int, display: bool) -> _Found | None:
+def _span_of(text: str, start: int, inside: int, end: int, behind: int, display: bool) -> _Span | None:
     tex = text[inside:end]
     if not tex.strip() or _BLANK_LINE.search(tex):
         return None
-    return _Found(start, behind, Formula(text[start:behind], _QUOTE_MARK.sub("\n", tex).strip(), display))
+    return _Span(start, behind, Formula(text[start:behind], _QUOTE_MARK.sub("\n", tex).strip(), display))
 
 
-def _alone(text: str, found: _Found) -> str | None:
+def _alone(text: str, span: _Span) -> str | None:
     """Return the text before the formula in its line if nothing else stands on that line, else None."""
-    line = text.rfind("\n", 0, found.start) + 1
-    head = _LINE_HEAD.match(text, line, found.start)
-    if head is None or head.end() != found.start or not _LINE_TAIL.match(text, found.end):
+    line = text.rfind("\n", 0, span.start) + 1
+    head = _LINE_HEAD.match(text, line, span.start)
+    if head is None or head.end() != span.start or not _LINE_TAIL.match(text, span.end):
         return None
     return head[0]
 
 
-def _set_apart(text: str, found: _Found, standin: str) -> str:
+def _set_apart(text: str, span: _Span, standin: str) -> str:
     """Return the replacement text; a formula alone on its line becomes a paragraph of its list or quotation."""
-    if not found.formula.display or (head := _alone(text, found)) is None:
+    if not span.formula.display or (head := _alone(text, span)) is None:
         return standin
     between = head.rstrip() if ">" in head else ""
-    before = f"\n{between}\n{head}" if text[: found.start].strip() else ""
-    after = f"\n{between}" if text[found.end :].strip() else ""
+    before = f"\n{between}\n{head}" if text[: span.start].strip() else ""
+    after = f"\n{between}" if text[span.end :].strip() else ""
     return f"{before}{standin}{after}"

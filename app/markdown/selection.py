@@ -35,8 +35,8 @@ class SelectionScope(QWidget):
     def texts(self, inside: QWidget | None = None) -> list[SelectableText]:
         """Return the visible read-only texts in reading order; with `inside`, only those in that widget."""
         part = inside or self
-        found: list[SelectableText] = [*part.findChildren(QTextEdit), *part.findChildren(QPlainTextEdit)]
-        seen = [text for text in found if text.isReadOnly() and text.isVisible()]
+        widgets: list[SelectableText] = [*part.findChildren(QTextEdit), *part.findChildren(QPlainTextEdit)]
+        seen = [text for text in widgets if text.isReadOnly() and text.isVisible()]
         return sorted(seen, key=lambda text: (self._top(text), text.mapTo(self, QPoint()).x()))
 
     def selected(self) -> list[SelectableText]:

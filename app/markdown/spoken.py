@@ -45,10 +45,10 @@ class SpokenText:
 
     def _next_end(self) -> int:
         is_code = bool(self._fence) or (self._at_line_start and self._rest.lstrip()[:1] in ("`", "~"))
-        found = (_LINE_END if is_code else _END).search(self._rest)
-        if found is None and not is_code and len(self._rest) > LONG:
-            found = _BLANK.search(self._rest, LONG)
-        return found.end() if found else 0
+        match = (_LINE_END if is_code else _END).search(self._rest)
+        if match is None and not is_code and len(self._rest) > LONG:
+            match = _BLANK.search(self._rest, LONG)
+        return match.end() if match else 0
 
     def _spoken(self, part: str) -> str:
         line, starts_line = part.strip(), self._at_line_start
