@@ -73,10 +73,10 @@ def _delete_from_keyring(url: str) -> None:
 
 def _keys_in(path: Path) -> dict[str, str]:
     try:
-        found = json.loads(read_small(path, MOST_BYTES))
+        content = json.loads(read_small(path, MOST_BYTES))
     except (OSError, ValueError):
         return {}
-    pairs = found.items() if isinstance(found, dict) else ()
+    pairs = content.items() if isinstance(content, dict) else ()
     return {url: key for url, key in pairs if isinstance(url, str) and isinstance(key, str)}
 
 

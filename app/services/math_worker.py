@@ -128,10 +128,10 @@ def with_boxes(mathml: str) -> tuple[str, list[str]]:
         size = f'width="{len(run) * UNIT}em" height="{ABOVE * UNIT}em" depth="{BELOW * UNIT}em"'
         return f'<mspace {size} mathbackground="#fe01{len(letters) - 1:02x}"/>'
 
-    def leaf(found: re.Match[str]) -> str:
-        name, attributes, text = found.groups()
+    def leaf(match: re.Match[str]) -> str:
+        name, attributes, text = match.groups()
         if not _RUN.search(text):
-            return found[0]
+            return match[0]
         return "<mrow>" + "".join(part(name, attributes, each) for each in _PARTS.split(text) if each) + "</mrow>"
 
     def part(name: str, attributes: str, text: str) -> str:
@@ -145,11 +145,11 @@ def with_boxes(mathml: str) -> tuple[str, list[str]]:
 def with_letters(svg: str, letters: list[str]) -> str:
     """Replace the boxes in the SVG by their letters; raise ValueError if a box is missing."""
 
-    def text(found: re.Match[str]) -> str:
-        left, top, size = (float(number) for number in found.groups()[:3])
+    def text(match: re.Match[str]) -> str:
+        left, top, size = (float(number) for number in match.groups()[:3])
         return (
             f'<text x="{left:.2f}" y="{top + ABOVE * size:.2f}" font-size="{size:.2f}" font-family="sans-serif"'
-            f' fill="black">{escape(letters[int(found[4], 16)])}</text>'
+            f' fill="black">{escape(letters[int(match[4], 16)])}</text>'
         )
 
     drawn, count = _BOX.subn(text, svg)

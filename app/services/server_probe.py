@@ -29,7 +29,7 @@ class ServerProbe(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._process = JsonLineProcess(self, self._receive, self._ended)
-        self._found: Callable[[ModelsListed], object] = lambda _listed: None
+        self._show_models: Callable[[ModelsListed], object] = lambda _listed: None
         self._failed: Callable[[Failure], object] = lambda _failure: None
         self._url = ""
         self._patience = QTimer(self)
@@ -37,11 +37,11 @@ class ServerProbe(QObject):
         self._patience.timeout.connect(self._give_up)
 
     def look(
-        self, server: Server, found: Callable[[ModelsListed], object], failed: Callable[[Failure], object]
+        self, server: Server, show_models: Callable[[ModelsListed], object], failed: Callable[[Failure], object]
     ) -> None:
-        """Ask the server for its models, then call `found` or `failed`."""
+        """Ask the server for its models, then call `show_models` or `failed`."""
         self.close()
-        self._url, self._found, self._failed = server.url, found, failed
+        self._url, self._show_models, self._failed = server.url, show_models, failed
         self._patience.start(PATIENCE_MS)
         self._process.start(engine_command("remote"))  # on Windows `_ended` is called in here if that fails
         self._process.write(encode(ListModels(1, server)))
@@ -55,7 +55,7 @@ class ServerProbe(QObject):
         for event in filter(None, map(_decoded, lines)):
             if isinstance(event, ModelsListed):
                 self.close()
-                self._found(event)
+                self._show_models(event)
                 return
             if isinstance(event, Failed):
                 self.close()
