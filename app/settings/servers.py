@@ -53,15 +53,15 @@ class SavedServer:
 def servers_from(tables: Mapping[str, Any]) -> dict[str, SavedServer]:
     """Return the servers of a settings file by address; whatever is no server is left out."""
     section = tables.get(SECTION)
-    found = {}
+    servers = {}
     for url, table in list(section.items())[:MOST_SERVERS] if isinstance(section, dict) else ():
         try:
             proper = base_url(url) == url
         except Failure:
             continue
         if proper and isinstance(table, dict):
-            found[url] = _server(url, table)
-    return found
+            servers[url] = _server(url, table)
+    return servers
 
 
 def _server(url: str, table: Mapping[str, Any]) -> SavedServer:

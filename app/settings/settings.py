@@ -177,7 +177,7 @@ class Settings:
 
         In the form that `for_model` gives a setting, the default stands for the global value.
         """
-        found, table = {}, self._models.get(model, {})
+        values, table = {}, self._models.get(model, {})
         for setting in for_model():
             try:
                 value = check(setting, table.get(setting.key, setting.default))
@@ -185,15 +185,15 @@ class Settings:
                 log.warning("a wrong value of %s for one model", setting.name)
                 continue
             if value != setting.default:
-                found[setting.name] = value
-        return found
+                values[setting.name] = value
+        return values
 
 
 def _values_of(sampling: Sampling) -> dict[str, Value]:
     """Return the values of the settings that say how tokens are chosen, except for a seed that is chosen anew."""
     fields = {setting.name: setting.fills.rpartition("generate.sampling.")[2] for setting in SETTINGS.values()}
-    found = {name: getattr(sampling, field, None) for name, field in fields.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: getattr(sampling, field, None) for name, field in fields.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _name(model: Path) -> str:
