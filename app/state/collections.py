@@ -130,15 +130,15 @@ class Collections:
 
     def state_of(self, collection: Collection) -> IndexState:
         """Return how far a collection is indexed."""
-        found = [self._progress[folder] for folder in self._indexed_folders(collection) if folder in self._progress]
+        progress = [self._progress[folder] for folder in self._indexed_folders(collection) if folder in self._progress]
         return IndexState(
-            files=sum(each.files for each in found),
-            done=sum(each.done for each in found),
-            refused=sum(each.refused for each in found),
-            working=any(each.step in ("scanning", "indexing") for each in found),
-            known=bool(found),
-            missing=tuple(each.folder for each in found if each.step == "missing"),
-            full=any(each.step == "full" for each in found),
+            files=sum(each.files for each in progress),
+            done=sum(each.done for each in progress),
+            refused=sum(each.refused for each in progress),
+            working=any(each.step in ("scanning", "indexing") for each in progress),
+            known=bool(progress),
+            missing=tuple(each.folder for each in progress if each.step == "missing"),
+            full=any(each.step == "full" for each in progress),
             postponed=self._postponed,
         )
 

@@ -100,8 +100,8 @@ class Personas:
 
     def own(self) -> list[Persona]:
         rows = self._store.using(lambda db: db.execute("SELECT name, options FROM personas").fetchall())
-        found = [Persona(name, name, chat_options_from_json(packed), own=True) for name, packed in rows]
-        return sorted(found, key=lambda persona: persona.name.casefold())
+        personas = [Persona(name, name, chat_options_from_json(packed), own=True) for name, packed in rows]
+        return sorted(personas, key=lambda persona: persona.name.casefold())
 
     def find(self, stored: str) -> Persona | None:
         """Return the persona that a chat has stored.

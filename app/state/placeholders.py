@@ -33,12 +33,12 @@ def _variable(inner: str) -> Variable | None:
 
 def variables_of(text: str) -> list[Variable]:
     """Return the variables of a snippet in the order of their first places, each once; the first default counts."""
-    found: dict[str, Variable] = {}
+    variables: dict[str, Variable] = {}
     for escaped, inner in _MARK.findall(text):
         variable = None if escaped else _variable(inner)
         if variable is not None:
-            found.setdefault(variable.name, variable)
-    return list(found.values())
+            variables.setdefault(variable.name, variable)
+    return list(variables.values())
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

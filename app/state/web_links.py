@@ -20,8 +20,8 @@ PAIRS = {")": "(", "]": "["}
 
 def links_in(text: str) -> tuple[str, ...]:
     """Return the addresses of web pages in a text, each once, in their order."""
-    found = (address_of(match[0]) for match in LINK.finditer(text))
-    return tuple(dict.fromkeys(address for address in found if address))
+    addresses = (address_of(match[0]) for match in LINK.finditer(text))
+    return tuple(dict.fromkeys(address for address in addresses if address))
 
 
 def address_of(written: str) -> str:
