@@ -318,10 +318,10 @@ def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple
         ORDER BY message_id, position""",
         (id,),
     )
-    found: dict[str, list[Attachment]] = defaultdict(list)
+    by_message: dict[str, list[Attachment]] = defaultdict(list)
     for message_id, *row in rows:
-        found[message_id].append(_attachment(row))
-    return {message_id: tuple(attachments) for message_id, attachments in found.items()}
+        by_message[message_id].append(_attachment(row))
+    return {message_id: tuple(attachments) for message_id, attachments in by_message.items()}
 
 
 def _attachment(row: Sequence[Any]) -> Attachment:

@@ -68,10 +68,10 @@ class FileIdentity:
     @staticmethod
     def _identity(path: Path) -> tuple[int, int] | None:
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:

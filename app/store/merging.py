@@ -353,8 +353,8 @@ def _with_unique_ids(db: sqlite3.Connection, chat: Chat, messages: list[ChatMess
     """Give new ids to messages whose id belongs to another chat's message; the same new ones at each import."""
     taken: set[str] = set()
     for message in messages:
-        found = db.execute("SELECT chat_id FROM messages WHERE id = ?", (message.id,)).fetchone()
-        if found is not None and found[0] != chat.id:
+        row = db.execute("SELECT chat_id FROM messages WHERE id = ?", (message.id,)).fetchone()
+        if row is not None and row[0] != chat.id:
             taken.add(message.id)
     if not taken:
         return chat, messages

@@ -95,9 +95,9 @@ def pattern_of(term: Term) -> re.Pattern[str]:
 def marks_in(text: str, terms: list[Term]) -> list[tuple[int, int]]:
     """Return the positions of the terms in `text` as (start, end), sorted, without overlaps."""
     plain = folded(text)
-    found = sorted({match.span() for term in terms for match in pattern_of(term).finditer(plain)})
+    spans = sorted({match.span() for term in terms for match in pattern_of(term).finditer(plain)})
     marks: list[tuple[int, int]] = []
-    for start, end in found:
+    for start, end in spans:
         if marks and start <= marks[-1][1]:
             marks[-1] = (marks[-1][0], max(end, marks[-1][1]))
         else:
@@ -155,9 +155,9 @@ class Search:
             if self._db is None:
                 self._db = open_for_reading(self._path)
             hits = self._titles(terms)[: min(limit, MOST_TITLES)]
-            found = self._messages(terms, limit) + self._files(terms, limit)
-            ids = [hit.message_id for hit in found]
-            unique = [hit for at, hit in enumerate(found) if hit.message_id not in ids[:at]]
+            matching = self._messages(terms, limit) + self._files(terms, limit)
+            ids = [hit.message_id for hit in matching]
+            unique = [hit for at, hit in enumerate(matching) if hit.message_id not in ids[:at]]
             return hits + sorted(unique, key=lambda hit: hit.created_at, reverse=True)[: limit - len(hits)]
 
     def interrupt(self) -> None:

@@ -221,7 +221,7 @@ def _frames(wal: bytes, page_size: int) -> Iterator[tuple[bytes, bytes, bool]]:
             yield head, page, sound
             at += size
         else:  # damaged, of an earlier round, or at a wrong position
-            at = found - 8 if (found := wal.find(salt, at + 9)) >= 0 else len(wal)
+            at = salt_at - 8 if (salt_at := wal.find(salt, at + 9)) >= 0 else len(wal)
 
 
 def _head_is_sound(wal: bytes) -> bool:

@@ -41,8 +41,8 @@ def _turn(key: str, node: dict[str, Any]) -> Turn:
 
 
 def _time(value: object) -> float | None:
-    found = moment(value, -1.0)
-    return None if found < 0 else found
+    time = moment(value, -1.0)
+    return None if time < 0 else time
 
 
 def _ending(raw: dict[str, Any], facts: dict[str, Any]) -> Ending:

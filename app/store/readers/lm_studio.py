@@ -42,8 +42,8 @@ def _turn(key: str, parent: str | None, raw: dict[str, Any]) -> Turn:
         style = part(step, "style")
         if style.get("type") == "thinking":
             pieces.append(thought(_words(step)))
-            found = _SECONDS.search(text(style, "title"))
-            took += [float(found[1])] if found and found[1].count(".") < 2 and found[1] != "." else []
+            match = _SECONDS.search(text(style, "title"))
+            took += [float(match[1])] if match and match[1].count(".") < 2 and match[1] != "." else []
         else:
             pieces.append(_words(step) + "\n\n")
     if items(raw, "steps"):

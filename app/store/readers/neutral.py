@@ -79,8 +79,8 @@ def seconds(value: object) -> float | None:
             return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    found = moment(value / 1000 if value > MILLISECONDS_FROM else value, -1.0)
-    return None if found < 0 else found
+    epoch = moment(value / 1000 if value > MILLISECONDS_FROM else value, -1.0)
+    return None if epoch < 0 else epoch
 
 
 def chat_of(conversation: Conversation, now: float) -> tuple[Chat, list[ChatMessage]] | None:

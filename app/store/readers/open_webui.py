@@ -61,11 +61,11 @@ def _line_of(messages: list[dict[str, Any]]) -> list[Turn]:
 def _turn(key: str, raw: dict[str, Any]) -> Turn:
     took: list[float] = []
 
-    def block(found: re.Match[str]) -> str:
-        if found[1] != "reasoning":  # a tool's call
+    def block(match: re.Match[str]) -> str:
+        if match[1] != "reasoning":  # a tool's call
             return ""
-        took.extend(float(number) for number in _DURATION.findall(found[2]))
-        return thought("\n".join(re.sub(r"^> ?", "", line) for line in html.unescape(found[3]).strip().split("\n")))
+        took.extend(float(number) for number in _DURATION.findall(match[2]))
+        return thought("\n".join(re.sub(r"^> ?", "", line) for line in html.unescape(match[3]).strip().split("\n")))
 
     words = raw.get("content")
     if isinstance(words, list):

@@ -22,14 +22,14 @@ class Source:
 
 def found_sources() -> list[Source]:
     """Return the places that exist, each once, by program."""
-    found: dict[Path, Source] = {}
+    sources: dict[Path, Source] = {}
     for program, path in _candidates():
         try:
             if path.exists():
-                found.setdefault(path.resolve(), Source(path, program))
+                sources.setdefault(path.resolve(), Source(path, program))
         except OSError:  # a folder that the system hides from us counts as missing
             continue
-    return list(found.values())
+    return list(sources.values())
 
 
 def _candidates() -> Iterator[tuple[Program, Path]]:

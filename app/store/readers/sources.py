@@ -55,16 +55,16 @@ READERS: dict[Program | None, Callable[[Path, Advance], Iterator[Item]]] = {
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    found = []
+    paths = []
     try:
         for path in folder.glob(pattern):
-            found.append(path)
-            if len(found) == MOST_FILES:
+            paths.append(path)
+            if len(paths) == MOST_FILES:
                 break
     except OSError as error:
         reason = error.strerror or str(error)
         raise Failure("import.unreadable", str(error), name=folder.name, reason=reason) from error
-    return sorted(found)
+    return sorted(paths)
 
 
 def _each(
