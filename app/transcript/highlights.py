@@ -93,14 +93,14 @@ class Highlights:
                 self._mark(text, current[1] if current is not None and current[0] is text else -1)
 
     def _mark(self, text: SelectableText, current: int) -> None:
-        found = self._places_in(text)
+        positions = self._places_in(text)
         marks = (text.document().revision(), self._words, current)
         if self._marked.get(text) == marks:
             return
         if text not in self._marked:
             text.textChanged.connect(self._changed)
         self._marked[text] = marks
-        text.setExtraSelections([_selection(text, at, len(self._words), at == current) for at in found])
+        text.setExtraSelections([_selection(text, at, len(self._words), at == current) for at in positions])
 
     def _places_in(self, text: SelectableText) -> list[int]:
         key = text.document().revision(), self._words
@@ -119,10 +119,10 @@ class Highlights:
         left = hit.number
         for block in _blocks(None if view is None else _section(view, hit.section)):
             for text in _texts_of(block):
-                found = self._places_in(text)
-                if left < len(found):
-                    return text, found[left]
-                left -= len(found)
+                positions = self._places_in(text)
+                if left < len(positions):
+                    return text, positions[left]
+                left -= len(positions)
             if isinstance(block, CodeView):
                 hidden = self._hidden_places(block)
                 if left < hidden:

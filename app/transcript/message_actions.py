@@ -93,16 +93,16 @@ def _details_action(message: ChatMessage) -> list[Action]:
 
 
 def _other_actions(message: ChatMessage, position: MessagePosition) -> list[Action]:
-    found = [Action("copy", "copy", mark("Copy message"), while_busy=True)] if message.content else []
+    actions = [Action("copy", "copy", mark("Copy message"), while_busy=True)] if message.content else []
     if message.role == "user":
-        found.append(Action("edit", "edit", mark("Edit message")))
+        actions.append(Action("edit", "edit", mark("Edit message")))
     else:
         if message.content:
-            found.append(Action("edit", "edit", mark("Edit answer")))
+            actions.append(Action("edit", "edit", mark("Edit answer")))
         if all(action.name != "again" for action in _main_actions(message, position)):
-            found.append(_again_action())
-        found.append(WITH)
-    return [*found, BRANCH_OFF, Action("delete", "delete", mark("Delete message"))]
+            actions.append(_again_action())
+        actions.append(WITH)
+    return [*actions, BRANCH_OFF, Action("delete", "delete", mark("Delete message"))]
 
 
 def _again_action(main: bool = False) -> Action:

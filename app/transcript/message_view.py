@@ -295,11 +295,11 @@ class MessageView(Live, QWidget):
         self.place_parts()
 
     def _show_sources(self, answer: bool) -> None:
-        found = found_sources(self.message.sources) if answer else []
-        if self.source_links is None and found:
+        sources = found_sources(self.message.sources) if answer else []
+        if self.source_links is None and sources:
             self.source_links = SourceLinks(self, lambda *which: self.action_requested.emit("source", which))
         if self.source_links is not None:
-            self.source_links.show_sources(found)
+            self.source_links.show_sources(sources)
 
     def _set_label(self, name: str, text: str) -> None:
         label = self._labels.get(name)
