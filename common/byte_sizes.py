@@ -19,10 +19,10 @@ def parse_bytes(text: str) -> int:
 
     Raises ValueError with a sentence for any other text.
     """
-    found = re.fullmatch(rf"\s*(\d{{1,20}}(?:\.\d{{1,{MOST_DECIMALS}}})?)\s*([a-z]{{0,3}})\s*", text.lower())
-    if not found or found[2] not in UNITS:
+    match = re.fullmatch(rf"\s*(\d{{1,20}}(?:\.\d{{1,{MOST_DECIMALS}}})?)\s*([a-z]{{0,3}})\s*", text.lower())
+    if not match or match[2] not in UNITS:
         raise ValueError(f"“{text}” is not a memory size: write it like 4GB or 3500MB")
-    size = Decimal(found[1]) * UNITS[found[2]]
+    size = Decimal(match[1]) * UNITS[match[2]]
     if not 1 <= size <= LARGEST:
         raise ValueError(f"“{text}” is more memory than a computer can have")
     return int(size)

@@ -124,10 +124,10 @@ def missing_programs(wanted: Iterable[Part]) -> list[Part]:
 
 def install_command(parts: Iterable[Part]) -> str:
     """Return the command that installs the parts; "" if this system's package manager is not known here."""
-    found = next((manager for manager in MANAGERS if shutil.which(manager[0])), None)
-    if not found:
+    installed = next((manager for manager in MANAGERS if shutil.which(manager[0])), None)
+    if not installed:
         return ""
-    manager, arguments, names = found
+    manager, arguments, names = installed
     command = " ".join([manager, arguments, *dict.fromkeys(getattr(part, names) for part in parts)])
     if is_root():
         return command

@@ -77,8 +77,8 @@ def limits() -> tuple[Limit, ...]:
         with contextlib.suppress(OSError):
             return ("integrity",) if windows.is_low() else ()
         return ()
-    found: tuple[tuple[Limit, Callable[[], None]], ...] = (("files", _open_root), ("network", _open_socket))
-    return tuple(limit for limit, attempt in found if _is_refused(attempt))
+    attempts: tuple[tuple[Limit, Callable[[], None]], ...] = (("files", _open_root), ("network", _open_socket))
+    return tuple(limit for limit, attempt in attempts if _is_refused(attempt))
 
 
 def problems() -> tuple[str, ...]:

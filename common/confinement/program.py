@@ -24,8 +24,8 @@ def program_files() -> tuple[Path, ...]:
     own = dict.fromkeys((ROOT, Path(sys.executable).resolve().parent, *prefixes))
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     named = [Path(entry) for entry in (*sys.path, *libraries) if Path(entry).is_absolute()]
-    found = dict.fromkeys(path for path in (*named, *_folders_of_loaded_code()) if not holds_home(path))
-    return (*(Path(path) for path in SYSTEM), *(own | found))
+    readable = dict.fromkeys(path for path in (*named, *_folders_of_loaded_code()) if not holds_home(path))
+    return (*(Path(path) for path in SYSTEM), *(own | readable))
 
 
 def holds_home(folder: Path) -> bool:
