@@ -154,7 +154,7 @@ def weights() -> list[Path]:
     """Return the default model's file, in the package that carries it. Raises SystemExit unless there is one."""
     spec = importlib.util.find_spec(WEIGHTS)  # find_spec does not import the package
     places = (spec.submodule_search_locations or []) if spec else []
-    found = [path for place in places for path in Path(place).glob("*.gguf")]
-    if len(found) != 1:
-        raise SystemExit(f"one default model is expected in {WEIGHTS}, not {len(found)}")
-    return found
+    models = [path for place in places for path in Path(place).glob("*.gguf")]
+    if len(models) != 1:
+        raise SystemExit(f"one default model is expected in {WEIGHTS}, not {len(models)}")
+    return models

@@ -95,16 +95,16 @@ def pytest(*arguments: str, seconds: float) -> Ended:
 
 def folders(files: Iterable[Path]) -> dict[str, list[str]]:
     """Return what pytest is given for each folder: those inside tests/app and the like, and the files beside them."""
-    found: dict[str, list[str]] = {}
+    arguments: dict[str, list[str]] = {}
     for file in files:
         parts = file.relative_to(ROOT).parts
         folder = "/".join(parts[:3] if len(parts) > 3 else parts[:-1])
-        chosen = found.setdefault(folder, [])
+        chosen = arguments.setdefault(folder, [])
         if len(parts) <= 3:
             chosen.append("/".join(parts))
         elif not chosen:
             chosen.append(folder)
-    return found
+    return arguments
 
 
 def suite(arguments: list[str]) -> Ended:

@@ -172,8 +172,8 @@ def cpu_flags() -> str:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         return platform.processor()
-    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.M)
-    return " ".join(sorted(found[1].split())) if found else platform.processor()
+    match = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.M)
+    return " ".join(sorted(match[1].split())) if match else platform.processor()
 
 
 def jobs(memory: int) -> int:

@@ -105,9 +105,9 @@ def run(command: list[object]) -> None:
 
 def version() -> str:
     """Return the pinned version of ik-llama-cpp-python."""
-    found = re.search(r"==([\w.]+)", IK.lock.read_text())
-    assert found, IK.lock
-    return found[1]
+    match = re.search(r"==([\w.]+)", IK.lock.read_text())
+    assert match, IK.lock
+    return match[1]
 
 
 def headers() -> Path:

@@ -31,9 +31,9 @@ def uses_avx(library: Path) -> bool:
     """Return whether the DLL has instructions with registers that came with AVX."""
     with subprocess.Popen([OBJDUMP, "-d", "--no-show-raw-insn", library], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        found = any(WIDE.search(line) for line in process.stdout)
+        wide = any(WIDE.search(line) for line in process.stdout)
         process.kill()
-    return found
+    return wide
 
 
 def definitions(name: str, targets: dict[str, str]) -> str:

@@ -43,11 +43,11 @@ def write(folder: Path) -> None:
 
 def packed_files(work: Path) -> set[Path]:
     """Return the files that PyInstaller packed, from its own lists."""
-    found = set()
+    files = set()
     for toc in work.glob("*.toc"):
         if toc.name.startswith(("PYZ", "COLLECT")):
-            found |= set(paths(ast.literal_eval(toc.read_text(encoding="utf-8"))))
-    return found
+            files |= set(paths(ast.literal_eval(toc.read_text(encoding="utf-8"))))
+    return files
 
 
 def paths(value: Any) -> list[Path]:
@@ -59,12 +59,12 @@ def paths(value: Any) -> list[Path]:
 def packed(files: set[Path]) -> list[Distribution]:
     """Return the packages that own one of the files; their metadata files do not count."""
     names = {str(path) for path in files}
-    found = []
+    packages = []
     for package in distributions():
         owned = (file for file in package.files or [] if ".dist-info" not in str(file))
         if any(str(package.locate_file(file)) in names for file in owned):
-            found.append(package)
-    return sorted(found, key=lambda package: package.name.lower())
+            packages.append(package)
+    return sorted(packages, key=lambda package: package.name.lower())
 
 
 def copy_licences(packages: list[Distribution], to: Path) -> list[str]:
@@ -114,24 +114,24 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
         made,
     ]
     subprocess.run([*command, sys.executable], check=True)
-    found: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
+    sbom: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
     names = {canonical(package.name) for package in packages}
-    kept = [part for part in found["components"] if canonical(part["name"]) in names]
+    kept = [part for part in sbom["components"] if canonical(part["name"]) in names]
     for part in kept:  # drop paths of the computer that packs
         places = part.pop("externalReferences", [])
         part["externalReferences"] = [place for place in places if not place["url"].startswith("file:")]
     references = {part["bom-ref"] for part in kept}
-    found["components"] = kept + components(names) + others(system, model)
-    found["dependencies"] = [
+    sbom["components"] = kept + components(names) + others(system, model)
+    sbom["dependencies"] = [
         entry | {"dependsOn": [name for name in entry.get("dependsOn", []) if name in references]}
-        for entry in found.get("dependencies", [])
+        for entry in sbom.get("dependencies", [])
         if entry["ref"] in references
     ]
-    found["metadata"]["component"] = {
+    sbom["metadata"]["component"] = {
         "type": "application", "name": PROJECT["name"], "version": VERSION, "description": SUMMARY,
         "licenses": [{"license": {"id": "MIT"}}], "externalReferences": [{"type": "website", "url": ADDRESS}],
     }  # fmt: skip
-    return found
+    return sbom
 
 
 def require_valid(text: str) -> None:

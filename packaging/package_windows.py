@@ -100,10 +100,10 @@ def add_licences(folder: Path) -> None:
 
 def carried(lock: str) -> list[dict[str, object]]:
     """Return the SBOM's entry of the wheel that carries Python's DLLs, as the lock file pins it."""
-    found = re.fullmatch(r"([\w-]+)==([\d.]+) \\\s+--hash=sha256:(\w+)\s*", lock)
-    if not found:
+    match = re.fullmatch(r"([\w-]+)==([\d.]+) \\\s+--hash=sha256:(\w+)\s*", lock)
+    if not match:
         raise SetupError(f"{PYTHON_LOCK.name} does not pin one wheel")
-    name, version, digest = found.groups()
+    name, version, digest = match.groups()
     return [
         {
             "type": "library", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}",

@@ -21,8 +21,8 @@ def python_problem(version: "tuple[int, ...]") -> str:
     number = ".".join(str(part) for part in version[:3])
     why = "too old" if tuple(version[:2]) < (3, oldest) else "too new: not all libraries have a release for it yet"
     names = [f"python3.{minor}" for minor in range(first_too_new - 1, oldest - 1, -1)]
-    found = next(filter(shutil.which, names), None)
-    how = f"Use the one that is here: `make run PYTHON={found}`." if found else "Install one of those beside it."
+    python = next(filter(shutil.which, names), None)
+    how = f"Use the one that is here: `make run PYTHON={python}`." if python else "Install one of those beside it."
     return (
         f"Chickadee runs on Python 3.{oldest} to 3.{first_too_new - 1}. This is Python {number}, which is {why}. {how}"
     )
@@ -31,9 +31,9 @@ def python_problem(version: "tuple[int, ...]") -> str:
 def supported() -> "tuple[int, int]":
     """Return the minor versions of the oldest Python 3 that Chickadee runs on, and of the first that is too new."""
     project = Path(__file__).resolve().parent.parent / "pyproject.toml"
-    found = REQUIRED.search(project.read_text(encoding="utf-8"))
-    assert found
-    return int(found.group(1)), int(found.group(2))
+    match = REQUIRED.search(project.read_text(encoding="utf-8"))
+    assert match
+    return int(match.group(1)), int(match.group(2))
 
 
 def main() -> int:

@@ -42,54 +42,54 @@ class Text:
         return min(self.contexts) if len(self.contexts) == 1 else SHARED
 
 
-Found = dict[str, Text]  # by English text
+Texts = dict[str, Text]  # by English text
 
 
 def main() -> int:
-    found = texts()
+    wanted = texts()
     for path in sorted(FOLDER.glob("*.ts")):
-        missing, gone = update(path, found)
+        missing, gone = update(path, wanted)
         print(f"{path.relative_to(ROOT)}: {missing} not translated, {gone} no longer in the source")
     return 0
 
 
-def texts() -> Found:
+def texts() -> Texts:
     """Collect all texts that are to be translated."""
-    found: Found = {}
+    wanted: Texts = {}
     for id, message in MESSAGES.items():
         one, many = message if isinstance(message, tuple) else ("", message)
         if not re.fullmatch(r"\{[^}]*\}", many):
-            _add(found, one, many, SAID, "common/messages.py", id)
+            _add(wanted, one, many, SAID, "common/messages.py", id)
     for name, tree in (*_trees("app"), *(each for each in _trees("engine/protocol") if each[0] == SETTINGS)):
         for one, many in _said(tree):
-            _add(found, one, many, "settings" if name == SETTINGS else _room(name), name)
+            _add(wanted, one, many, "settings" if name == SETTINGS else _room(name), name)
     for model in tomllib.loads((ROOT / SUGGESTED).read_text(encoding="utf-8"))["model"]:
         for words in filter(None, (model["about"], model.get("licence_note"))):
-            _add(found, "", words, SUGGESTIONS, SUGGESTED)
-    return found
+            _add(wanted, "", words, SUGGESTIONS, SUGGESTED)
+    return wanted
 
 
-def update(path: Path, found: Found) -> tuple[int, int]:
+def update(path: Path, wanted: Texts) -> tuple[int, int]:
     """Rewrite the .ts file at `path`; return the number of texts without a translation and of texts removed."""
     known = {text: said for context in read_contexts(path).values() for text, said in context.items()}
     plurals = len(set(map(PLURALS[path.stem], range(NUMBERS))))
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<!DOCTYPE TS>"]
     lines.append(f'<TS version="2.1" language="{path.stem}" sourcelanguage="en">')
-    for context in sorted({text.context for text in found.values()}):
+    for context in sorted({text.context for text in wanted.values()}):
         lines += ["<context>", f"  <name>{context}</name>"]
-        here = [(min(text.files), english) for english, text in found.items() if text.context == context]
+        here = [(min(text.files), english) for english, text in wanted.items() if text.context == context]
         for _, english in sorted(here):
-            lines += _message(english, found[english], known.get(english, ()), plurals)
+            lines += _message(english, wanted[english], known.get(english, ()), plurals)
         lines.append("</context>")
     path.write_text("\n".join([*lines, "</TS>", ""]), encoding="utf-8")
-    return sum(not known.get(text) for text in found), len(known.keys() - found.keys())
+    return sum(not known.get(text) for text in wanted), len(known.keys() - wanted.keys())
 
 
-def _add(found: Found, one: str, many: str, context: str, file: str, note: str = "") -> None:
+def _add(wanted: Texts, one: str, many: str, context: str, file: str, note: str = "") -> None:
     """Add a text; a `one` without the number is a text of its own (`common.sentences.plural_texts`)."""
     counted = bool(one)
     for english in (many, one) if one and "{n" not in one else (many,):
-        text = found.setdefault(english, Text())
+        text = wanted.setdefault(english, Text())
         text.contexts.add(context)
         text.files.add(file)
         text.notes |= {note} - {""}

@@ -113,9 +113,9 @@ def windows_lines(lock: Path) -> str:
     """Return the lines of a lock file that hold on 64-bit Windows, without the tools that run on Linux."""
     lines, kept = [], False
     for line in lock.read_text().splitlines():
-        if found := LINE.match(line):
-            kept = not TOOLS.match(found[1]) and holds_on_windows(found[3] or "")
-            line = f"{found[1]}=={found[2]} \\"
+        if match := LINE.match(line):
+            kept = not TOOLS.match(match[1]) and holds_on_windows(match[3] or "")
+            line = f"{match[1]}=={match[2]} \\"
         if kept:
             lines.append(line)
     return "\n".join(lines) + "\n"
