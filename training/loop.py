@@ -170,7 +170,7 @@ class Training:
         dice = np.random.default_rng((options.seed, number))
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
             for batch in padded_batches(examples, options.most_tokens):
-                loss, found = losses(
+                loss, batch_sums = losses(
                     self.model,
                     teacher,
                     batch.sample_rows(options.rows, dice),
@@ -181,7 +181,7 @@ class Training:
                 )
                 with torch.autocast("cpu", enabled=False):
                     (loss / learned).backward()
-                sums = sums.plus(found)
+                sums = sums.plus(batch_sums)
         return sums
 
     def save(self, path: Path) -> None:

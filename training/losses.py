@@ -89,7 +89,7 @@ class _Head(Function):
         learning: bool,
         sums: list[Sums],
     ) -> Tensor:
-        found, gradients = Sums(), [torch.empty_like(middle), torch.empty_like(last)]
+        total, gradients = Sums(), [torch.empty_like(middle), torch.empty_like(last)]
         of_head = torch.zeros_like(head).float() if ctx.needs_input_grad[2] else None
         learned = 2 if len(last) else 1  # number of layers that learn
         with torch.autocast("cpu", enabled=False):
@@ -99,7 +99,7 @@ class _Head(Function):
                 taught = None if before is None else _log_probabilities(before[0][part], before[1])
                 predicted = [_log_probabilities(each, head) for each in states]
                 some, target = _sums_and_target(predicted, taught, wanted[part], text)
-                found = found.plus(some)
+                total = total.plus(some)
                 if learning:
                     # Gradients of the logits: a softmax's probabilities minus the target's.
                     towards = [_gradient(each, target, head.dtype) for each in predicted]
@@ -108,14 +108,14 @@ class _Head(Function):
                         gradient[part] = toward @ head
                     if of_head is not None:
                         of_head.add_(torch.cat(towards).T @ torch.cat(states))
-        sums.append(found)
+        sums.append(total)
         ctx.save_for_backward(*gradients, of_head)
-        return torch.tensor(found.last + weight * found.middle)
+        return torch.tensor(total.last + weight * total.middle)
 
     @staticmethod
     def backward(ctx: Any, *scales: Tensor) -> Any:
-        found = [None if each is None else each * scales[0] for each in ctx.saved_tensors]
-        return *found, None, None, None, None, None, None
+        gradients = [None if each is None else each * scales[0] for each in ctx.saved_tensors]
+        return *gradients, None, None, None, None, None, None
 
 
 def _log_probabilities(states: Tensor, head: Tensor) -> Tensor:

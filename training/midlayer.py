@@ -163,14 +163,14 @@ def examples_in(
     learned, held = split(read_chats(path), options.held_out, options.seed)
     with closing(Model(model, dry=True)) as loaded:
         template = ChatTemplate(loaded.template, loaded.vocabulary)
-        found, judged = (list(examples(chats, template, header, options.most_tokens)) for chats in (learned, held))
-    if not found:
+        studied, judged = (list(examples(chats, template, header, options.most_tokens)) for chats in (learned, held))
+    if not studied:
         raise CommandFailure(
             "bad_data", f"No chat of {path.name} leaves room for its answer in {options.most_tokens} tokens."
         )
-    tokens = sum(len(each.tokens) for each in found)
-    say(f"{len(found):,} chats of {tokens:,} tokens to {what}, {len(judged)} to judge by")
-    return found, judged
+    tokens = sum(len(each.tokens) for each in studied)
+    say(f"{len(studied):,} chats of {tokens:,} tokens to {what}, {len(judged)} to judge by")
+    return studied, judged
 
 
 def run(training: object, checkpoint: Path, log: Path, quantise: str | None, before: Weights) -> bool:

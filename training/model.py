@@ -32,13 +32,13 @@ class Decoder(nn.Module):
 
     def find(self, name: str) -> Tensor | None:
         key = _key(name)
-        found: Tensor | None = self.replacements.get(key)
-        return self.weights.get(key) if found is None else found
+        replacement: Tensor | None = self.replacements.get(key)
+        return self.weights.get(key) if replacement is None else replacement
 
     def _get(self, name: str) -> Tensor:
-        found = self.find(name)
-        assert found is not None, name
-        return found
+        tensor = self.find(name)
+        assert tensor is not None, name
+        return tensor
 
     def shorten(self) -> None:
         """Convert matrices to bfloat16; norms stay in float32, as their input does."""
@@ -107,8 +107,8 @@ class Decoder(nn.Module):
 
     def head(self) -> Tensor:
         """Return the output matrix [vocabulary, embedding]; a tied head is the embedding."""
-        found = self.find("output.weight")
-        return self._get("token_embd.weight") if found is None else found
+        output = self.find("output.weight")
+        return self._get("token_embd.weight") if output is None else output
 
     def _linear(self, name: str, x: Tensor) -> Tensor:
         return functional.linear(x, self._get(f"{name}.weight"), self.find(f"{name}.bias"))

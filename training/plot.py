@@ -53,7 +53,7 @@ def diagrams(entries: Sequence[dict[str, Any]]) -> list[Diagram]:
     if not steps:
         raise CommandFailure("bad_log", "The log has no steps to draw yet.")
     layer = next((f"layer {entry['layer']}" for entry in entries if entry["kind"] == "began"), "the layer")
-    found = [
+    drawn = [
         Diagram(
             f"Tokens that {layer} says as the last one",
             smooth(_points(steps, "agreement")),
@@ -76,7 +76,7 @@ def diagrams(entries: Sequence[dict[str, Any]]) -> list[Diagram]:
             "Last layer: perplexity of the answers", [], _points(judged, "perplexity"), "{:.3g}".format, from_zero=False
         ),
     ]
-    return [each for each in found if each.learned or each.held_out]
+    return [each for each in drawn if each.learned or each.held_out]
 
 
 def _points(rows: Sequence[dict[str, Any]], name: str) -> Points:

@@ -36,12 +36,12 @@ def main() -> None:
     parser.add_argument("checkout", type=Path)
     data = parser.parse_args().checkout / "server" / "data"
     for language in LANGUAGES:
-        found = {
+        lines = {
             line.strip()
             for name in FILES.get(language, SENT_IN)
             for line in (data / language / name).read_text("utf-8").splitlines()
         }
-        text = sample_sentences(sorted(found - {""}), SIZES.get(language, USUAL))
+        text = sample_sentences(sorted(lines - {""}), SIZES.get(language, USUAL))
         packed = lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
         asset(f"phrases/{language}.txt.xz").write_bytes(packed)
         print(f"{language:6} {text.count(chr(10)):6,} sentences, {len(packed):9,} bytes", file=sys.stderr)

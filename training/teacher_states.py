@@ -34,7 +34,7 @@ class TeacherStates:
     def _add(self, batch: Batch) -> None:
         whole = batch_of(batch.examples)
         with torch.no_grad():
-            found = self._teacher.states(whole.tokens, 0, whole.rows)[1].to(self.head.dtype)
+            all_states = self._teacher.states(whole.tokens, 0, whole.rows)[1].to(self.head.dtype)
         counts = [len(example.tokens) - example.first for example in batch.examples]
-        for example, states in zip(batch.examples, found.split(counts), strict=True):
+        for example, states in zip(batch.examples, all_states.split(counts), strict=True):
             self._states[example] = states.clone()

@@ -87,8 +87,8 @@ def _contents(reader: gguf.GGUFReader, key: str) -> Any:
 
 def file_type(path: Path) -> int:
     """Return llama.cpp's number for the file's quantisation; that of F16 if the file does not say."""
-    found = _contents(gguf.GGUFReader(path), "general.file_type")
-    return int(found) if found is not None else int(gguf.LlamaFileType.MOSTLY_F16)
+    number = _contents(gguf.GGUFReader(path), "general.file_type")
+    return int(number) if number is not None else int(gguf.LlamaFileType.MOSTLY_F16)
 
 
 def move_into_place(made: Path, path: Path) -> None:
