@@ -34,8 +34,8 @@ def require_platform() -> None:
 
 def plugin(name: str) -> Path | None:
     """Return the plugin's file; None if this Qt does not come from the package index or has no plugin of that name."""
-    found = importlib.util.find_spec("PySide6")
-    places = list(found.submodule_search_locations or ()) if found else []
+    spec = importlib.util.find_spec("PySide6")
+    places = list(spec.submodule_search_locations or ()) if spec else []
     files = [Path(place) / "Qt" / "plugins" / "platforms" / f"libq{name}.so" for place in places]
     return next((file for file in files if file.exists()), None)
 

@@ -120,14 +120,14 @@ def context_words(verdict: Verdict) -> str:
     )
 
 
-def choices_words(found: Mapping[str, Verdict]) -> str:
+def choices_words(verdicts: Mapping[str, Verdict]) -> str:
     """Return the memory and speed of each choice of one setting; "" if fewer than two of the choices are possible.
 
-    `found` has the verdicts by the words shown for the choices. A verdict without a size, of a choice that is not
+    `verdicts` has the verdicts by the words shown for the choices. A verdict without a size, of a choice that is not
     possible, is left out.
     """
     texts = []
-    for words, verdict in found.items():
+    for words, verdict in verdicts.items():
         if verdict.total_bytes:
             speed = speed_words(verdict)
             texts.append(f"{words} {show_bytes(verdict.total_bytes)}" + (f" ({speed})" if speed else ""))
@@ -148,7 +148,7 @@ class PlanEffects(QObject):
         self.verdict: Verdict | None = None
         self._planner = planner
         self._base: Ask | None = None
-        self._found: dict[tuple[str, str], Verdict] = {}
+        self._verdicts: dict[tuple[str, str], Verdict] = {}
         self._answered = False  # whether `verdict` is the one for `_base`
         planner.answered.connect(self._take_verdict)
 
@@ -158,14 +158,14 @@ class PlanEffects(QObject):
             return
         self._withdraw()
         if self._base is None or base.path != self._base.path:
-            self.verdict, self._found = None, {}
+            self.verdict, self._verdicts = None, {}
         self._base, self._answered = base, False
         self._planner.ask(self._key(), base)
         self.changed.emit()
 
     def forget(self) -> None:
         """Drop the verdicts and withdraw the open questions, because no widget shows them any more."""
-        self._base, self.verdict, self._found = None, None, {}
+        self._base, self.verdict, self._verdicts = None, None, {}
         self._withdraw()
 
     def _withdraw(self) -> None:
@@ -181,8 +181,8 @@ class PlanEffects(QObject):
         return texts
 
     def _choices(self, name: str) -> dict[str, Verdict]:
-        found = {value: self._found.get((name, value)) for value in CHOICES[name]}
-        return {choice_words(name, value): verdict for value, verdict in found.items() if verdict is not None}
+        verdicts = {value: self._verdicts.get((name, value)) for value in CHOICES[name]}
+        return {choice_words(name, value): verdict for value, verdict in verdicts.items() if verdict is not None}
 
     def _key(self, name: str = "", value: str = "") -> Hashable:
         return ("effects", id(self), name, value)
@@ -192,7 +192,7 @@ class PlanEffects(QObject):
             return
         _, _, name, value = key
         if name and self._answered:  # otherwise the verdict belongs to an earlier question
-            self._found[name, value] = verdict
+            self._verdicts[name, value] = verdict
         elif not name:
             self.verdict, self._answered = verdict, True
             self._ask_choices(self._base, verdict)

@@ -107,7 +107,7 @@ class Catalogue:
 
 def read_catalogue(path: Path) -> Catalogue:
     """Read a .ts file; raise OSError or xml.etree.ElementTree.ParseError if that fails (our own files are valid)."""
-    forms = {text: found for texts in read_contexts(path).values() for text, found in texts.items() if found}
+    forms = {text: words for texts in read_contexts(path).values() for text, words in texts.items() if words}
     return Catalogue(forms, PLURALS[path.stem])
 
 
