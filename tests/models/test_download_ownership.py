@@ -62,7 +62,7 @@ def spoil(handler: Handler) -> None:
 
 
 def pack(handler: Handler) -> None:
-    send(handler, gzip.compress(handler.content[handler.start :]), **{"Content-Encoding": "gzip"})
+    send(handler, gzip.compress(handler.content[handler.start :]), None, **{"Content-Encoding": "gzip"})
 
 
 def send_other_range(handler: Handler) -> None:
