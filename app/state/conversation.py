@@ -178,6 +178,11 @@ class Conversation(ConversationEvents):
         return self._saver.stored
 
     @property
+    def is_in_store(self) -> bool:
+        """Whether the chat can be read from the store; one may be missing that is temporary or could not be written."""
+        return self.stored and not self.temporary
+
+    @property
     def discarded(self) -> bool:
         """Whether the chat was deleted permanently, so that neither its messages nor its draft may be stored."""
         return self._saver.stopped

@@ -30,7 +30,7 @@ class OpenChats(ConversationEvents):
         self._chats = {chat.id: chat for chat in store.chats()}
         self._folders = {folder.id: folder for folder in store.folders()}
         self._open: dict[str, Conversation] = {}
-        self._deleted_temporary: dict[str, Conversation] = {}  # until the program ends, for an undo
+        self._deleted: dict[str, Conversation] = {}  # were open; an answer may go on in one, or text wait to be stored
         self.current = self.new()
 
     def chats(self) -> list[Chat]:
@@ -105,21 +105,22 @@ class OpenChats(ConversationEvents):
         """Remove the chats from the list and return those that were on it; `restore` brings them back."""
         ids = [chat_id for chat_id in chat_ids if chat_id in self._chats]
         self.store.delete(*ids)
-        for chat_id in ids:
-            conversation = self._open.pop(chat_id, None)
-            if conversation is not None and conversation.temporary:
-                self._deleted_temporary[chat_id] = conversation
+        self._deleted |= {chat_id: self._open.pop(chat_id) for chat_id in ids if chat_id in self._open}
         gone = [self._chats.pop(chat_id) for chat_id in ids]
         if self.current.chat.id in ids:
             self.new()
         return gone
 
     def restore(self, chats: Iterable[Chat]) -> list[Chat]:
-        """Return deleted chats to the list; return those that were not deleted permanently in the meantime."""
+        """Return deleted chats to the list; return those that were not deleted permanently in the meantime.
+
+        One that was open is the same conversation as before, with what has been written in it since.
+        """
         by_id = {chat.id: chat for chat in chats}
-        temporary = [chat_id for chat_id in by_id if chat_id in self._deleted_temporary]
-        self._open |= {chat_id: self._deleted_temporary.pop(chat_id) for chat_id in temporary}
-        restored = {chat_id: by_id[chat_id] for chat_id in [*self.store.restore(*by_id), *temporary]}
+        only_here = [id for id in by_id if id in self._deleted and not self._deleted[id].is_in_store]
+        ids = dict.fromkeys([*self.store.restore(*by_id), *only_here])
+        self._open |= {id: self._deleted.pop(id) for id in ids if id in self._deleted}
+        restored = {id: self._open[id].chat if id in self._open else by_id[id] for id in ids}
         self._chats |= restored
         return list(restored.values())
 
@@ -129,19 +130,20 @@ class OpenChats(ConversationEvents):
         Return the ids of the chats that were listed or open, and the conversations that were open: an answer may be
         under way in one, and others may wait for theirs.
         """
-        ids, was_open = list(self._chats | self._open), list(self._open.values())
+        ids, was_open = list(self._chats | self._open), [*self._open.values(), *self._deleted.values()]
         self.store.delete_all()  # first, so that a failure changes nothing here
         for conversation in was_open:
             conversation.discard()
         self._open.clear()
-        self._deleted_temporary.clear()
+        self._deleted.clear()
         self._chats.clear()
         self.new()
         return ids, was_open
 
     def retry_unstored(self) -> list[tuple[str, Failure]]:
-        """Try once more to store all open chats; return the titles of those that still fail, each with the reason."""
-        tried = [(conversation.chat.title, conversation.retry_unstored()) for conversation in self._open.values()]
+        """Try once more to store all chats that were open; return the titles of those that still fail, with reasons."""
+        conversations = (*self._open.values(), *self._deleted.values())
+        tried = [(conversation.chat.title, conversation.retry_unstored()) for conversation in conversations]
         return [(title, failure) for title, failure in tried if failure is not None]
 
     def reload(self, chat_ids: Iterable[str] = ()) -> None:

@@ -10,6 +10,13 @@ import pytest
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
 from app.store.chat_store import ChatStore
+from common.failures import Failure
+from engine.protocol.events import Statistics
+
+NUMBERS = Statistics(
+    prompt_tokens=1, reused_tokens=0, prompt_seconds=1, decode_tokens=1, decode_seconds=1, steps=1, stop_reason="end",
+    context_tokens=2, n_ctx=64,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -73,3 +80,40 @@ def test_what_another_wrote_is_read_again(store: ChatStore) -> None:
     assert open_chats.chats()[0].title == "renamed"
     assert open_chats.current is not current
     assert open_chats.current.chat.title == "renamed"
+
+
+def test_a_chat_that_is_deleted_while_it_is_answered_comes_back_with_the_answer(store: ChatStore) -> None:
+    """It came back as a second object, which had none of what the engine wrote into the first."""
+    open_chats = OpenChats(store)
+    conversation = open_chats.open("1")
+    conversation.send("a question")
+    conversation.begin_answer("model")
+    conversation.append_text("The first half")
+    gone = open_chats.delete(["1"])
+    assert open_chats.conversation("1") is None
+    conversation.append_text(" and the second.")
+    conversation.finish_answer(NUMBERS)
+    assert [chat.id for chat in open_chats.restore(gone)] == ["1"]
+    assert open_chats.open("1") is conversation
+    assert conversation.messages[-1].content == "The first half and the second."
+    [again] = [chat for chat in OpenChats(store).chats() if chat.id == "1"]
+    assert [each.content for each in store.messages(again)] == ["a question", "The first half and the second."]
+    assert open_chats.chats()[0].updated_at == conversation.chat.updated_at
+
+
+def test_text_that_could_not_be_stored_outlives_deleting_and_undo(
+    store: ChatStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.open("1")
+    new = open_chats.new_beside()
+    with monkeypatch.context() as full:
+        full.setattr(store.writer, "write", lambda _work, done, **_: done(Failure("store_locked.file", path="x")))
+        conversation.send("a question")
+        new.send("never stored")
+    gone = open_chats.delete(["1", new.chat.id])
+    assert open_chats.retry_unstored() == []
+    assert {chat.id for chat in open_chats.restore(gone)} == {"1", new.chat.id}
+    again = OpenChats(store)
+    assert again.open("1").messages[-1].content == "a question"
+    assert again.open(new.chat.id).messages[-1].content == "never stored"
