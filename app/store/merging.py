@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, BinaryIO
 
 import msgspec
@@ -145,21 +145,25 @@ class Merging:
 
 
 def undo_changes(store: ChatStore, imported: Imported) -> None:
-    """Give the changed chats back what they had before, except those in which the user has written since.
+    """Take back what the import changed, except in chats in which the user has written since.
 
-    The messages that came are deleted like those that a user deletes.
+    What the user changed of a chat since then stays: its name, folder or pin, or that it is deleted. The messages that
+    came are deleted like those that a user deletes.
     """
     for before in imported.changed:
         row = store.chat_row(before.chat.id)
         if row is not None and row[1] != DOOMED and row[0].updated_at == before.merged.updated_at:
-            store.using(lambda db, before=before: _restore(db, before))  # type: ignore[misc]
+            store.using(lambda db, before=before, row=row: _restore(db, before, *row))  # type: ignore[misc]
             pause()
 
 
-def _restore(db: sqlite3.Connection, before: Before) -> None:
+def _restore(db: sqlite3.Connection, before: Before, chat: Chat, deleted_at: float | None) -> None:
+    names = [field.name for field in fields(chat)]
+    changed = [name for name in names if getattr(chat, name) == getattr(before.merged, name)]
     with transaction(db):
-        write_chat(db, before.chat, before.replaced)
-        db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (before.deleted_at, before.chat.id))
+        write_chat(db, replace(chat, **{name: getattr(before.chat, name) for name in changed}), before.replaced)
+        if deleted_at is None:
+            db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (before.deleted_at, before.chat.id))
         now = time.time()
         db.executemany("UPDATE messages SET deleted_at = ? WHERE id = ?", [(now, id) for id in before.new_ids])
 

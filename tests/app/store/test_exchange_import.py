@@ -16,7 +16,7 @@ from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import JsonExporter
 from app.store.formats import decode_chat
-from app.store.importing import Choice, import_chats
+from app.store.importing import Choice, import_chats, undo_import
 from app.store.readers.places import Source
 from app.store.recovery import open_store
 from app.store.transfer import Stopped, TransferProgress
@@ -281,3 +281,30 @@ def test_a_chat_from_elsewhere_names_no_file_that_a_click_opens() -> None:
     }
     _, [message] = decode_chat({"id": "c", "title": "t", "created_at": 1.0, "updated_at": 2.0, "messages": [turn]}, 3.0)
     assert [each.path for each in message.attachments] == [""]
+
+
+def test_undoing_an_import_keeps_what_the_user_did_since(store: ChatStore, tmp_path: Path) -> None:
+    chat = Chat("Birds", id="birds", updated_at=10.0)
+    question = ChatMessage("birds", None, "user", "Which?", "q", 10.0)
+    store.save(chat, [question])
+    store.save(replace(chat, id="trees"), [replace(question, chat_id="trees", id="t")])
+    exported_file = exported(store, tmp_path / "chats.json")
+    text = json.loads(exported_file.read_text())
+    for entry in text["chats"]:
+        entry |= {"updated_at": 20.0, "title": "From elsewhere"}
+        entry["messages"].append(entry["messages"][0] | {"id": f"new {entry['id']}", "content": "new"})
+    exported_file.write_text(json.dumps(text))
+    imported = import_chats([Choice(Source(exported_file))], store.path, TransferProgress())
+    assert set(imported.touched) == {"birds", "trees"}
+    row = store.chat_row("birds")
+    assert row
+    store.save_chats([replace(row[0], title="My name", pinned_at=30.0)])
+    store.delete("trees")
+    undo_import(imported, store.path)
+    row, deleted = store.chat_row("birds"), store.chat_row("trees")
+    assert row
+    assert deleted
+    assert (row[0].title, row[0].pinned_at, row[0].updated_at) == ("My name", 30.0, 10.0)
+    assert {each.id for each in store.messages(row[0]) if each.deleted_at is None} == {"q"}
+    assert deleted[1] is not None
+    assert deleted[0].title == "Birds"
