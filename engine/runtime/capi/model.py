@@ -46,7 +46,6 @@ class CModel:
         self.parts = model_headers(file)
         self.header = self.parts[0]
         self.path = self.header.path
-        self.adjust_params(params)
         refuse_other_kinds(self.header, self.embeds)
         validate_header(self.header)
         stopped = False
@@ -70,9 +69,6 @@ class CModel:
         if lib.llama_model_has_encoder(self.pointer) or not lib.llama_model_has_decoder(self.pointer):
             self.close()
             raise Failure("not_a_chat_model.encoder", name=self.path.name)
-
-    def adjust_params(self, params: Any) -> None:
-        """Change `params` if the file cannot be loaded with them; called before loading, when `parts` are known."""
 
     @property
     def n_ctx_train(self) -> int:

@@ -27,14 +27,8 @@ class PublishedSlots(Slots):
         self.entries: dict[int, int] = {}  # token → slot
         self.counts: dict[int, int] = {}  # slot → tokens in it
 
-    def tail_start(self, size: int) -> int:
-        return size
-
     def begin_pass(self, _size: int) -> list[Merge]:
         return []
-
-    def _settle(self, tail_start: int) -> list[Merge]:
-        raise AssertionError(tail_start)
 
     def truncate(self, size: int) -> None:
         """Forget everything if `size` is smaller than the number of tokens read, because merging cannot be undone."""

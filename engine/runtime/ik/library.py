@@ -141,17 +141,11 @@ def build() -> str:
     features as the wheel.
     """
     own_code = native()
-    features = lib.llama_print_system_info().decode().strip()
-    products = f" with {own_code.products.name} products {own_code.checksum}" if own_code and own_code.products else ""
-    return f"{PACKAGE} {version()} {checksum()}{products}; {features}"
-
-
-def version() -> str:
-    """Return the version of the Python package."""
-    open_library()
     from ik_llama_cpp import __version__
 
-    return str(__version__)
+    features = lib.llama_print_system_info().decode().strip()
+    products = f" with {own_code.products.name} products {own_code.checksum}" if own_code and own_code.products else ""
+    return f"{PACKAGE} {__version__} {checksum()}{products}; {features}"
 
 
 def checksum() -> str:

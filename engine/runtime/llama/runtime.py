@@ -65,8 +65,8 @@ class Model(CModel):
 
     - `progress`: gets the loaded fraction and returns False to stop loading, which raises Stopped.
     - `repack`: keep a copy of the weights in the order that this processor computes fastest (1.2 times as fast).
-    - `mmap`: map the file instead of reading it; mapped weights stay resident beside their repacked copy, weights that
-      were read do not.
+    - `mmap`: map the file instead of reading it, if its tensors are aligned for that; mapped weights stay resident
+      beside their repacked copy, weights that were read do not.
     - `dry`: load header and vocabulary only; such a model cannot run.
     - `own_layers`: load the model's own layers that predict further tokens too; the file must hold them.
     """
@@ -81,23 +81,19 @@ class Model(CModel):
         dry: bool = False,
         own_layers: bool = False,
     ) -> None:
+        parts = model_headers(file)
         params = lib.llama_model_default_params()
         params.n_gpu_layers = 0
         params.load_mtp = own_layers
         params.use_extra_bufts = repack
-        params.load_mode = LOAD_MMAP if mmap and not dry else LOAD_READ
+        params.load_mode = LOAD_MMAP if mmap and not dry and is_mappable(parts) else LOAD_READ
         params.no_alloc = dry
-        super().__init__(lib, log, "llama.cpp", file, params, progress)
+        super().__init__(lib, log, "llama.cpp", parts, params, progress)
 
     @property
     def window(self) -> int:
         """Tokens up to which a cache can be truncated anywhere (`Runtime.window`)."""
         return (int(lib.llama_model_n_swa(self.pointer)) or UNLIMITED) if self.can_truncate else 0
-
-    def adjust_params(self, params: Any) -> None:
-        """Read the file instead of mapping it if its tensors are not aligned as ggml needs them in a mapping."""
-        if not is_mappable(self.parts):
-            params.load_mode = LOAD_READ
 
 
 def is_mappable(parts: Sequence[Header]) -> bool:
