@@ -31,7 +31,7 @@ class PowerState:
 
     @property
     def reason(self) -> SavingReason:
-        """Why power is saved; empty: it is not."""
+        """Reason for saving power; empty while none is saved."""
         if self.mode == "save":
             return "always"
         return "battery" if self.mode == "auto" and self.battery == "unplugged" else ""

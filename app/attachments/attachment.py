@@ -23,7 +23,7 @@ CALENDAR_END = 32_503_507_200.0  # the last days of the year 2999 as Unix time: 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a passage was found in its file: characters of the file's text, heading above it, and page from 1."""
+    """Position of a passage in its file: characters of the file's text, heading above it, and page from 1."""
 
     begin: int
     end: int

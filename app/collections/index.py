@@ -48,7 +48,7 @@ CREATE VIRTUAL TABLE repeated USING fts5(
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """What the index knows of a file: `modified` in nanoseconds, and why it could not be read ("" if it was)."""
+    """An entry of the index about a file: `modified` in nanoseconds, and why it could not be read ("" if it was)."""
 
     path: str
     size: int

@@ -39,7 +39,7 @@ Report = Callable[[FolderProgress], object]
 
 
 class Watch:
-    """What the process does at the moment, for a watchdog: the file that is read, and since when (monotonic)."""
+    """Present work of the process, for a watchdog: the file that is read, and since when (monotonic)."""
 
     def __init__(self) -> None:
         self.path, self.since = "", 0.0

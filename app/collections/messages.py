@@ -41,7 +41,7 @@ class Damaged(msgspec.Struct, frozen=True, tag=True):
 
 
 class FolderProgress(msgspec.Struct, frozen=True, tag=True):
-    """How far a folder is indexed: numbers of files, and the folders below it that are worth watching.
+    """Progress of indexing a folder: numbers of files, and the folders below it that are worth watching.
 
     `done` files have been read or refused, of `files` in all; `refused` of them cannot be read.
     """
@@ -112,7 +112,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class Surveyed(msgspec.Struct, frozen=True, tag=True):
-    """What the index has of folders: numbers of files and characters, and the first files that could not be read.
+    """Content of the index about folders: numbers of files and characters, and the first files that could not be read.
 
     `problem` as in an Answer.
     """

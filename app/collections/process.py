@@ -137,7 +137,7 @@ class _SearchedIndex:
 
 
 class _Rest:
-    """Whether the window wants this process to rest, as the lines of stdin say; ends the process when stdin ends."""
+    """Reader of stdin's lines, which say whether this process is to rest; ends the process when stdin ends."""
 
     def __init__(self) -> None:
         self._free = threading.Event()

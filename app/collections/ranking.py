@@ -102,7 +102,7 @@ class PassageTable:
 
 
 class Ranking:
-    """Ranks the passages of a table; `vectors` None ranks by words alone."""
+    """A ranking of a table's passages for a question; `vectors` None ranks by words alone."""
 
     def __init__(self, db: sqlite3.Connection, table: PassageTable, vectors: WordVectors | None) -> None:
         self._db, self._table, self._vectors = db, table, vectors

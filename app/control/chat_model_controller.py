@@ -31,7 +31,7 @@ class ChatModelController(QObject):
         self._line.switch_requested.connect(self._switch)
         self._background = Background(self)
         self._shown: tuple[str, str] | None = None  # the name and path of the model that is shown or looked for
-        self._found: Path | None = None
+        self._offered: Path | None = None
         open_chats.current_changed.connect(self._update)
         for event in (open_chats.entry_changed, open_chats.phase_changed, open_chats.branch_changed):
             event.connect(self._update_if_open)
@@ -67,13 +67,13 @@ class ChatModelController(QObject):
         if path is None and not self._models.on_disk.scanned:
             self._models.on_disk.scan()  # the file may have been moved; `changed` looks again
             return
-        self._found = path
+        self._offered = path
         remote = remote_model(path_of(chat.model_path)) is not None
         self._line.show_model(chat.model, here=path is not None, remote=remote)
 
     def _switch(self) -> None:
-        if self._found is not None:
-            self._models.use_model(path_text(self._found))
+        if self._offered is not None:
+            self._models.use_model(path_text(self._offered))
 
 
 def is_in_use(chat: Chat, state: EngineState) -> bool:

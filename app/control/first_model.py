@@ -38,7 +38,7 @@ ELSEWHERE = ("gone", "other")  # reasons for which only another model helps
 
 
 class FirstModel:
-    """Chooses the model of a start, loads it, and goes on to the next one where that fails.
+    """Controller that chooses and loads the model of a start, and goes on to the next one where that fails.
 
     `open_models` opens the list of models; `has_model` says whether a model is still there.
     """

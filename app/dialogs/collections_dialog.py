@@ -66,7 +66,7 @@ class CollectionView(Live, QFrame):
 
     @property
     def stops(self) -> list[QWidget]:
-        """What the Tab key reaches, in order."""
+        """Widgets that the Tab key reaches, in order."""
         return [self.name, *self.folder_buttons.values(), self.buttons["unreadable"], *self._row_buttons]
 
     def show_row(self, row: CollectionRow) -> None:

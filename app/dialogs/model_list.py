@@ -111,7 +111,7 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the listed models must be: they fit into memory, are good at something, know a `language` ("" for any)."""
+    """Conditions for listing a model: it fits into memory, is good at something, knows a `language` ("" for any)."""
 
     fits: bool = False
     coding: bool = False
@@ -120,7 +120,7 @@ class Filters:
     language: str = ""
 
     def admit(self, entry: CatalogueEntry | None, verdict: Verdict | None) -> bool:
-        """Return whether a model passes; of one that the catalogue does not know only its size is known."""
+        """Return whether a model meets the conditions. Without a catalogue `entry`, only its size can be judged."""
         if self.fits and verdict is not None and verdict.verdict not in ("fits", "tight"):
             return False
         if entry is None:
@@ -131,7 +131,7 @@ class Filters:
 
 @dataclass
 class ModelList:
-    """Everything that the models' dialog shows.
+    """The content of the models' dialog.
 
     `words` and `filters` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are
     the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model; `servers` are those

@@ -35,7 +35,7 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """What the user has entered. `key`: None if the saved one stays, "" if it is to be deleted."""
+    """The user's input. `key`: None if the saved one stays, "" if it is to be deleted."""
 
     url: str
     name: str

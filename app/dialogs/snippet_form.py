@@ -59,7 +59,7 @@ class SnippetForm(Sheet):
 
     @property
     def values(self) -> Mapping[str, str]:
-        """What is typed, by the variables' names."""
+        """Typed values by the variables' names."""
         return {name: field.toPlainText().strip() for name, field in self.fields.items()}
 
     def retranslate(self) -> None:

@@ -13,7 +13,7 @@ SYSTEM_DEFAULT = -1  # flash time that stands for the system's own
 
 
 class CaretRest(QObject):
-    """Stops the blinking of all text cursors `rest_ms` after the last time that one has moved."""
+    """A timer that stops the blinking of all text cursors `rest_ms` after the last time that one has moved."""
 
     def __init__(self, application: QApplication, rest_ms: int = REST_MS) -> None:
         super().__init__(application)

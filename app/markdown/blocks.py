@@ -65,7 +65,7 @@ class Block:
 
 
 class BlockSplitter:
-    """Splits a streamed text: `finished` only grows, by blocks that no longer change; `tail` may still change."""
+    """A splitter of streamed text: `finished` only grows, by blocks that no longer change; `tail` may still change."""
 
     def __init__(self, addresses: dict[str, str] | None = None, footnotes: Iterable[str] = ()) -> None:
         self.finished: list[Block] = []

@@ -221,10 +221,7 @@ class Segment:
 
 
 class SegmentReader:
-    """Reader that groups a text's lines into segments by the text's Markdown tokens.
-
-    `cut`: number of the line where prose becomes two segments: one that is finished, and one that may still grow.
-    """
+    """A parser that groups lines into segments by their tokens; prose across line `cut` becomes two segments."""
 
     def __init__(self, lines: list[str], cut: int, open_items: list[str], parsed: dict[int, list[str]]) -> None:
         self._lines, self._cut, self._open_items, self._parsed = lines, cut, open_items, parsed

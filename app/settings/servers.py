@@ -41,7 +41,7 @@ class SavedServer:
 
     @property
     def paths(self) -> list[Path]:
-        """What stands for its models wherever a model's file is kept."""
+        """Paths that stand for the server's models wherever a model's file is stored."""
         return [RemoteModel(self.url, name).path for name in self.models]
 
     def to_table(self) -> dict[str, object]:

@@ -16,7 +16,7 @@ from app.store.collection_store import CollectionStore
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How far a collection is indexed: numbers of files, and folders that are not there.
+    """Progress of indexing a collection: numbers of files, and folders that are not there.
 
     `postponed`: indexing waits until the computer is plugged in.
     """

@@ -18,7 +18,7 @@ CountCallback = Callable[[Counted], None]
 
 
 class Servers(Protocol):
-    """What is needed to ask a server: its key, and whether connections are allowed."""
+    """Access to servers: the key of each, and whether connections are allowed."""
 
     def forbidden(self) -> Sentence | None:
         """Return why connections are turned off; None if they are allowed."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from app.store.chat import Folder
 from app.store.chat_store import ChatStore
 from app.store.merging import Imported, Merging, undo_changes
-from app.store.readers.json_file import Found
+from app.store.readers.json_file import ImportableChat
 from app.store.readers.neutral import Program
 from app.store.readers.places import Source
 from app.store.readers.sources import read_source
@@ -24,7 +24,7 @@ from common.failures import Failure
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to import of a source: the chats with these ids, or all of them."""
+    """A selection from a source: the chats with these ids, or all of them."""
 
     source: Source
     chat_ids: frozenset[str] | None = None
@@ -60,7 +60,7 @@ def preview(source: Source, progress: TransferProgress) -> Preview:
     program = source.program
     try:
         for item in read_source(source, lambda share: progress.update(share, len(chats))):
-            if isinstance(item, Found):
+            if isinstance(item, ImportableChat):
                 program = item.program
                 chat = item.chat
                 chats[chat.id] = ListedChat(chat.id, chat.title, chat.updated_at, len(item.messages))
@@ -88,7 +88,9 @@ def import_chats(choices: Iterable[Choice], store: Path, progress: TransferProgr
                 for item in read_source(choice.source, advance):
                     if isinstance(item, Folder):
                         merging.add_folder(item)
-                    elif isinstance(item, Found) and (choice.chat_ids is None or item.chat.id in choice.chat_ids):
+                    elif isinstance(item, ImportableChat) and (
+                        choice.chat_ids is None or item.chat.id in choice.chat_ids
+                    ):
                         merging.add(item.chat, item.messages)
                         added.append(item.chat.id)
             return merging.finish()

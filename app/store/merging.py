@@ -73,9 +73,9 @@ class Imported:
 
 
 class Step(msgspec.Struct):
-    """A line of the staged file: a chat to merge with its messages, or at the end the folders and who is in them.
+    """One line of the file in which an import is prepared: a chat with its messages, or at the end the folders.
 
-    `places` are pairs of folder id and chat id.
+    `places` are the (folder id, chat id) pairs of the chats that the folders contain.
     """
 
     chat: Chat | None = None
@@ -191,7 +191,7 @@ def _remove_hidden(db: sqlite3.Connection) -> None:
 
 
 class Pace:
-    """Pauses between two transactions, in which others write; one after WORK_SECONDS of work at most."""
+    """Pauses between two transactions, during which others write; one after WORK_SECONDS of work at most."""
 
     def __init__(self) -> None:
         self._since = 0.0

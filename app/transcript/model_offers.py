@@ -18,7 +18,7 @@ PERMILLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one card shows, in the language of the moment.
+    """Content of one card, in the language of the moment.
 
     The button with the text `button` does the `action` of the row `key`; without a text there is none. `note` has the
     licence's conditions, `problem` why a download stopped; `fraction` is the progress of a download, None without one.
@@ -37,7 +37,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What the page offers: up to three cards, and a sentence about them, such as why nothing can be downloaded."""
+    """Content of the page: up to three cards, and a sentence about them, such as why nothing can be downloaded."""
 
     cards: tuple[Offer, ...] = ()
     sentence: str = ""

@@ -211,7 +211,7 @@ def generate(request: requests.Generate, model: events.ModelInfo) -> None:
 
 
 def read(request: requests.Generate, words: str) -> None:
-    """Tell of the progress of reading the prompt, and wait for a stop where the words ask for that."""
+    """Report the progress of reading the prompt, and wait for a stop where the words ask for that."""
     say(events.PrefillProgress(request.id, 0, 3000, 0))
     if request.messages[-1].pictures and any(part in words for part in ("How much", "多少")):
         say(events.PrefillProgress(request.id, 30, 600, 0, looking=0.4))

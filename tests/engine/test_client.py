@@ -522,7 +522,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert self.client._ticking
 
     def teardown(self) -> None:
-        """After close, everybody is answered, and the process ends whatever it does."""
+        """Check that close answers everybody, and that the process ends whatever it does."""
         if not hasattr(self, "client"):
             return
         self.closed = True

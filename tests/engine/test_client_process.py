@@ -275,7 +275,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert all(len(ends) <= 1 for ends in getattr(self, "ends", {}).values())
 
     def teardown(self) -> None:
-        """In the end everybody is answered, at the latest by close, and no process is left."""
+        """Check that everybody is answered, at the latest by close, and that no process is left."""
         if not hasattr(self, "loop"):
             return
         self.loop.run_until_complete(asyncio.wait_for(self.process.close(), 30))

@@ -29,7 +29,7 @@ Advance = Callable[[float], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ImportableChat:
     """A chat as it would be imported, and the program that it is from."""
 
     program: Program
@@ -37,7 +37,7 @@ class Found:
     messages: list[ChatMessage]
 
 
-def read_json(path: Path, advance: Advance) -> Iterator[Folder | Found]:
+def read_json(path: Path, advance: Advance) -> Iterator[Folder | ImportableChat]:
     """Yield the folders and chats of a file; raise Failure with its mistake. `advance` is told the share read."""
     with _opened(path) as parts:
         whole, before = sum(size for _, size in parts), 0
@@ -47,7 +47,7 @@ def read_json(path: Path, advance: Advance) -> Iterator[Folder | Found]:
             before += size
 
 
-def _read(path: Path, file: BinaryIO, before: int, whole: int, advance: Advance) -> Iterator[Folder | Found]:
+def _read(path: Path, file: BinaryIO, before: int, whole: int, advance: Advance) -> Iterator[Folder | ImportableChat]:
     stream, number, ours, now = JsonStream(file), 0, False, time.time()
     rest: dict[str, Any] = {}
     try:
@@ -112,17 +112,17 @@ def _conversation(raw: object, name: str = "") -> Conversation:
     raise ValueError("no known program writes such entries")
 
 
-def _entry(raw: object, ours: bool, now: float) -> Iterator[Found]:
+def _entry(raw: object, ours: bool, now: float) -> Iterator[ImportableChat]:
     if ours:
-        yield Found("chickadee", *decode_chat(raw, now))
+        yield ImportableChat("chickadee", *decode_chat(raw, now))
     else:
         yield from _known(_conversation(raw), now)
 
 
-def _known(conversation: Conversation, now: float) -> Iterator[Found]:
+def _known(conversation: Conversation, now: float) -> Iterator[ImportableChat]:
     made = chat_of(conversation, now)
     if made is not None:
-        yield Found(conversation.program, *made)
+        yield ImportableChat(conversation.program, *made)
 
 
 Opener = Callable[[], contextlib.AbstractContextManager[BinaryIO]]

@@ -12,13 +12,13 @@ from app.store.chat import Folder
 from app.store.json_stream import LONGEST
 from app.store.readers import gpt4all, jan, lm_studio, ollama, open_webui
 from app.store.readers.database import BEGINNING, opened, tables
-from app.store.readers.json_file import Advance, Found, read_json
+from app.store.readers.json_file import Advance, ImportableChat, read_json
 from app.store.readers.neutral import PROGRAM_NAMES, Conversation, Program, chat_of, object_of
 from app.store.readers.places import Source
 from common.failures import Failure
 from common.files import read_small
 
-Item = Folder | Found | Failure
+Item = Folder | ImportableChat | Failure
 MOST_FILES = 100_000  # in one place
 
 
@@ -118,10 +118,10 @@ def _bytes(path: Path) -> bytes:
     return raw
 
 
-def _ours(conversation: Conversation) -> Iterator[Found]:
+def _ours(conversation: Conversation) -> Iterator[ImportableChat]:
     made = chat_of(conversation, time.time())
     if made is not None:
-        yield Found(conversation.program, *made)
+        yield ImportableChat(conversation.program, *made)
 
 
 def _file(path: Path, advance: Advance) -> Iterator[Item]:
