@@ -75,7 +75,7 @@ def current_text(text: UiText) -> str:
     return text if isinstance(text, str) else text()
 
 
-def as_written(text: str) -> str:
+def escaped_html(text: str) -> str:
     """Return HTML that shows `text` literally.
 
     In a tool tip Qt guesses whether a text is HTML, and a name may look like HTML.

@@ -67,7 +67,7 @@ def measure(path: Path, chats: int, messages: int, files: int) -> dict[str, floa
     search.search("warm")
     for name, query in QUERIES.items():
         rows[f"search: {name}"] = max(timed(lambda query=query: search.search(query)) for _ in range(5))  # type: ignore[misc]
-    rows["index all messages anew"] = timed(lambda: store.using(index_messages))
+    rows["index all messages anew"] = timed(lambda: store.with_connection(index_messages))
     rows |= {"MB of messages": before, "MB of files": stored - before, "MB of their index": size_of(store) - stored}
     gone = store.chats()[: chats // 10]
     store.delete(*(chat.id for chat in gone))
@@ -102,7 +102,7 @@ def attach(store: ChatStore, files: int) -> None:
 
 def size_of(store: ChatStore) -> float:
     """Return the size of the store in MB, after writing the write-ahead log into its file."""
-    store.using(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+    store.with_connection(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
     return store.path.stat().st_size / 1e6
 
 

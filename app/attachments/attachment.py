@@ -86,7 +86,7 @@ class Attachment:
         return f"{datetime.fromtimestamp(self.read_at):%Y-%m-%d}"
 
     @property
-    def was_found(self) -> bool:
+    def from_collection(self) -> bool:
         """Whether this was found in a collection, or stands for a collection in which nothing was."""
         return bool(self.path) or self.kind == "nothing"
 

@@ -137,7 +137,7 @@ def make_vectors(model: Path) -> WordVectors:
             pieces.setdefault(text.lower(), number)
     chosen = np.unique([*starts.values(), *rest.values()])  # rows in the order of frequency
     table = _principal(
-        [rows[_inside(chosen, begin, len(rows))] for begin, rows in _numbered(read_token_vectors(header))]
+        [rows[_inside(chosen, begin, len(rows))] for begin, rows in _with_first_rows(read_token_vectors(header))]
     )
     row_of = {int(number): row for row, number in enumerate(chosen)}
     mean = _common_part(table)
@@ -154,7 +154,7 @@ def _probabilities(rows: int) -> Matrix:
     return np.asarray(1 / ((np.arange(rows) + FREQUENT) * HARMONIC), np.float32)
 
 
-def _numbered(arrays: Iterable[Matrix]) -> Iterator[tuple[int, Matrix]]:
+def _with_first_rows(arrays: Iterable[Matrix]) -> Iterator[tuple[int, Matrix]]:
     """Yield each array with the number of rows before it."""
     begin = 0
     for rows in arrays:

@@ -25,7 +25,7 @@ from app.look.live import Live, LiveAction
 from app.look.theme import SIZES, code_font, icon, theme
 from app.markdown.guard import displayable_address
 from app.state.draft import DraftFile
-from app.words import as_written, mark, tr, tr_n
+from app.words import escaped_html, mark, tr, tr_n
 from engine.protocol.requests import Picture
 
 SLICE = 20_000  # characters of a file's text that are shown at once: a few milliseconds
@@ -104,7 +104,7 @@ class Chip(ChipFrame):
         self.face.setAccessibleDescription(
             tr("Opens the text. Press Delete to remove the file.") if self._removable else ""
         )
-        self.face.setToolTip(as_written(f"{self.item.name}\n{tr('Show the text')}"))
+        self.face.setToolTip(escaped_html(f"{self.item.name}\n{tr('Show the text')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
 
     def _describe_page(self, page: Attachment, name: str, size: str) -> None:
@@ -118,7 +118,7 @@ class Chip(ChipFrame):
         )
         address = displayable_address(page.address)
         read = tr("{address}, read on {day}", address=address, day=page.read_on)
-        self.face.setToolTip(as_written(f"{page.name}\n{read}\n{tr('Show the text')}"))
+        self.face.setToolTip(escaped_html(f"{page.name}\n{read}\n{tr('Show the text')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=page.name))
 
     def _describe_picture(self, size: str) -> None:
@@ -132,7 +132,7 @@ class Chip(ChipFrame):
         self.face.setAccessibleDescription(
             tr("Opens the picture. Press Delete to remove it.") if self._removable else tr("Opens the picture.")
         )
-        self.face.setToolTip(as_written(f"{self.item.name}\n{pixels_of(self.item)}\n{tr('Show the picture')}"))
+        self.face.setToolTip(escaped_html(f"{self.item.name}\n{pixels_of(self.item)}\n{tr('Show the picture')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
 
     @property

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.commands.commands import with_keys
 from app.look.live import Live, LiveAction
 from app.look.theme import SIZES, icon, theme
-from app.words import as_written, tr, tr_n
+from app.words import escaped_html, tr, tr_n
 
 LONGEST_NAME = 24  # characters
 
@@ -48,5 +48,5 @@ class CollectionsButton(Live, QPushButton):
         self.setText(shown.replace("&", "&&"))
         listed = ", ".join(names)
         words = tr("Answers use your documents in {names}", names=listed) if names else tr("Answer from your documents")
-        self.setToolTip(as_written(with_keys(words, "use_collections")))
+        self.setToolTip(escaped_html(with_keys(words, "use_collections")))
         self.setAccessibleName(words)

@@ -13,7 +13,7 @@ from app.composer.chips import ChipFrame, Flow
 from app.look.speech import announce
 from app.look.theme import SIZES, icon, theme
 from app.markdown.guard import displayable_address
-from app.words import as_written, tr
+from app.words import escaped_html, tr
 
 COMMAND = "read_page"
 
@@ -33,7 +33,7 @@ class PageOffer(ChipFrame):
         self.face.setAccessibleName(tr("Read this page: {address}", address=shown))
         self.face.setAccessibleDescription(tr("Connects to the page. Press Delete to decline."))
         tip = tr("Connects to {address} and attaches the text of the page", address=displayable_address(self.address))
-        self.face.setToolTip(as_written(with_keys(tip, COMMAND)))
+        self.face.setToolTip(escaped_html(with_keys(tip, COMMAND)))
         self.close_button.setAccessibleName(tr("Do not read {address}", address=shown))
 
     def restyle(self) -> None:

@@ -15,7 +15,7 @@ from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import CompileProgress, EngineState
-from app.words import as_written, in_bytes, mark, tr, worded
+from app.words import escaped_html, in_bytes, mark, tr, worded
 from engine.protocol.events import Statistics
 from models.titles import title_of
 
@@ -137,7 +137,7 @@ class StatusLine(Live, QWidget):
         short, sentence = words()
         self.download.setVisible(bool(short))
         self.download.setText(short)
-        self.download.setToolTip(as_written(sentence))
+        self.download.setToolTip(escaped_html(sentence))
         self.download.setAccessibleName(sentence)
         self._elide_model()
 

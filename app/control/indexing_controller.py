@@ -114,9 +114,9 @@ class IndexingController(QObject):
         return self._engine.state.power.postpones_idle_work and not self._requested
 
     def _folders_changed(self) -> None:
-        begun = self._begun
+        sent = self._begun
         wanted = (self._collections.folders_to_index(), self._collections.folders_to_keep())
-        if begun is None or (begun.folders, begun.kept) != wanted:
+        if sent is None or (sent.folders, sent.kept) != wanted:
             self.restart()
 
     def restart(self) -> None:

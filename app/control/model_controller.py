@@ -19,7 +19,7 @@ from app.dialogs.dialog import OneDialog
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
-from app.memory_plan import PlanEffects
+from app.model_fit import PlanEffects
 from app.services.background import Background
 from app.services.planner import Planner, question
 from app.services.timers import Throttle

@@ -70,8 +70,8 @@ class NotificationController(QObject):
             self._begun.pop(conversation.chat.id, None)
 
     def _answer_ended(self, conversation: Conversation, answer: ChatMessage) -> None:
-        begun = self._begun.pop(conversation.chat.id, None)
-        took = 0.0 if begun is None else self._clock() - begun
+        started_at = self._begun.pop(conversation.chat.id, None)
+        took = 0.0 if started_at is None else self._clock() - started_at
         in_background = QApplication.activeWindow() is None or self._window.isMinimized()
         if took < self._least_seconds or answer.stop_reason == "cancelled" or not in_background:
             return

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject
 
 from app.control.model_controller import ModelController
 from app.dialogs.model_list import BEST, FASTER, ORIGINS, STATES, duration, local_title, progress_words
-from app.memory_plan import delay_words, room_words, words_per_second
+from app.model_fit import delay_words, room_words, words_per_second
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
@@ -43,7 +43,7 @@ class OfferController(QObject):
     def __init__(self, window: Window, engine: EngineQueue, models: ModelController, settings: Settings) -> None:
         super().__init__(window)
         self._window, self._engine, self._models, self._settings = window, engine, models, settings
-        self._asked = False  # whether the models were looked for
+        self._models_requested = False  # whether the models were looked for
         self._judged = False  # whether the planner has answered for all of them once
         self._offline: Sentence | None = None
         window.welcome.offers.requested.connect(self._do)
@@ -80,8 +80,10 @@ class OfferController(QObject):
     def _look(self) -> None:
         """Look for better models, once, and only if the welcome page is there to offer them."""
         window = self._window
-        if window.pages.currentWidget() is window.welcome and not (self._asked or window.state.offers_dismissed):
-            self._asked = True
+        if window.pages.currentWidget() is window.welcome and not (
+            self._models_requested or window.state.offers_dismissed
+        ):
+            self._models_requested = True
             self._models.judge()
 
     def _settings_changed(self) -> None:
@@ -99,7 +101,7 @@ class OfferController(QObject):
 
     def _offers(self) -> Offers:
         listed = self._models.list
-        self._judged |= self._asked and listed.judged
+        self._judged |= self._models_requested and listed.judged
         if self._window.state.offers_dismissed or not self._judged:
             return Offers()
         advice = listed.recommendation()

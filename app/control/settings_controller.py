@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from app.control.model_controller import ModelController
 from app.dialogs.dialog import OneDialog
 from app.dialogs.settings_dialog import SettingsDialog
-from app.memory_plan import PlanEffects
+from app.model_fit import PlanEffects
 from app.notice import NoticeRow
 from app.services.timers import Debounce
 from app.settings.settings import Settings

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton,
 
 from app.look.live import Live
 from app.look.theme import SIZES
-from app.memory_plan import parts_words, tone_of, verdict_words
-from app.words import as_written
+from app.model_fit import parts_words, tone_of, verdict_words
+from app.words import escaped_html
 from common.planning import Verdict
 
 
@@ -33,7 +33,7 @@ class PathLabel(Live, QLabel):
         self._path = path
         self.setObjectName(name)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setToolTip(as_written(path))
+        self.setToolTip(escaped_html(path))
         self.setAccessibleName(path)
 
     def minimumSizeHint(self) -> QSize:

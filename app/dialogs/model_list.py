@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.dialogs.model_details import Details, details_of, weights
-from app.memory_plan import Tone, tone_of, verdict_words, words_per_second
+from app.model_fit import Tone, tone_of, verdict_words, words_per_second
 from app.settings.servers import SavedServer
 from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes

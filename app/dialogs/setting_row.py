@@ -22,7 +22,7 @@ from app.dialogs.dialog import label
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
-from app.words import UiText, as_written, current_text, mark, tr
+from app.words import UiText, current_text, escaped_html, mark, tr
 from engine.protocol.settings import Setting, Value
 
 PAUSE_MS = 500  # pause in typing after which a text is applied
@@ -195,7 +195,7 @@ class FolderControl(Live, QPushButton):
         words = self._folder or tr("Choose…")
         shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, SIZES.input - 2 * SIZES.gap_l)
         self.setText(shown.replace("&", "&&"))
-        self.setToolTip(as_written(self._folder) if self._folder else "")
+        self.setToolTip(escaped_html(self._folder) if self._folder else "")
 
     def restyle(self) -> None:
         self.setFixedWidth(SIZES.input)

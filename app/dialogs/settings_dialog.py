@@ -12,7 +12,7 @@ from app.dialogs.setting_row import SettingRow
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.settings.settings import Settings
-from app.words import UiText, as_written, current_text, mark, tr
+from app.words import UiText, current_text, escaped_html, mark, tr
 from common.failures import Failure
 from engine.protocol.settings import Setting, Value
 
@@ -41,7 +41,7 @@ class SettingsDialog(Sheet):
         for row in self.rows.values():
             row.changed.connect(self._change)
         self.open_file = button(self)
-        self.open_file.setToolTip(as_written(str(settings.path)))
+        self.open_file.setToolTip(escaped_html(str(settings.path)))
         self.reset_all, self.close_button = button(self, self._reset_all), button(self, self.accept)
         self._layout()
         settings.changed.connect(self.show_values)

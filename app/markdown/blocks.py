@@ -118,7 +118,7 @@ class BlockSplitter:
             if segment.kind == "note":
                 notes.define(segment.name, segment.lines)
             else:
-                shown.append(_numbered(_block(segment), notes, segment is segments[-1]))
+                shown.append(_with_footnote_numbers(_block(segment), notes, segment is segments[-1]))
         addresses = last.addresses | self.addresses
         blocks = [replace(block, links=_links(block, addresses)) for block in shown if _is_visible(block)]
         if segments and segments[-1].kind == "note":
@@ -171,7 +171,7 @@ class BlockSplitter:
         elif _is_visible(block := _block(segment)):
             if block.kind != "code" and "[^" in block.text:
                 self._marked[len(self.finished)] = block
-            self.finished.append(_numbered(block, self._notes))
+            self.finished.append(_with_footnote_numbers(block, self._notes))
 
     def _number_footnotes(self, being_defined: Iterable[str]) -> None:
         """Renumber all marks if other footnotes are defined than before."""
@@ -179,7 +179,7 @@ class BlockSplitter:
         if labels != self._notes.labels:
             self._notes = self._notes.renumbered(labels)
             for number, block in self._marked.items():
-                self.finished[number] = _numbered(block, self._notes)
+                self.finished[number] = _with_footnote_numbers(block, self._notes)
 
     def _last_start(self, tokens: list[Token], references: References) -> int:
         """Return the first line whose block may still be changed by lines to come."""
@@ -291,7 +291,7 @@ def _block(segment: Segment) -> Block:
     return Block("\n".join(segment.lines).rstrip(), kind, depth=segment.depth)
 
 
-def _numbered(block: Block, notes: Footnotes, is_open: bool = False) -> Block:
+def _with_footnote_numbers(block: Block, notes: Footnotes, is_open: bool = False) -> Block:
     """Return the block with raised numbers for its footnote marks."""
     if block.kind == "code" or "[" not in block.text:
         return block

@@ -21,7 +21,7 @@ from app.markdown.guard import displayable_address
 from app.markdown.math_object import CHARACTER, SOFT, show_drawn_formulas, text_with_sources
 from app.markdown.selection import SelectedWithOthers, scope_of
 from app.services.math_service import math_service
-from app.words import as_written, mark, tr
+from app.words import escaped_html, mark, tr
 
 
 class ProseView(Live, SelectedWithOthers, QTextBrowser):
@@ -166,4 +166,4 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
             scope.link_clicked.emit(url.toString())
 
     def _show_address(self, url: QUrl) -> None:
-        self.setToolTip(as_written(displayable_address(url.toString())))
+        self.setToolTip(escaped_html(displayable_address(url.toString())))

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.look.theme import SIZES, icon, theme
 from app.store.chat import Chat, Folder, days_of, group_of
-from app.words import as_written, mark, tr, tr_n
+from app.words import escaped_html, mark, tr, tr_n
 
 MIME = "application/x-chickadee-chats"
 INDENT, MARK = Qt.ItemDataRole.UserRole + 1, Qt.ItemDataRole.UserRole + 2
@@ -133,7 +133,7 @@ class ChatModel(QAbstractListModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
             return tr(row.text) if row.kind == "heading" else row.text
         if role == Qt.ItemDataRole.ToolTipRole and row.kind != "heading":
-            return as_written(_with_marks(row.text, row))
+            return escaped_html(_with_marks(row.text, row))
         if role == Qt.ItemDataRole.AccessibleTextRole and row.kind != "heading":
             return _with_marks(_folder_text(row) if row.kind == "folder" else row.text, row)
         if role == MARK:

@@ -101,7 +101,7 @@ def sources_of(attachments: Iterable[Attachment]) -> str:
     sources = [
         _source(attachment, number)
         for number, attachment in enumerate(attachments)
-        if attachment.sent is not None or attachment.was_found
+        if attachment.sent is not None or attachment.from_collection
     ]
     return msgspec.json.encode(sources).decode() if sources else ""
 

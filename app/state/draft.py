@@ -78,7 +78,7 @@ class MessageDraft:
         return self.fit == "too_much" and self.room < LEAST_ROOM
 
     @property
-    def begun(self) -> bool:
+    def has_content(self) -> bool:
         return bool(self.text.strip() or self.items or self.options or self.collections)
 
     @property
@@ -118,7 +118,7 @@ class DraftStore:
         self._without_files: set[str] = set()  # chats known to have no row in the table of files
 
     def load(self, chat_id: str) -> MessageDraft:
-        row, packed = self._store.using(
+        row, packed = self._store.with_connection(
             lambda db: (
                 db.execute("SELECT text, options, collections FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
                 db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
@@ -166,4 +166,4 @@ class DraftStore:
         """Delete the drafts of chats that are permanently deleted."""
         for table in UNSENT:
             forget = f"DELETE FROM {table} WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)"
-            self._store.using(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]
+            self._store.with_connection(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]

@@ -43,7 +43,7 @@ class OpenChats(ConversationEvents):
         A chat is listed and stored with its first message.
         """
         unsent = (c for c in self._open.values() if not (c.stored or c.temporary or c.messages))
-        with_draft = (c for c in unsent if c.draft and c.draft.begun)
+        with_draft = (c for c in unsent if c.draft and c.draft.has_content)
         return self._make_current(next(with_draft, None) or self._adopt(Conversation(self.store)))
 
     def new_beside(self) -> Conversation:
@@ -57,7 +57,7 @@ class OpenChats(ConversationEvents):
     def branch_off(self, message_id: str) -> Conversation:
         """Open a new chat with copies of the current chat's messages up to this one."""
         conversation = self._adopt(self.current.branch_off(message_id))
-        self._take_over_entry(conversation)
+        self._update_listed_chat(conversation)
         return self._make_current(conversation)
 
     @property
@@ -231,7 +231,7 @@ class OpenChats(ConversationEvents):
             (conversation.options_changed, self.options_changed),
             (conversation.context_changed, self.context_changed),
         ):
-            event.connect(self._take_over_entry)
+            event.connect(self._update_listed_chat)
             event.connect(our_event.emit)
         conversation.phase_changed.connect(self.phase_changed.emit)
         conversation.progress_changed.connect(self.progress_changed.emit)
@@ -247,6 +247,6 @@ class OpenChats(ConversationEvents):
         if conversation is not self.current and is_listed and answer.stop_reason != "cancelled":
             conversation.update_entry(unread_at=time.time())
 
-    def _take_over_entry(self, conversation: Conversation) -> None:
+    def _update_listed_chat(self, conversation: Conversation) -> None:
         if len(conversation.tree) and conversation.chat.id in self._open:
             self._chats[conversation.chat.id] = conversation.chat

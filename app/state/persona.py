@@ -99,7 +99,7 @@ class Personas:
         return [Persona(persona.id, tr(persona.name), _options(persona)) for persona in SHIPPED]
 
     def own(self) -> list[Persona]:
-        rows = self._store.using(lambda db: db.execute("SELECT name, options FROM personas").fetchall())
+        rows = self._store.with_connection(lambda db: db.execute("SELECT name, options FROM personas").fetchall())
         personas = [Persona(name, name, chat_options_from_json(packed), own=True) for name, packed in rows]
         return sorted(personas, key=lambda persona: persona.name.casefold())
 
@@ -129,7 +129,9 @@ class Personas:
         """Store the options under a name and return the id, which is the name; replace an own persona of that name."""
         name = self._checked(name)
         packed = ChatOptions("", options.values).to_json()
-        self._store.using(lambda db: db.execute("INSERT OR REPLACE INTO personas VALUES (?, ?)", (name, packed)))
+        self._store.with_connection(
+            lambda db: db.execute("INSERT OR REPLACE INTO personas VALUES (?, ?)", (name, packed))
+        )
         return name
 
     def rename(self, old: str, new: str) -> str:
@@ -137,14 +139,14 @@ class Personas:
         new = self._checked(new)
         if new != old and any(persona.name == new for persona in self.own()):
             raise ValueError(tr("There is already a persona “{name}”.", name=new))
-        self._store.using(lambda db: db.execute("UPDATE personas SET name = ? WHERE name = ?", (new, old)))
+        self._store.with_connection(lambda db: db.execute("UPDATE personas SET name = ? WHERE name = ?", (new, old)))
         return new
 
     def delete(self, id: str) -> None:
         def work(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM personas WHERE name = ?", (id,))
 
-        self._store.using(work)
+        self._store.with_connection(work)
 
     def _checked(self, name: str) -> str:
         name = " ".join(name.encode("utf-8", "replace").decode().split())[:MOST_NAME]

@@ -93,7 +93,7 @@ class EditStore:
     def load(self, chat_id: str) -> dict[str, str]:
         """Return the unsent edits of a chat by message id."""
         return dict(
-            self._store.using(
+            self._store.with_connection(
                 lambda db: db.execute(
                     "SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL", (chat_id,)
                 ).fetchall()
@@ -109,4 +109,4 @@ class EditStore:
                 rows = [(text, id) for id, text in edits.items()]
                 db.executemany("UPDATE messages SET edit = ? WHERE id = ?", rows)
 
-        self._store.using(write)
+        self._store.with_connection(write)

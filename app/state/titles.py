@@ -38,7 +38,7 @@ FAMILIES = {"HIRAGANA": "JAPANESE", "KATAKANA": "JAPANESE"}
 
 def title_question(messages: Sequence[ChatMessage]) -> str:
     """Return what the model is asked behind the chat, in the chat's language."""
-    return CHINESE if script_of(_asked(messages)) == "CJK" else OTHER
+    return CHINESE if script_of(_questions_text(messages)) == "CJK" else OTHER
 
 
 def clean_title(answer: str, messages: Sequence[ChatMessage]) -> str:
@@ -86,7 +86,7 @@ def _script(sign: str) -> str:
     return FAMILIES.get(name, name)
 
 
-def _asked(messages: Sequence[ChatMessage]) -> str:
+def _questions_text(messages: Sequence[ChatMessage]) -> str:
     """Return the words of the chat's questions."""
     return "\n".join(message.content for message in messages if message.role == "user")
 

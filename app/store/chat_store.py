@@ -189,7 +189,7 @@ class ChatStore:
         self._db.execute("DELETE FROM folders WHERE id = ?", (folder_id,))
 
     @_guarded
-    def using(self, work: Callable[[sqlite3.Connection], R]) -> R:
+    def with_connection(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Return the result of `work` on the connection, for modules with own tables; errors become Failures."""
         return work(self._db)
 

@@ -33,18 +33,18 @@ class CollectionStore:
                 for name, folders, id_, created, paused in rows
             ]
 
-        return self._store.using(read)
+        return self._store.with_connection(read)
 
     def save(self, collection: Collection) -> None:
         """Insert or replace a collection."""
         folders = msgspec.json.encode(collection.folders).decode()
         row = (collection.id, collection.name, folders, collection.created_at, collection.paused)
-        self._store.using(lambda db: db.execute(PUT, row))
+        self._store.with_connection(lambda db: db.execute(PUT, row))
 
     def mark_removed(self, collection_id: str, removed: bool) -> None:
         """Mark a collection to be deleted at the next start, or undo that."""
         moment = time.time() if removed else None
-        self._store.using(
+        self._store.with_connection(
             lambda db: db.execute("UPDATE collections SET deleted_at = ? WHERE id = ?", (moment, collection_id))
         )
 

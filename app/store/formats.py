@@ -72,12 +72,12 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
     if not {"created_at", "updated_at"} <= _identified(entry).keys():
         raise ValueError("its times are missing")
     chat = msgspec.convert(entry, Chat)
-    begun = moment(chat.created_at, now)
+    created_at = moment(chat.created_at, now)
     chat = replace(
         chat,
         title=line(chat.title) or "?",
-        created_at=begun,
-        updated_at=moment(chat.updated_at, begun),
+        created_at=created_at,
+        updated_at=moment(chat.updated_at, created_at),
         pinned_at=None if chat.pinned_at is None else moment(chat.pinned_at, now),
         forget_turns=max(0, min(chat.forget_turns, 1_000_000)),
         model=line(chat.model),

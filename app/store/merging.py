@@ -96,7 +96,7 @@ class Merging:
         self._accepted = False
 
     def __enter__(self) -> Merging:
-        self._store.using(lambda db: db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}"))
+        self._store.with_connection(lambda db: db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}"))
         complete_import(self._store)
         with failures(self._store.path):
             self._staged: BinaryIO = os.fdopen(os.open(self._path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb")
@@ -107,7 +107,7 @@ class Merging:
             self._staged.close()
         self._path.unlink(missing_ok=True)
         if not self._accepted:
-            self._store.using(_remove_hidden)
+            self._store.with_connection(_remove_hidden)
 
     def add_folder(self, folder: Folder) -> None:
         self._folders.append(folder)
@@ -117,7 +117,7 @@ class Merging:
         if chat.folder_id is not None:
             self._places.append((chat.folder_id, chat.id))
         chat = replace(chat, folder_id=None)
-        chat, messages = self._store.using(lambda db: _with_unique_ids(db, chat, messages))
+        chat, messages = self._store.with_connection(lambda db: _with_unique_ids(db, chat, messages))
         if _is_new(self._store, chat.id):
             _hide(self._store, chat, messages)
             self._added[chat.id] = None
@@ -153,7 +153,7 @@ def undo_changes(store: ChatStore, imported: Imported) -> None:
     for before in imported.changed:
         row = store.chat_row(before.chat.id)
         if row is not None and row[1] != DOOMED and row[0].updated_at == before.merged.updated_at:
-            store.using(lambda db, before=before, row=row: _restore(db, before, *row))  # type: ignore[misc]
+            store.with_connection(lambda db, before=before, row=row: _restore(db, before, *row))  # type: ignore[misc]
             pause()
 
 
@@ -224,7 +224,7 @@ def _apply(store: ChatStore) -> tuple[list[Before], int]:
                 changed.setdefault(before.chat.id, before)
             else:
                 same += 1
-    store.using(lambda db: db.execute("UPDATE chats SET deleted_at = NULL WHERE deleted_at = ?", (HIDDEN,)))
+    store.with_connection(lambda db: db.execute("UPDATE chats SET deleted_at = NULL WHERE deleted_at = ?", (HIDDEN,)))
     with failures(store.path):
         path.unlink()
     return list(changed.values()), same
@@ -248,10 +248,10 @@ def _place(store: ChatStore, step: Step) -> None:
                 [(*place, HIDDEN) for place in places],
             )
 
-    known = store.using(add_folders)
+    known = store.with_connection(add_folders)
     places = [place for place in step.places if place[0] in known]
     for start in range(0, len(places), MOST_AT_ONCE):
-        store.using(lambda db, start=start: put(db, places[start : start + MOST_AT_ONCE]))  # type: ignore[misc]
+        store.with_connection(lambda db, start=start: put(db, places[start : start + MOST_AT_ONCE]))  # type: ignore[misc]
         pause()
 
 
@@ -285,7 +285,7 @@ def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> Before 
             if is_deleted:
                 db.execute("UPDATE chats SET deleted_at = NULL WHERE id = ? AND deleted_at > ?", (chat.id, DOOMED))
 
-    store.using(write_entry)
+    store.with_connection(write_entry)
     pause()
     return Before(
         stored,
@@ -325,7 +325,7 @@ def _hide(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> None:
             write_chat(db, chat, ())
             db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (HIDDEN, chat.id))
 
-    store.using(write_entry)
+    store.with_connection(write_entry)
     _write_in_steps(store, messages)
 
 
@@ -335,7 +335,7 @@ def _write_in_steps(store: ChatStore, messages: Iterable[ChatMessage]) -> None:
             write_messages(db, batch)
 
     for batch in _batches(messages):
-        store.using(lambda db, batch=batch: write(db, batch))  # type: ignore[misc]
+        store.with_connection(lambda db, batch=batch: write(db, batch))  # type: ignore[misc]
         pause()
 
 

@@ -77,7 +77,7 @@ def open_store(path: Path) -> tuple[ChatStore, Recovery | None]:
         sound = check(path) if foreign else _is_sound(path) and not _has_damaged_log(path)
         store = _opened(path) if sound else None
         if store is not None:
-            return store, Recovery(foreign, *store.using(count_visible)) if foreign else None
+            return store, Recovery(foreign, *store.with_connection(count_visible)) if foreign else None
         recovery = _recover(path)
     return ChatStore(path), recovery
 
@@ -104,7 +104,7 @@ def _opened(path: Path) -> ChatStore | None:
         store.folders()
         complete_import(store)
         if damage_mark(path).exists():  # the file itself is sound, so the damage was in the word index
-            store.using(rebuild_indexes)
+            store.with_connection(rebuild_indexes)
             damage_mark(path).unlink()
         return store
     except Failure as failure:
@@ -189,7 +189,7 @@ def _recover(path: Path) -> Recovery:
     try:
         with contextlib.closing(_mapped(path)) as content:
             pages = Pages(content, _read(beside(path, "-wal")))
-            chats, messages = store.using(lambda db: salvage(pages, db))
+            chats, messages = store.with_connection(lambda db: salvage(pages, db))
     finally:
         store.close()
     part.replace(beside(path, ".rebuilt"))

@@ -83,7 +83,7 @@ class MessageView(Live, QWidget):
         self._open_details = False
         self._remedies: tuple[Remedy, ...] = ()
         self._labels: dict[str, QLabel] = {}
-        attached = [each for each in message.attachments if not each.was_found]
+        attached = [each for each in message.attachments if not each.from_collection]
         self.files = SentFiles(attached, self) if attached else None
         self.source_links: SourceLinks | None = None
         self.remedy_buttons = RemedyButtons(self)

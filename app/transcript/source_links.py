@@ -11,7 +11,7 @@ from app.composer.chips import Flow
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.state.answer_facts import Source, place_words
-from app.words import as_written, tr
+from app.words import escaped_html, tr
 
 WHOLE = -1  # in place of a passage's number
 
@@ -33,7 +33,7 @@ class SourceLink(Live, QPushButton):
         words = " · ".join(filter(None, (source.name, where)))
         shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, SIZES.chip * 2)
         self.setText(shown.replace("&", "&&"))
-        self.setToolTip(as_written(f"{words}\n{tr('Show it in the file')}"))
+        self.setToolTip(escaped_html(f"{words}\n{tr('Show it in the file')}"))
         self.setAccessibleName(tr("Source: {name}", name=words))
 
     def restyle(self) -> None:

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.markdown.prose_view import ProseView
 from app.wiring import Chickadee
-from app.words import as_written
+from app.words import escaped_html
 from tests.app.test_window import done
 
 Ask = Callable[[Chickadee, str], None]
@@ -31,7 +31,7 @@ def seen(tip: str) -> str:
 
 @pytest.mark.parametrize("text", ["a & b", "<b>bold</b>", "a &amp; b", "first\nsecond", "C:\\x<y>.gguf"])
 def test_a_tip_shows_a_text_as_it_is_written(text: str, qapp: QApplication) -> None:
-    assert seen(as_written(text)) == text
+    assert seen(escaped_html(text)) == text
 
 
 def test_a_links_tip_is_its_address(qtbot: QtBot) -> None:

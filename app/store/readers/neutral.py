@@ -88,13 +88,13 @@ def chat_of(conversation: Conversation, now: float) -> tuple[Chat, list[ChatMess
 
     Ids are derived from theirs, so that importing again makes no duplicates.
     """
-    begun = now if conversation.created is None else conversation.created
+    started_at = now if conversation.created is None else conversation.created
     chat_id = uuid.uuid5(SPACE, clean(conversation.id)).hex
     messages: list[ChatMessage] = []
     message_of: dict[str, str | None] = {}  # by a turn's key: the id of the message there or last before
     for turn in _from_the_top(conversation.turns):
         above = message_of.get(turn.parent) if turn.parent is not None else None
-        message = _message(chat_id, above, turn, begun)
+        message = _message(chat_id, above, turn, started_at)
         message_of[turn.key] = message.id if message else above
         if message:
             messages.append(message)
@@ -105,7 +105,7 @@ def chat_of(conversation: Conversation, now: float) -> tuple[Chat, list[ChatMess
     leaf = message_of.get(conversation.current or "") or messages[-1].id
     latest = max(message.created_at for message in messages)
     updated = latest if conversation.updated is None else conversation.updated
-    return Chat(title, chat_id, begun, updated, leaf), messages
+    return Chat(title, chat_id, started_at, updated, leaf), messages
 
 
 def thought(text: str) -> str:
@@ -142,7 +142,7 @@ def items(raw: object, name: str) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _message(chat_id: str, parent: str | None, turn: Turn, begun: float) -> ChatMessage | None:
+def _message(chat_id: str, parent: str | None, turn: Turn, started_at: float) -> ChatMessage | None:
     content = clean(turn.text).strip()
     if turn.role not in ("user", "assistant") or not content:
         return None
@@ -153,7 +153,7 @@ def _message(chat_id: str, parent: str | None, turn: Turn, begun: float) -> Chat
         cast(Literal["user", "assistant"], turn.role),
         content,
         uuid.uuid5(SPACE, clean(f"{chat_id}/{turn.key}")).hex,
-        begun if turn.time is None else turn.time,
+        started_at if turn.time is None else turn.time,
         turn.ending if is_answer else "end",
         model=line(turn.model) if is_answer else "",
         thought_seconds=turn.thought_seconds if is_answer else None,

@@ -54,11 +54,11 @@ def test_nothing_comes_back_after_all_chats_were_deleted(
     window.close()
     store = ChatStore(chickadee.store.path)
     assert [chat.title for chat in store.chats()] == ["another"]
-    assert store.using(lambda db: db.execute("SELECT * FROM unsent").fetchall()) == []
+    assert store.with_connection(lambda db: db.execute("SELECT * FROM unsent").fetchall()) == []
     edits = (
         "SELECT count(*) FROM messages AS m JOIN chats AS c ON c.id = chat_id WHERE edit <> '' AND c.deleted_at <> ?"
     )
-    assert store.using(lambda db: db.execute(edits, (DOOMED,)).fetchone()) == (0,)
+    assert store.with_connection(lambda db: db.execute(edits, (DOOMED,)).fetchone()) == (0,)
     store.close()
     assert open_window().window.composer.text.toPlainText() == ""
 
@@ -87,9 +87,9 @@ def test_a_late_answer_does_not_bring_its_chat_back(chickadee: Chickadee, ask: A
     store = chickadee.open_chats.store
     store.delete(answered.chat.id)
     store.delete_for_good(answered.chat.id)
-    store.using(lambda db: db.execute("DELETE FROM chats"))
+    store.with_connection(lambda db: db.execute("DELETE FROM chats"))
     answered.fail_answer(None, reason="cancelled")
-    assert store.using(lambda db: db.execute("SELECT id FROM chats").fetchall()) == []
+    assert store.with_connection(lambda db: db.execute("SELECT id FROM chats").fetchall()) == []
     assert OpenChats(store).chats() == []
 
 

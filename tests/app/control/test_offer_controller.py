@@ -94,12 +94,12 @@ def test_dismissed_is_dismissed_for_good(
     again = open_window(tmp_path / BUILT_IN)
     qtbot.waitUntil(lambda: again.engine.state.phase == "ready")
     assert again.window.welcome.offers.isHidden()
-    assert not again.offers._asked
+    assert not again.offers._models_requested
 
 
 def test_an_unknown_model_of_the_user_is_left_in_peace(server: HubServer, chickadee: Chickadee) -> None:
     assert chickadee.window.welcome.offers.isHidden()
-    assert not chickadee.offers._asked
+    assert not chickadee.offers._models_requested
 
 
 def test_a_file_that_another_program_brought_is_used_where_it_is(
@@ -109,7 +109,7 @@ def test_a_file_that_another_program_brought_is_used_where_it_is(
     make_gguf(path, architecture="qwen35")
     chickadee = open_window(tmp_path / BUILT_IN)
     controller: OfferController = chickadee.offers
-    qtbot.waitUntil(lambda: controller._asked and chickadee.models.controller.list.judged)
+    qtbot.waitUntil(lambda: controller._models_requested and chickadee.models.controller.list.judged)
     key = ("here", path)
     listed = chickadee.models.controller.list
     # The tiny file cannot be planned, so the planner's answer for a real one takes its place.

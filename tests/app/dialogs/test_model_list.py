@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.dialogs.model_details import weights
 from app.dialogs.model_list import Filters, ModelList, duration, job_row
-from app.memory_plan import parts_words, tone_of, verdict_words, words_per_second
+from app.model_fit import parts_words, tone_of, verdict_words, words_per_second
 from common.planning import Verdict
 from common.sentences import Sentence
 from models.collection import describe_model

@@ -59,8 +59,8 @@ def test_attachments_stay_with_their_message(path: Path) -> None:
     store = ChatStore(path)
     assert store.chats() == [chat]
     assert store.messages(chat) == [question, answer]
-    store.using(lambda db: db.execute("DELETE FROM chats"))
-    assert store.using(lambda db: db.execute("SELECT count(*) FROM attachments").fetchone()) == (0,)
+    store.with_connection(lambda db: db.execute("DELETE FROM chats"))
+    assert store.with_connection(lambda db: db.execute("SELECT count(*) FROM attachments").fetchone()) == (0,)
     store.close()
 
 

@@ -147,7 +147,7 @@ def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, 
     draft.clear_sent(draft.text)
     draft_store.save("c", draft, ended.append)
     window.hear()
-    assert not DraftStore(store).load("c").begun
+    assert not DraftStore(store).load("c").has_content
 
 
 def test_upkeep_moves_the_log_into_the_file(store: ChatStore) -> None:

@@ -181,7 +181,7 @@ def test_many_messages_of_one_chat_are_written_in_short_transactions(
     file = exported(store, tmp_path / "long.json")
     assert counts(load(file, other)) == (1, 0, 0)
     assert len(pauses) >= 10
-    other.using(lambda db: db.execute("DELETE FROM messages WHERE id <> 'm0'"))
+    other.with_connection(lambda db: db.execute("DELETE FROM messages WHERE id <> 'm0'"))
     pauses.clear()
     assert counts(load(file, other)) == (0, 1, 0)
     assert len(pauses) >= 9
