@@ -171,8 +171,8 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
         code = application.exec()
         for number in SIGNALS:  # no handler of ours would run while a dialog is open
             signal.signal(number, signal.SIG_DFL)
-        if chickadee.lost:
-            announce("\n".join(chickadee.lost), waits=someone_is_there)
+        if chickadee.unsaved_sentences:
+            announce("\n".join(chickadee.unsaved_sentences), waits=someone_is_there)
         return code
     finally:
         instance.release()

@@ -190,10 +190,10 @@ def compose_chats(
     open_chats = OpenChats(store)
     chat = ChatController(window, open_chats, engine, intervals.read_ahead)
     messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
-    made = Collections(store)
-    retriever = Retriever(made, engine, window.notice, folders.collections, window)
-    indexing = IndexingController(made, engine, folders.collections, intervals.index, window)
-    collections = CollectionsController(window, open_chats, made, indexing, retriever)
+    known_collections = Collections(store)
+    retriever = Retriever(known_collections, engine, window.notice, folders.collections, window)
+    indexing = IndexingController(known_collections, engine, folders.collections, intervals.index, window)
+    collections = CollectionsController(window, open_chats, known_collections, indexing, retriever)
     drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
@@ -274,7 +274,7 @@ class Chickadee(QObject):
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self.window.closing.connect(self.stop)
-        self.lost: list[str] = []  # sentences that the program prints after the window has closed
+        self.unsaved_sentences: list[str] = []  # sentences that the program prints after the window has closed
 
     def start(self) -> None:
         """Start the engine with the first model; the window may be shown before or after."""
@@ -306,7 +306,7 @@ class Chickadee(QObject):
             self.engine.active.fail_answer(None, reason="cancelled")
         self.process.close()
         self.store.writer.close()  # later writes are done at once, in this thread
-        self.lost = self.chats.unsaved.close()
+        self.unsaved_sentences = self.chats.unsaved.close()
         try:
             self.store.close()
         except Failure as failure:

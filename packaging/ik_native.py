@@ -63,19 +63,19 @@ def compile_ik_native(library: Path = LIBRARY, kind: str = FAST) -> None:
     if sys.platform != "linux" or not units:
         return
     library.parent.mkdir(parents=True, exist_ok=True)
-    made = library.with_suffix(".new")
+    new = library.with_suffix(".new")
     try:
-        build(units, made, kind)
+        build(units, new, kind)
     except SetupError as error:
-        for file in (made, library):  # a library of an older source may be wrong now
+        for file in (new, library):  # a library of an older source may be wrong now
             file.unlink(missing_ok=True)
         say(f"our native code for ik_llama.cpp was not compiled, so it computes more slowly: {error}")
         return
-    made.replace(library)
+    new.replace(library)
 
 
-def build(units: list[Unit], made: Path, kind: str) -> None:
-    """Compile and link the units into `made`. Raises SetupError."""
+def build(units: list[Unit], new: Path, kind: str) -> None:
+    """Compile and link the units into `new`. Raises SetupError."""
     compiler = (os.environ.get("CXX") or shutil.which("c++") or "c++").split()
     folder = headers()
     includes = ["-isystem", folder, "-isystem", folder / "iqk", f'-DIK_VERSION="{version()}"']
@@ -89,7 +89,7 @@ def build(units: list[Unit], made: Path, kind: str) -> None:
             list(pool.map(run, ([*command, "-o", output] for command, output in zip(commands, outputs, strict=True))))
         # The code needs no C++ runtime.
         link = ["-s", "-nostdlib", "-lpthread", "-lc"] if kind == FAST else kind.split()
-        run([*compiler, "-shared", *outputs, "-o", made, *link])
+        run([*compiler, "-shared", *outputs, "-o", new, *link])
 
 
 def run(command: list[object]) -> None:
@@ -118,15 +118,15 @@ def headers() -> Path:
     """
     kept = CACHE / "headers" / hashlib.sha256(IK.lock.read_bytes()).hexdigest()[:16]
     if not kept.exists():
-        made = kept.with_suffix(".new")
-        shutil.rmtree(made, ignore_errors=True)
+        new = kept.with_suffix(".new")
+        shutil.rmtree(new, ignore_errors=True)
         with tempfile.TemporaryDirectory() as folder:
             ggml = IK.fetch_source(Path(folder)) / "vendor" / "ik_llama.cpp" / "ggml"
-            for part, to in (("include", made), ("src", made), ("src/iqk", made / "iqk")):
+            for part, to in (("include", new), ("src", new), ("src/iqk", new / "iqk")):
                 to.mkdir(parents=True, exist_ok=True)
                 for path in (ggml / part).glob("*.h"):
                     shutil.copyfile(path, to / path.name)
-        made.rename(kept)
+        new.rename(kept)
     for public in VENV.glob("lib/python3*/site-packages/include/ggml*.h"):
         if public.read_bytes() != (kept / public.name).read_bytes():
             raise SetupError(f"the installed {public.name} is not that of its source")

@@ -20,13 +20,13 @@ def make(bundle: Path, system: str = sys.platform, to: Path = DIST) -> list[Path
     """Make the system's installers and the SBOM in the folder `to`, and return their paths. Raises SetupError."""
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
-    made = windows(bundle, to) if system == "win32" else mac(bundle) if system == "darwin" else linux(bundle)
+    installers = windows(bundle, to) if system == "win32" else mac(bundle) if system == "darwin" else linux(bundle)
     sbom = to / f"chickadee-{VERSION}-{system}.cdx.json"
     shutil.copyfile(next(bundle.rglob("sbom.cdx.json")), sbom)
-    large = [path.name for path in made if path.stat().st_size > LARGEST]
+    large = [path.name for path in installers if path.stat().st_size > LARGEST]
     if large:
         raise SetupError(f"{', '.join(large)}: more than {LARGEST // 1_000_000} MB")
-    return [*made, sbom]
+    return [*installers, sbom]
 
 
 def linux(bundle: Path) -> list[Path]:

@@ -34,7 +34,7 @@ def make(bundle: Path) -> Path:
         (tree / script).write_text(text.replace("@PROGRAM@", script).replace("@GLIBC@", newest))
         (tree / script).chmod(0o755)
     linux_deb.finish(tree)
-    made = DIST / f"{name}.tar.xz"
+    archive = DIST / f"{name}.tar.xz"
     command = ["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", f"--mtime=@{EPOCH}"]
-    run([*command, "-C", tree.parent, "-I", "xz -6 -T2", "-cf", made, name], "tar failed: is xz installed?")
-    return made
+    run([*command, "-C", tree.parent, "-I", "xz -6 -T2", "-cf", archive, name], "tar failed: is xz installed?")
+    return archive

@@ -55,10 +55,10 @@ def make(bundle: Path) -> Path:
     (TREE / "DEBIAN/control").write_text(control(bundle))
     finish(TREE)
     architecture = machine()
-    made = DIST / f"chickadee_{VERSION}_{architecture}.deb"
-    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "-z6", "--build", TREE, made]
+    package = DIST / f"chickadee_{VERSION}_{architecture}.deb"
+    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "-z6", "--build", TREE, package]
     run(command, "dpkg-deb failed", quiet=True)
-    return made
+    return package
 
 
 def control(bundle: Path) -> str:

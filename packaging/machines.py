@@ -233,8 +233,8 @@ def disk_that_fills(machine: Machine) -> Ended:
     """Let the disk fill while libraries are installed: the first check finds an environment, and does not measure."""
     machine.forget(f"{CHECKOUT}/.venv")
     with machine.small_disk(f"{CHECKOUT}/.venv", SMALL_DISK):
-        made = machine.as_user("python3", "-m", "venv", f"{CHECKOUT}/.venv")
-        return made if made.code else machine.as_user("make", "chat", QUESTION)
+        created = machine.as_user("python3", "-m", "venv", f"{CHECKOUT}/.venv")
+        return created if created.code else machine.as_user("make", "chat", QUESTION)
 
 
 def changed_archive(machine: Machine) -> Ended:

@@ -15,9 +15,9 @@ WIDE = re.compile("%[yz]mm")
 EXPORTS = re.compile(r"\[Ordinal/Name Pointer\] Table.*?\n\n", re.S)
 
 
-def compile_c(made: Path, *parts: object) -> None:
+def compile_c(output: Path, *parts: object) -> None:
     """Compile and link C sources into a program or DLL. Raises SetupError."""
-    run([GCC, "-O2", "-s", "-o", made, *parts], f"{made.name} did not compile")
+    run([GCC, "-O2", "-s", "-o", output, *parts], f"{output.name} did not compile")
 
 
 def exports(library: Path) -> list[str]:

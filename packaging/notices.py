@@ -101,7 +101,7 @@ def system_packages(files: set[Path]) -> dict[str, str]:
 
 def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> dict[str, Any]:
     """Return the SBOM (CycloneDX) of the packages in the bundle."""
-    made = BUILD / "sbom.json"
+    path = BUILD / "sbom.json"
     command: list[str | Path] = [
         sys.executable,
         "-m",
@@ -111,10 +111,10 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
         "--of",
         "JSON",
         "-o",
-        made,
+        path,
     ]
     subprocess.run([*command, sys.executable], check=True)
-    sbom: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
+    sbom: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     names = {canonical(package.name) for package in packages}
     kept = [part for part in sbom["components"] if canonical(part["name"]) in names]
     for part in kept:  # drop paths of the computer that packs

@@ -138,15 +138,17 @@ def download(lines: str) -> list[Path]:
     folder = WHEELS / hashlib.sha256(lines.encode()).hexdigest()[:16]
     if not folder.exists():
         say("downloading wheels for Windows")
-        made = folder.with_suffix(".new")
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
-        lock = made / "wheels.lock"
+        unfinished = folder.with_suffix(".new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        lock = unfinished / "wheels.lock"
         lock.write_text(lines)
         for_windows = ["--platform", "win_amd64", "--python-version", "3.11", "--only-binary", ":all:"]
-        command = pip("download", "--quiet", "--no-deps", "--require-hashes", *for_windows, "-d", made, "-r", lock)
+        command = pip(
+            "download", "--quiet", "--no-deps", "--require-hashes", *for_windows, "-d", unfinished, "-r", lock
+        )
         run(command, "could not download wheels for Windows: is the network there?")
-        made.rename(folder)
+        unfinished.rename(folder)
     return sorted(folder.glob("*.whl"))
 
 

@@ -12,11 +12,11 @@ from release import EPOCH, VERSION
 def make(bundle: Path, to: Path) -> Path:
     """Make the zip in the folder `to`: one folder, sorted names, the commit's time. Return its path."""
     top = f"Chickadee-{VERSION}"
-    made = to / f"{top}-windows.zip"
+    archive_path = to / f"{top}-windows.zip"
     moment = time.gmtime(EPOCH)[:6]
-    with zipfile.ZipFile(made, "w") as archive:
+    with zipfile.ZipFile(archive_path, "w") as archive:
         for path in sorted(path for path in bundle.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo(f"{top}/{path.relative_to(bundle).as_posix()}", moment)
             # Explorer opens only deflate; a model's weights hardly become smaller, but some do.
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
-    return made
+    return archive_path

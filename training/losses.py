@@ -136,11 +136,11 @@ def _sums_and_target(
     probabilities = None if taught is None else taught.exp()
     drift = torch.zeros(()) if taught is None or probabilities is None else (probabilities * (taught - last)).sum()
     if text or probabilities is None:
-        target, lost = wanted, (functional.nll_loss(middle, wanted, reduction="sum"), by_text)
+        target, loss = wanted, (functional.nll_loss(middle, wanted, reduction="sum"), by_text)
     else:
-        target, lost = probabilities, (-(probabilities * middle).sum(), -(probabilities * last).sum())
+        target, loss = probabilities, (-(probabilities * middle).sum(), -(probabilities * last).sum())
     agreed = int((middle.argmax(-1) == last.argmax(-1)).sum())
-    sums = Sums(lost[1].item(), lost[0].item(), drift.item(), agreed, by_text.item(), len(wanted))
+    sums = Sums(loss[1].item(), loss[0].item(), drift.item(), agreed, by_text.item(), len(wanted))
     return sums, target
 
 

@@ -91,12 +91,12 @@ def file_type(path: Path) -> int:
     return int(number) if number is not None else int(gguf.LlamaFileType.MOSTLY_F16)
 
 
-def move_into_place(made: Path, path: Path) -> None:
+def move_into_place(source: Path, path: Path) -> None:
     """Flush a finished file to disk, and move it to `path`."""
-    with made.open("r+b") as file:  # Windows flushes only what may be written
+    with source.open("r+b") as file:  # Windows flushes only what may be written
         os.fsync(file.fileno())
-    made.chmod(0o644)
-    replace_file(made, path)
+    source.chmod(0o644)
+    replace_file(source, path)
 
 
 def stored_types(header: Header, quantise: str | None) -> tuple[int, dict[str, int]]:

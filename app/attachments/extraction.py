@@ -76,8 +76,8 @@ def extracted(kind: AttachmentKind, size: int, text: str) -> Extracted:
     return _with_parts(_checked(kind, size, text))
 
 
-def _with_parts(made: Extracted) -> Extracted:
-    return replace(made, parts=parts_of(made.text))
+def _with_parts(whole: Extracted) -> Extracted:
+    return replace(whole, parts=parts_of(whole.text))
 
 
 def _checked(kind: AttachmentKind, size: int, text: str, pages: tuple[int, ...] = ()) -> Extracted:

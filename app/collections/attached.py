@@ -20,13 +20,13 @@ def attachments_of(answer: Answer, names: Sequence[str], read: Sequence[str] = (
     """
     if not answer.files:
         return (Attachment(", ".join(names), "nothing", 0, "", sent=()),)
-    made: list[Attachment] = []
+    attachments: list[Attachment] = []
     for file in answer.files:
         old = tuple(each for each in file.passages if any(each.text.strip() in text for text in read))
         new = tuple(passage for passage in file.passages if passage not in old)
-        made += [replace(_attachment(file, old), sent=())] if old else []
-        made += [_attachment(file, new)] if new else []
-    return tuple(made)
+        attachments += [replace(_attachment(file, old), sent=())] if old else []
+        attachments += [_attachment(file, new)] if new else []
+    return tuple(attachments)
 
 
 def _attachment(file: FoundFile, passages: Sequence[FoundPassage]) -> Attachment:

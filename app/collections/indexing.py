@@ -160,9 +160,9 @@ class Indexer:
 
     def _indexed(self, entry: FileEntry, text: str, passages: Iterable[Passage]) -> list[IndexedPassage]:
         name = Path(entry.path).stem
-        made = []
+        indexed = []
         for passage in passages:
             words = words_of(text[passage.begin : passage.end], passage.heading, name)
             code = self._vectors.code(words) if self._vectors is not None else b""
-            made.append(IndexedPassage(*entries_of(words), words.total(), code or NO_CODE))
-        return made
+            indexed.append(IndexedPassage(*entries_of(words), words.total(), code or NO_CODE))
+        return indexed

@@ -202,12 +202,12 @@ def _vectors(folder: Path, model: Path | None) -> WordVectors | None:
     from app.collections.embedding import make_vectors
 
     try:
-        made = make_vectors(model)
-        made.save(folder / VECTORS_NAME)
+        vectors = make_vectors(model)
+        vectors.save(folder / VECTORS_NAME)
     except (Failure, OSError) as error:
         log.warning("no word vectors: %s", kind_of(error))
         return None
-    return made
+    return vectors
 
 
 def _stored_vectors(folder: Path) -> WordVectors | None:

@@ -128,13 +128,13 @@ class CollectionsController(QObject):
         self._guarded(lambda: self._add(folder))
 
     def _add(self, folder: Path) -> None:
-        made = self._collections.add(folder)
-        self._collections.switch(self._open_chats.current, made.id, True)
+        collection = self._collections.add(folder)
+        self._collections.switch(self._open_chats.current, collection.id, True)
         if self._dialog.open:
             self._dialog.open.show_note(
                 lambda: tr(
                     "“{name}” is switched on in the open chat. Other chats switch it on beside the message.",
-                    name=made.name,
+                    name=collection.name,
                 ),
                 undo=False,
             )

@@ -314,10 +314,10 @@ class DraftController(QObject):
 
         def operation() -> Attachment | str:
             try:
-                made = extracted("pasted", len(text.encode("utf-8", "replace")), text)
+                pasted = extracted("pasted", len(text.encode("utf-8", "replace")), text)
             except Refused as refused:
                 return sentence(refused.code, item.name, refused.values)
-            return Attachment(item.name, made.kind, made.size, made.text, made.parts)
+            return Attachment(item.name, pasted.kind, pasted.size, pasted.text, pasted.parts)
 
         def insert() -> None:
             self._insert_in_place_of(conversation, item, text)

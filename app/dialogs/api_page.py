@@ -111,8 +111,8 @@ class ApiPage(Section):
             for each in (title, *lines):
                 words.addWidget(each)
             row.addLayout(words, 1)
-            for made in buttons:
-                row.addWidget(made, 0, Qt.AlignmentFlag.AlignTop)
+            for widget in buttons:
+                row.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
             layout.addWidget(frame)
 
 

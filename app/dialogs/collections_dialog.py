@@ -59,7 +59,7 @@ class CollectionView(Live, QFrame):
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
         self.buttons = {action: self._button(action) for action in ACTIONS}
-        self._row_buttons = [made for action, made in self.buttons.items() if action != "unreadable"]
+        self._row_buttons = [widget for action, widget in self.buttons.items() if action != "unreadable"]
         self._layout()
         self.show_row(row)
         self.apply_look()
@@ -89,14 +89,14 @@ class CollectionView(Live, QFrame):
         self.bar.setValue(state.done)
         self.bar.setAccessibleName(tr("Progress of {name}", name=collection.name))
         shown = {"pause": not collection.paused, "resume": collection.paused, "unreadable": state.refused > 0}
-        for action, made in self.buttons.items():
-            made.setText(tr(ACTIONS[action]))
-            made.setAccessibleName(tr("{action}: {name}", action=tr(ACTIONS[action]), name=collection.name))
-            made.setVisible(shown.get(action, True))
-        for folder, made in self.folder_buttons.items():
-            made.setText(tr("Leave out"))
-            made.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
-            made.setVisible(len(self.folder_buttons) > 1)
+        for action, widget in self.buttons.items():
+            widget.setText(tr(ACTIONS[action]))
+            widget.setAccessibleName(tr("{action}: {name}", action=tr(ACTIONS[action]), name=collection.name))
+            widget.setVisible(shown.get(action, True))
+        for folder, widget in self.folder_buttons.items():
+            widget.setText(tr("Leave out"))
+            widget.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
+            widget.setVisible(len(self.folder_buttons) > 1)
 
     def restyle(self) -> None:
         self.bar.setFixedHeight(SIZES.bar)
@@ -109,11 +109,11 @@ class CollectionView(Live, QFrame):
         for folder in self._row.collection.folders:
             line = QWidget(self)
             path = PathLabel(folder, "settingHelp", line)
-            made = self.folder_buttons[folder] = button(line, partial(self._ask, "remove_folder", folder))
+            widget = self.folder_buttons[folder] = button(line, partial(self._ask, "remove_folder", folder))
             row = QHBoxLayout(line)
             row.setContentsMargins(0, 0, 0, 0)
             row.addWidget(path, 1)
-            row.addWidget(made)
+            row.addWidget(widget)
             self.folders.addWidget(line)
             self._folder_rows.append(line)
 
@@ -142,10 +142,10 @@ class CollectionView(Live, QFrame):
         layout.addWidget(self.problem)
         row = QHBoxLayout()
         row.setSpacing(SIZES.gap)
-        for made in self._row_buttons:
-            if made is self.buttons["remove"]:
+        for widget in self._row_buttons:
+            if widget is self.buttons["remove"]:
                 row.addStretch(1)
-            row.addWidget(made)
+            row.addWidget(widget)
         layout.addLayout(row)
 
 

@@ -18,11 +18,11 @@ from common.planning import Verdict
 
 def label(name: str, parent: QWidget) -> QLabel:
     """Return a label for plain text over several lines; `name` is its object name in the style sheet."""
-    made = QLabel(parent)
-    made.setObjectName(name)
-    made.setWordWrap(True)
-    made.setTextFormat(Qt.TextFormat.PlainText)
-    return made
+    widget = QLabel(parent)
+    widget.setObjectName(name)
+    widget.setWordWrap(True)
+    widget.setTextFormat(Qt.TextFormat.PlainText)
+    return widget
 
 
 class PathLabel(Live, QLabel):
@@ -48,12 +48,12 @@ class PathLabel(Live, QLabel):
 
 
 def button(parent: QWidget, work: Callable[[], object] | None = None) -> QPushButton:
-    made = QPushButton(parent)
-    made.setProperty("kind", "step")
-    made.setAutoDefault(False)  # Enter must confirm the typed value instead
+    widget = QPushButton(parent)
+    widget.setProperty("kind", "step")
+    widget.setAutoDefault(False)  # Enter must confirm the typed value instead
     if work is not None:
-        made.clicked.connect(lambda: work())
-    return made
+        widget.clicked.connect(lambda: work())
+    return widget
 
 
 def inset(*widgets: QWidget | None, wide: QWidget | None = None) -> QHBoxLayout:
@@ -192,6 +192,6 @@ class PlanLine(Live, QWidget):
 
 def heading(parent: QWidget) -> QLabel:
     """Return a heading for the rows of a section."""
-    made = label("settingsSection", parent)
-    made.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap)
-    return made
+    title = label("settingsSection", parent)
+    title.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap)
+    return title

@@ -113,9 +113,9 @@ class ModelRowView(Live, QFrame):
         self.retranslate()
 
     def retranslate(self) -> None:
-        for action, made in self.buttons.items():
-            made.setText(tr(ACTIONS[action]))
-            made.setAccessibleName(tr("{action}: {model}", action=tr(ACTIONS[action]), model=self.row.title))
+        for action, widget in self.buttons.items():
+            widget.setText(tr(ACTIONS[action]))
+            widget.setAccessibleName(tr("{action}: {model}", action=tr(ACTIONS[action]), model=self.row.title))
         self.fold.setText(tr("Hide details") if self.card.isVisibleTo(self) else tr("Details"))
         self.fold.setAccessibleName(tr("{action}: {model}", action=self.fold.text(), model=self.row.title))
 
@@ -129,8 +129,8 @@ class ModelRowView(Live, QFrame):
             old.deleteLater()
         self.buttons = {}
         for action in self.row.actions:
-            made = self.buttons[action] = button(self, partial(self._request_action, action))
-            self._row.addWidget(made, 0, Qt.AlignmentFlag.AlignVCenter)
+            widget = self.buttons[action] = button(self, partial(self._request_action, action))
+            self._row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
         if had_focus and self.buttons:
             next(iter(self.buttons.values())).setFocus()
 

@@ -356,12 +356,12 @@ class SettingRow(Live, QFrame):
 
 
 def control_for(setting: Setting, parent: QWidget) -> Control:
-    made: Control
+    control: Control
     if setting.kind == "folder":
-        made = FolderControl(parent)
+        control = FolderControl(parent)
     elif setting.kind in ("choice", "file"):
-        made = ChoiceControl(setting.choices, parent)
+        control = ChoiceControl(setting.choices, parent)
     else:
-        made = TextControl(parent) if setting.kind == "text" else LineControl(parent)
-    made.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    return made
+        control = TextControl(parent) if setting.kind == "text" else LineControl(parent)
+    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return control

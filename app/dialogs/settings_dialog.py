@@ -66,9 +66,9 @@ class SettingsDialog(Sheet):
         following = list(GROUPS)[list(GROUPS).index(name) + 1]
         self.page.column.insertWidget(self.page.column.indexOf(self.headings[following]), part)
         before: QWidget = [row for row in self.rows.values() if group_of(row.setting) == name][-1].reset_button
-        for made in part.findChildren(QPushButton):
-            QWidget.setTabOrder(before, made)
-            before = made
+        for widget in part.findChildren(QPushButton):
+            QWidget.setTabOrder(before, widget)
+            before = widget
         self._filter(self.search.text())
 
     def show_section(self, name: str) -> None:

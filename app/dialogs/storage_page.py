@@ -85,8 +85,8 @@ class StorageRow(Live, QFrame):
         below = QHBoxLayout()
         below.setSpacing(SIZES.gap)
         below.addWidget(self.path, 1)
-        for made in (self.open_button, self.cancel_button, self.delete_button):
-            below.addWidget(made)
+        for widget in (self.open_button, self.cancel_button, self.delete_button):
+            below.addWidget(widget)
         words.addLayout(below)
 
 

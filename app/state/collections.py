@@ -54,8 +54,8 @@ class Collections:
 
     def add(self, folder: Path) -> Collection:
         """Make a collection of a folder, with the folder's name."""
-        made = Collection(folder.name or str(folder)).with_folder(folder)
-        return self._put(made)
+        collection = Collection(folder.name or str(folder)).with_folder(folder)
+        return self._put(collection)
 
     def add_folder(self, collection_id: str, folder: Path) -> None:
         self._put(self._all[collection_id].with_folder(folder))

@@ -96,14 +96,14 @@ class JsonStream:
     def _value(self) -> Any:
         opening = self._peek()
         end = self._bracket_end() if opening in (b"[", b"{") else self._scalar_end()
-        raw, begun = self._data[self._at : end], self.done
+        raw, start = self._data[self._at : end], self.done
         self._at = end
         try:
             return json.loads(raw)
         except (ValueError, RecursionError) as error:
             problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             at = error.pos if isinstance(error, json.JSONDecodeError) else 0
-            raise NotJson(problem, begun + at) from error
+            raise NotJson(problem, start + at) from error
 
     def _bracket_end(self) -> int:
         depth, place = 0, 0  # `place` counts from self._at
@@ -134,11 +134,11 @@ class JsonStream:
 
         Raises NotJson after LONGEST blanks: a small zip file can hold gigabytes of them.
         """
-        begun = self.done
+        start = self.done
         while True:
             match = _SPACE.match(self._data, self._at)
             self._at = match.end() if match else self._at
-            if self.done - begun > LONGEST:
+            if self.done - start > LONGEST:
                 raise self._wrong("one entry is too large")
             if self._at < len(self._data):
                 return self._data[self._at : self._at + 1]

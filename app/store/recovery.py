@@ -376,13 +376,13 @@ FOREIGN = """SELECT m.name, f."from", f."table", f."to" FROM sqlite_master AS m,
 
 
 def _give_chats(db: sqlite3.Connection) -> None:
-    lost = db.execute(
+    orphans = db.execute(
         """SELECT chat_id, min(created_at), max(created_at),
             (SELECT content FROM messages AS m WHERE m.chat_id = messages.chat_id AND role = 'user' ORDER BY number)
         FROM messages WHERE chat_id NOT IN (SELECT id FROM chats) GROUP BY chat_id"""
     )
-    for chat_id, begun, ended, question in lost.fetchall():
+    for chat_id, first, last, question in orphans.fetchall():
         db.execute(
             "INSERT INTO chats (id, title, created_at, updated_at) VALUES (?, ?, ?, ?)",
-            (chat_id, title_of(question or UNTITLED), begun, ended),
+            (chat_id, title_of(question or UNTITLED), first, last),
         )

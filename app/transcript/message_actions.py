@@ -129,18 +129,18 @@ class MessageActions(QActionGroup):
             return False
         self.offered, self.position = actions, position
         names = {action.name for action in actions}
-        for name, made in self._qactions.items():
-            made.setEnabled(name in names)
+        for name, qaction in self._qactions.items():
+            qaction.setEnabled(name in names)
         for action in actions:
             if action.name in self._qactions:
                 self.qaction(action)
         return True
 
     def qaction(self, action: Action) -> LiveAction:
-        made = self._qactions.get(action.name) or self._make_qaction(action)
-        made.set_title(action.label)
-        made.setEnabled(self._is_possible(action))
-        return made
+        qaction = self._qactions.get(action.name) or self._make_qaction(action)
+        qaction.set_title(action.label)
+        qaction.setEnabled(self._is_possible(action))
+        return qaction
 
     def versions(self) -> tuple[Action, ...]:
         """Return the actions that lead to the message's siblings; none without siblings."""
@@ -153,16 +153,16 @@ class MessageActions(QActionGroup):
         return action.while_busy or not position.busy
 
     def _make_qaction(self, action: Action) -> LiveAction:
-        made = self._qactions[action.name] = LiveAction(
+        qaction = self._qactions[action.name] = LiveAction(
             self._message, action.label, action.icon, keys_in("message", action.name)
         )
         inside = Qt.ShortcutContext.WidgetWithChildrenShortcut
-        made.setShortcutContext(inside if action.name in KEYS_IN_TEXTS else Qt.ShortcutContext.WidgetShortcut)
-        made.setShortcutVisibleInContextMenu(True)
-        made.setData(action.name)
-        self.addAction(made)
-        self._message.addAction(made)
-        return made
+        qaction.setShortcutContext(inside if action.name in KEYS_IN_TEXTS else Qt.ShortcutContext.WidgetShortcut)
+        qaction.setShortcutVisibleInContextMenu(True)
+        qaction.setData(action.name)
+        self.addAction(qaction)
+        self._message.addAction(qaction)
+        return qaction
 
 
 class WordButton(QPushButton):

@@ -97,11 +97,11 @@ class OfferCard(Live, QFrame):
             self.requested.emit(self._offer.key, self._offer.action)
 
     def _label(self, name: str) -> QLabel:
-        made = QLabel(self)
-        made.setObjectName(name)
-        made.setTextFormat(Qt.TextFormat.PlainText)
-        made.setWordWrap(True)
-        return made
+        label = QLabel(self)
+        label.setObjectName(name)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setWordWrap(True)
+        return label
 
 
 class ModelOffers(Live, QWidget):

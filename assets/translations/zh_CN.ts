@@ -4,107 +4,107 @@
 <context>
   <name>app</name>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Checking whether it fits…</source>
     <translation>正在判断能否运行…</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Could not determine whether it fits</source>
     <translation>无法判断能否运行</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Does not fit: needs {size} of memory</source>
     <translation>无法运行：需要 {size} 内存</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Does not fit: needs {size}; a context of {n} tokens would fit</source>
     <translation>无法运行：需要 {size}；{n} 个词元的上下文则可以</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>First word after {delay} for a paste of {n:,} words</source>
     <translation>粘贴 {n:,} 个英文单词后，{delay}出第一个字</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Fits: {size} of memory with {n} tokens</source>
     <translation>可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Larger than the memory: needs {size}, read from the disk again and again</source>
     <translation>大于内存：需要 {size}，会反复从磁盘读取</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Memory: {choices}</source>
     <translation>内存：{choices}</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Memory: {size} for each 1,000 tokens</source>
     <translation>内存：每 1,000 个词元占 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Takes {size} of {free} GB free memory</source>
     <translation>占用 {size} GB，空闲内存 {free} GB</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>Tight: {size} of memory with {n} tokens</source>
     <translation>勉强可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>about {pace}</source>
     <translation>大约{pace}</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>about {size}</source>
     <translation>约 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>draft model</source>
     <translation>草稿模型</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>its own drafter</source>
     <translation>自带起草器</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>local API</source>
     <translation>本地 API</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>other</source>
     <translation>其他</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>weights</source>
     <translation>权重</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>{n} tok/s, measured on this computer</source>
     <translation>{n} 词元/秒（本机实测）</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>{pace}, measured here</source>
     <translation>{pace}（本机实测）</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>{size} available</source>
     <translation>可用 {size}</translation>
   </message>
@@ -6462,7 +6462,7 @@
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <location filename="../../app/transcript/answer_view.py"/>
     <source>{n} min</source>
     <extracomment>n = 1: {n} min</extracomment>
@@ -6470,7 +6470,7 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <source>{n} s</source>
     <translation>{n} 秒</translation>
   </message>
@@ -6757,7 +6757,7 @@
     <translation>回答</translation>
   </message>
   <message>
-    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/model_fit.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>KV cache</source>
     <translation>KV 缓存</translation>

@@ -120,9 +120,9 @@ def _entry(raw: object, ours: bool, now: float) -> Iterator[ImportableChat]:
 
 
 def _known(conversation: Conversation, now: float) -> Iterator[ImportableChat]:
-    made = chat_of(conversation, now)
-    if made is not None:
-        yield ImportableChat(conversation.program, *made)
+    chat = chat_of(conversation, now)
+    if chat is not None:
+        yield ImportableChat(conversation.program, *chat)
 
 
 Opener = Callable[[], contextlib.AbstractContextManager[BinaryIO]]

@@ -119,9 +119,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _ours(conversation: Conversation) -> Iterator[ImportableChat]:
-    made = chat_of(conversation, time.time())
-    if made is not None:
-        yield ImportableChat(conversation.program, *made)
+    chat = chat_of(conversation, time.time())
+    if chat is not None:
+        yield ImportableChat(conversation.program, *chat)
 
 
 def _file(path: Path, advance: Advance) -> Iterator[Item]:

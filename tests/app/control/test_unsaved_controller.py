@@ -91,7 +91,7 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     assert chickadee.window.notice.text.text() == "Everything is saved now."
     assert not chickadee.chats.unsaved.is_retrying()
     chickadee.window.close()
-    assert chickadee.lost == []
+    assert chickadee.unsaved_sentences == []
     assert [content for _, content, _ in stored(chickadee.folders)][:3:2] == ["first", SECOND]
 
 
@@ -104,7 +104,7 @@ def test_the_next_start_has_what_the_last_try_stored(open_window: Opener, ask: A
     qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.open_chats.current.messages) == 4, timeout=SECONDS)
     filler.unlink()
     chickadee.window.close()
-    assert chickadee.lost == []
+    assert chickadee.unsaved_sentences == []
     assert len(stored(chickadee.folders)) == 4
 
 
@@ -113,7 +113,7 @@ def test_who_closes_the_window_hears_what_is_lost(chickadee: Chickadee, ask: Ask
     ask(chickadee, "slow question")
     qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering", timeout=SECONDS)
     chickadee.window.close()
-    assert chickadee.lost == [f"The latest messages in “slow question” could not be saved. {FULL}"]
+    assert chickadee.unsaved_sentences == [f"The latest messages in “slow question” could not be saved. {FULL}"]
 
 
 def test_who_types_without_a_pause_is_stored_too(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
