@@ -105,7 +105,7 @@ class Changed:
 
 @dataclass(slots=True)
 class Waiter:
-    """Somebody who waits for the last event of a request; `sent`: whether the engine has it already."""
+    """Callback that waits for the last event of a request; `sent`: whether the engine has it already."""
 
     request: Request
     heard: Heard

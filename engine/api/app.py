@@ -38,7 +38,7 @@ KEEP_ALIVE = 15.0  # seconds without an event, after which a stream tells that i
 
 
 class Api:
-    """What answers at ENDPOINTS, which say what each method is for.
+    """Handlers of the addresses in ENDPOINTS, which say what each method is for.
 
     `default` returns a Generate with the options that clients leave open. `store` returns whether chats are kept on
     disk unless a request says otherwise. `embedding_model`: path of the model for vectors; empty: the loaded one.

@@ -43,7 +43,7 @@ class Part(msgspec.Struct, kw_only=True):
 
 
 class Source(msgspec.Struct, kw_only=True):
-    """What a picture or document is: `type` is base64, text or url."""
+    """Source of a picture or document: `type` is base64, text or url."""
 
     type: str = ""
     data: str = ""

@@ -28,7 +28,7 @@ log = logging.getLogger("engine.api")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the API listens, and the key that clients must send; `unix`: a socket file in place of host and port."""
+    """Address at which the API listens, and the key that clients must send; `unix`: a socket file in its place."""
 
     host: str
     port: int

@@ -44,7 +44,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """What happens to a block: it opens, grows by `text`, or closes."""
+    """Change of a block: it opens, grows by `text`, or closes."""
 
     block: Block
     change: Literal["open", "grow", "close"]

@@ -123,7 +123,7 @@ def store_calibration(key: CalibrationKey, timings: Timings, by_part: bool = Fal
 
 
 class CostMeasurements:
-    """Everything measured of the loaded model with this `key`, and of this machine.
+    """Measurements of the loaded model with this `key`, and of this machine.
 
     `threads`: number of threads that the model uses before it was timed. `shapes`: None if the file's header does not
     give them. `prior`: estimated timings, used until the model was timed.

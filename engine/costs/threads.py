@@ -20,7 +20,7 @@ MOST_SLOWER = 0.10  # share of the speed that saving power may cost
 
 @dataclass(frozen=True, slots=True)
 class ThreadCost:
-    """What a pass of `tokens` tokens costs on `threads` threads: the shortest seconds of some runs."""
+    """Cost of a pass of `tokens` tokens on `threads` threads: the shortest seconds of some runs."""
 
     tokens: int
     threads: int

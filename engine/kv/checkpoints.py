@@ -55,7 +55,7 @@ class Checkpoints:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Where in the chat the checkpoints lie, in ascending order of their number of tokens."""
+        """Positions of the checkpoints in the chat, in ascending order of their number of tokens."""
         return tuple(place for place, _ in self._kept)
 
     def newest(self, count: int) -> tuple[Checkpoint, ...]:

@@ -14,7 +14,7 @@ NO_SENTENCE = Sentence.of("internal.engine")  # for a failure without a sentence
 
 @dataclass(frozen=True, slots=True)
 class ThinkingControls:
-    """What a model's chat template lets the user choose about its reasoning.
+    """Choices that a model's chat template gives the user about its reasoning.
 
     `switch`: thinking can be turned on and off; `default`: whether it is on by default. `efforts`: the efforts that can
     be chosen, none if there is no choice; `default_effort`: the one used by default, if it is one of them.
@@ -33,7 +33,7 @@ class ThinkingControls:
 
 @dataclass(frozen=True, slots=True)
 class Vision:
-    """How a model sees.
+    """Limits of a model that sees.
 
     Either each picture becomes `tokens` tokens and is scaled to `side` pixels, or it becomes a token for each square of
     `token_side` pixels; the other fields are then 0. `tiled`: a larger picture is cut into tiles of `side` pixels.

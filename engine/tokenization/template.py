@@ -63,7 +63,7 @@ def never_stopped() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PromptOptions:
-    """What a prompt holds besides messages: what the user chose about reasoning, and the tools that may be called.
+    """Options of a prompt besides its messages: what the user chose about reasoning, and the tools that may be called.
 
     `see`: returns the tokens that stand for each of the prompt's pictures; None: messages must have no pictures.
     `max_tokens`: a longer prompt may be cut anywhere beyond this number. `stopped`: returns whether to stop.

@@ -111,7 +111,7 @@ PROBED_CHAT = (
 
 @dataclass(frozen=True, slots=True)
 class ToolSupport:
-    """What a chat template does with tools.
+    """Support for tools of a chat template.
 
     `format`: the notation in which the model calls them. `tells`: the template tells the model of the tools. `writes`:
     it writes calls and results of the chat so far.

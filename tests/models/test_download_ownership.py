@@ -188,7 +188,7 @@ class Downloading(RuleBasedStateMachine):
         self.count_finished()
 
     def count_finished(self) -> None:
-        """Expect the files of models whose download has ended to stay."""
+        """Check that the files of models stay whose download has ended."""
         for job in self.queue.jobs:
             if job.state == "done" and job.id not in self.counted:
                 self.counted.add(job.id)

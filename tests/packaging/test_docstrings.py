@@ -19,7 +19,7 @@ PACKAGES = ("app", "benchmarks", "common", "engine", "models", "packaging", "tes
 # "Bytes of …"), so a new verb is added here.
 VERBS_TEXT = """
 accept add allocate allow answer append apply ask assert assign attach average begin behave bind bring build cache call
-cancel change chat check choose clear clone close collect commit compare compile complete compose compute confine
+cancel change chat check choose claim clear clone close collect commit compare compile complete compose compute confine
 connect continue convert copy count create cut damage decide declare decode delete describe disable discard divide do
 download draft draw drop edit emit empty enable encode end ensure estimate expand extend fetch fill find finish fit fix
 flush focus follow forget format free fuse gather generate give go grey group grow hand handle have hide hold ignore

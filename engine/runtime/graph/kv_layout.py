@@ -228,7 +228,7 @@ class KVLayout(ABC):
             g.expand(g.set_rows(cached, g.reshape_2d(new, self.d.head, rows), index))
 
     def _attention(self, g: Graph, layer: int, group: int, q: Any, mask: Any) -> Any:
-        """Attend with queries [head, heads, n] to a group's entries that `mask` [entries, n] shows."""
+        """Compute the attention of queries [head, heads, n] to a group's entries that `mask` [entries, n] shows."""
         cells, head, count = self.layers[layer], self.d.head, shape(mask)[0]
         row, heads = head * F16_BYTES, cells.heads[group]
         each, first = row * cells.entries[group], row * cells.first(group)

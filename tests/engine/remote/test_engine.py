@@ -228,7 +228,7 @@ def test_the_first_token_counts_from_its_arrival_also_while_it_is_held_back(serv
 
 @pytest.fixture
 def full() -> Iterator[int]:
-    """Port of a socket whose queue of connections is full: another connection to it is never made, nor refused."""
+    """Yield the port of a socket whose queue is full: another connection to it is neither made nor refused."""
     with socket.socket() as listening, ExitStack() as waiting:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
