@@ -39,10 +39,10 @@ from models.header import read_header
 NAME, LICENCE = "Chickadee", "MIT"
 # The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
 ROOTS = (
-    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "gguf", "h11",
-    "importlib-metadata", "jeepney", "keyring", "llguidance", "markdown-it-py", "mdit-py-plugins", "msgspec", "numpy",
-    "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx", "requests", "starlette", "tomlkit",
-    "uvicorn", "ziamath",
+    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "filelock", "gguf", "h11",
+    "httpx", "httpx-sse", "importlib-metadata", "jeepney", "keyring", "llguidance", "markdown-it-py", "mdit-py-plugins",
+    "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx", "requests",
+    "starlette", "tomlkit", "uvicorn", "ziamath",
 )  # fmt: skip
 BUNDLED = {  # libraries inside a package, with their licence
     "pyside6-essentials": ("Qt", "LGPL-3.0-only"),
