@@ -95,8 +95,11 @@ class Cells:
 
     def views(self, group: int = 0) -> list[NDArray[Any]]:
         """Return views of a group's keys and of its values as [entries, heads, width]."""
-        begin, end, shape = self.first(group), self.first(group + 1), (self.heads[group], self.entries[group], -1)
-        return [rows[begin:end].reshape(*shape[:2], self.width).transpose(1, 0, 2) for rows in self.rows]
+        part, shape = (
+            slice(self.first(group), self.first(group + 1)),
+            (self.heads[group], self.entries[group], self.width),
+        )
+        return [rows[part].reshape(shape).transpose(1, 0, 2) for rows in self.rows]
 
     def shrink(self, entries: Sequence[int]) -> None:
         """Keep the first `entries[i]` rows of each head of group i, in place, without new memory."""
@@ -191,7 +194,7 @@ class KVLayout(ABC):
         """Mode and shapes as a text; a saved cache can be loaded only into a cache of the same form."""
 
     def entries(self, size: int) -> tuple[int, ...]:
-        """Return how many entries each head of a group holds or may hold."""
+        """Return how many entries each head of each group holds when `size` tokens are cached."""
         return (size,)
 
     def begin_pass(self, tokens: Sequence[int], size: int) -> bool:  # noqa: ARG002
