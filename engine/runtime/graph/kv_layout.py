@@ -95,10 +95,8 @@ class Cells:
 
     def views(self, group: int = 0) -> list[NDArray[Any]]:
         """Return views of a group's keys and of its values as [entries, heads, width]."""
-        part, shape = (
-            slice(self.first(group), self.first(group + 1)),
-            (self.heads[group], self.entries[group], self.width),
-        )
+        part = slice(self.first(group), self.first(group + 1))
+        shape = (self.heads[group], self.entries[group], self.width)
         return [rows[part].reshape(shape).transpose(1, 0, 2) for rows in self.rows]
 
     def shrink(self, entries: Sequence[int]) -> None:
