@@ -50,7 +50,7 @@ class IndexingController(QObject):
         self._requested = False  # by the user, so at once
         self._again: set[str] = set()
         self._ends = 0
-        self._begun: Begin | None = None
+        self._sent: Begin | None = None
         collections.changed.connect(self._folders_changed)
         engine.active_changed.connect(self._rest_or_go_on)
         engine.guests.changed.connect(self._rest_or_go_on)
@@ -89,7 +89,7 @@ class IndexingController(QObject):
         )
         self._again.clear()
         self._anew = False
-        self._begun = begin
+        self._sent = begin
         try:
             self._process.start(begin, rest=self._resting)
         except OSError as error:
@@ -114,7 +114,7 @@ class IndexingController(QObject):
         return self._engine.state.power.postpones_idle_work and not self._requested
 
     def _folders_changed(self) -> None:
-        sent = self._begun
+        sent = self._sent
         wanted = (self._collections.folders_to_index(), self._collections.folders_to_keep())
         if sent is None or (sent.folders, sent.kept) != wanted:
             self.restart()

@@ -39,7 +39,7 @@ class NotificationController(QObject):
         super().__init__(window)
         self._window, self._chat, self._settings = window, chat, settings
         self._least_seconds, self._clock = least_seconds, clock
-        self._begun: dict[str, float] = {}  # by chat id: when it began to wait for its answer
+        self._waiting_since: dict[str, float] = {}  # by chat id: when it began to wait for its answer
         self._chat_id = ""  # the chat that the last notification is about
         self.tray = QSystemTrayIcon(application_icon(), self)
         self.tray.setToolTip(NAME)
@@ -65,12 +65,12 @@ class NotificationController(QObject):
 
     def _note_begin(self, conversation: Conversation) -> None:
         if conversation.busy:
-            self._begun.setdefault(conversation.chat.id, self._clock())
+            self._waiting_since.setdefault(conversation.chat.id, self._clock())
         elif not conversation.messages or conversation.messages[-1].role == "user":  # it was withdrawn
-            self._begun.pop(conversation.chat.id, None)
+            self._waiting_since.pop(conversation.chat.id, None)
 
     def _answer_ended(self, conversation: Conversation, answer: ChatMessage) -> None:
-        started_at = self._begun.pop(conversation.chat.id, None)
+        started_at = self._waiting_since.pop(conversation.chat.id, None)
         took = 0.0 if started_at is None else self._clock() - started_at
         in_background = QApplication.activeWindow() is None or self._window.isMinimized()
         if took < self._least_seconds or answer.stop_reason == "cancelled" or not in_background:
