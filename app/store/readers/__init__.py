@@ -1,1 +1,1 @@
-"""Readers of other programs' chats: a module for each program turns what it stores into a `Conversation`."""
+"""Readers of other programs' chats: a module for each program turns what it stores into an `ImportedConversation`."""

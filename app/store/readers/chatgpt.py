@@ -10,17 +10,17 @@ from typing import Any
 
 from app.store.chat import Ending
 from app.store.formats import moment
-from app.store.readers.neutral import Conversation, Turn, part, text
+from app.store.readers.neutral import ImportedConversation, Turn, part, text
 
 
-def conversation_of(raw: dict[str, Any]) -> Conversation:
+def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
     """Return one entry of the file; raise ValueError if it has no messages."""
     if not isinstance(raw.get("mapping"), dict):
         raise ValueError("it has no messages")
     nodes = {str(key): node for key, node in raw["mapping"].items() if isinstance(node, dict)}
     created = _time(raw.get("create_time"))
     theirs = raw.get("conversation_id") or raw.get("id") or "/".join([str(created), *list(nodes)[:2]])
-    return Conversation(
+    return ImportedConversation(
         "chatgpt",
         str(theirs),
         text(raw, "title"),

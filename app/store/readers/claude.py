@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.store.readers.neutral import Conversation, Turn, items, seconds, text, thought
+from app.store.readers.neutral import ImportedConversation, Turn, items, seconds, text, thought
 
 ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
-def conversation_of(raw: dict[str, Any]) -> Conversation:
+def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
     """Return one entry of the file; raise ValueError if it is no conversation."""
     if not isinstance(raw.get("chat_messages"), list) or not text(raw, "uuid"):
         raise ValueError("it has no messages or no id")
@@ -25,7 +25,7 @@ def conversation_of(raw: dict[str, Any]) -> Conversation:
         key = text(each, "uuid") or str(number)
         role = ROLES.get(text(each, "sender"), "")
         turns.append(Turn(key, parent, role, _words(each), seconds(each.get("created_at"))))
-    return Conversation(
+    return ImportedConversation(
         "claude",
         f"claude/{raw['uuid']}",
         text(raw, "name"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from app.store.readers.neutral import Conversation, Turn, thought
+from app.store.readers.neutral import ImportedConversation, Turn, thought
 
 MAGIC, NEWEST = 0xF5D553CC, 12
 NONE = 0xFFFFFFFF
@@ -22,7 +22,7 @@ class NewerVersion(ValueError):
     """The file is from a version of GPT4All that came after this module."""
 
 
-def conversation_of(raw: bytes) -> Conversation:
+def conversation_of(raw: bytes) -> ImportedConversation:
     """Return the chat in the bytes of a file; raise ValueError if they are none, NewerVersion if they are too new."""
     stream = _Stream(raw)
     if stream.number("I") != MAGIC:
@@ -41,7 +41,7 @@ def conversation_of(raw: bytes) -> Conversation:
         _skip_model_state(stream, version)
     turns = [_turn(stream, version, number, model) for number in range(stream.count("i"))]
     time = float(created) if 0 <= created < 1 << 40 else None
-    return Conversation("gpt4all", f"gpt4all/{id}", title, turns, time)
+    return ImportedConversation("gpt4all", f"gpt4all/{id}", title, turns, time)
 
 
 def _turn(stream: _Stream, version: int, number: int, model: str) -> Turn:

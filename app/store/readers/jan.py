@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.store.readers.neutral import Conversation, Turn, items, object_of, part, seconds, text, thought
+from app.store.readers.neutral import ImportedConversation, Turn, items, object_of, part, seconds, text, thought
 
 UNFINISHED = ("pending", "stopped", "error")
 
 
-def conversation_of(thread: bytes, messages: bytes, name: str) -> Conversation:
+def conversation_of(thread: bytes, messages: bytes, name: str) -> ImportedConversation:
     """Return the thread from its two files; `name` is the folder's. Raises ValueError if they are damaged."""
     about = object_of(thread)
     models = [text(part(each, "model"), "id") for each in items(about, "assistants")]
@@ -22,7 +22,7 @@ def conversation_of(thread: bytes, messages: bytes, name: str) -> Conversation:
     times = [turn.time for turn in turns if turn.time is not None]
     title = text(about, "title") or text(part(about, "metadata"), "title")
     updated = seconds(about.get("updated")) or max(times, default=None)
-    return Conversation("jan", f"jan/{text(about, 'id') or name}", title, turns, created, updated)
+    return ImportedConversation("jan", f"jan/{text(about, 'id') or name}", title, turns, created, updated)
 
 
 def _turn(raw: dict[str, Any], number: int, before: str | None, model: str) -> Turn:

@@ -19,7 +19,7 @@ from app.store.chat import Chat, ChatMessage, Folder
 from app.store.formats import FORMAT, VERSION, decode_chat, decode_folder
 from app.store.json_stream import LONGEST, JsonStream, NotJson
 from app.store.readers import chatgpt, claude, llama_cpp, lm_studio, open_webui
-from app.store.readers.neutral import Conversation, Program, chat_of
+from app.store.readers.neutral import ImportedConversation, Program, chat_of
 from common.failures import Failure
 
 LARGEST = 8 << 30  # bytes of JSON; a zip file may claim any size
@@ -95,7 +95,7 @@ def _is_known(raw: dict[str, Any]) -> bool:
     return isinstance(raw.get("messages"), list) and ("conv" in raw or "createdAt" in raw)
 
 
-def _conversation(raw: object, name: str = "") -> Conversation:
+def _conversation(raw: object, name: str = "") -> ImportedConversation:
     """Return a chat of the program that its members show; raise ValueError if no program has such ones."""
     if not isinstance(raw, dict):
         raise ValueError("it is no object")
@@ -119,7 +119,7 @@ def _entry(raw: object, ours: bool, now: float) -> Iterator[ImportableChat]:
         yield from _known(_conversation(raw), now)
 
 
-def _known(conversation: Conversation, now: float) -> Iterator[ImportableChat]:
+def _known(conversation: ImportedConversation, now: float) -> Iterator[ImportableChat]:
     chat = chat_of(conversation, now)
     if chat is not None:
         yield ImportableChat(conversation.program, *chat)

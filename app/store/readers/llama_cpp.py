@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.store.readers.neutral import Conversation, Turn, items, part, seconds, text, thought
+from app.store.readers.neutral import ImportedConversation, Turn, items, part, seconds, text, thought
 
 
-def conversation_of(raw: dict[str, Any]) -> Conversation:
+def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
     """Return one entry of the export; raise ValueError if it is no conversation."""
     about = part(raw, "conv")
     if not text(about, "id") or not isinstance(raw.get("messages"), list):
         raise ValueError("it has no messages or no id")
     turns = [_turn(each) for each in items(raw, "messages")]
     times = [turn.time for turn in turns if turn.time is not None]
-    return Conversation(
+    return ImportedConversation(
         "llama.cpp",
         f"llama.cpp/{about['id']}",
         text(about, "name"),

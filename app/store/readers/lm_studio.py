@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from app.store.readers.neutral import Conversation, Turn, items, part, seconds, text, thought
+from app.store.readers.neutral import ImportedConversation, Turn, items, part, seconds, text, thought
 
 _SECONDS = re.compile(r"([\d.]{1,9}) seconds")
 
 
-def conversation_of(raw: dict[str, Any], name: str) -> Conversation:
+def conversation_of(raw: dict[str, Any], name: str) -> ImportedConversation:
     """Return the chat; `name` is the file's without folder and ending. Raises ValueError if it is none."""
     if not isinstance(raw.get("messages"), list) or not isinstance(raw.get("name", ""), str):
         raise ValueError("it has no messages")
@@ -30,7 +30,7 @@ def conversation_of(raw: dict[str, Any], name: str) -> Conversation:
     created = seconds(raw.get("createdAt"))
     times = [seconds(raw.get(key)) for key in ("userLastMessagedAt", "assistantLastMessagedAt")]
     latest = max((time for time in times if time is not None), default=None)
-    return Conversation("lm-studio", f"lm-studio/{name}", text(raw, "name"), turns, created, latest, before)
+    return ImportedConversation("lm-studio", f"lm-studio/{name}", text(raw, "name"), turns, created, latest, before)
 
 
 def _turn(key: str, parent: str | None, raw: dict[str, Any]) -> Turn:

@@ -31,7 +31,7 @@ MILLISECONDS_FROM = 1e11  # as seconds, this is the year 5138; so larger numbers
 
 
 class Turn(msgspec.Struct):
-    """One message of a Conversation.
+    """One message of a ImportedConversation.
 
     One without text, or of another role than "user" and "assistant", is left out: its children follow `parent`.
 
@@ -51,7 +51,7 @@ class Turn(msgspec.Struct):
     thought_seconds: float | None = None
 
 
-class Conversation(msgspec.Struct):
+class ImportedConversation(msgspec.Struct):
     """A chat of another program.
 
     Attributes:
@@ -83,7 +83,7 @@ def seconds(value: object) -> float | None:
     return None if epoch < 0 else epoch
 
 
-def chat_of(conversation: Conversation, now: float) -> tuple[Chat, list[ChatMessage]] | None:
+def chat_of(conversation: ImportedConversation, now: float) -> tuple[Chat, list[ChatMessage]] | None:
     """Return our chat and its messages, parents first; None if there are no messages.
 
     Ids are derived from theirs, so that importing again makes no duplicates.

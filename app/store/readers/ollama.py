@@ -5,20 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from app.store.readers.neutral import Conversation, Turn, seconds, thought
+from app.store.readers.neutral import ImportedConversation, Turn, seconds, thought
 
 CHATS = "SELECT id, title, created_at FROM chats"
 MESSAGES = """SELECT id, role, content, thinking, model_name, created_at, thinking_time_start, thinking_time_end
     FROM messages WHERE chat_id = ? ORDER BY created_at, id"""
 
 
-def conversations(db: sqlite3.Connection) -> Iterator[Conversation]:
+def conversations(db: sqlite3.Connection) -> Iterator[ImportedConversation]:
     """Yield the chats; raise sqlite3.Error if the tables are others."""
     for id, title, created in db.execute(CHATS):
         turns: list[Turn] = []
         for row in db.execute(MESSAGES, (id,)):
             turns.append(_turn(row, turns[-1].key if turns else None))
-        yield Conversation("ollama", f"ollama/{id}", _text(title), turns, seconds(created))
+        yield ImportedConversation("ollama", f"ollama/{id}", _text(title), turns, seconds(created))
 
 
 def _turn(row: tuple[object, ...], before: str | None) -> Turn:

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from app.store.readers.neutral import Conversation, Turn, items, part, seconds, text, thought
+from app.store.readers.neutral import ImportedConversation, Turn, items, part, seconds, text, thought
 
 _DETAILS = re.compile(r'<details type="(\w+)"([^>]*)>\s*(?:<summary>.*?</summary>)?(.*?)</details>\s*', re.DOTALL)
 _DURATION = re.compile(r'\bduration="(\d{1,6})"')
@@ -29,7 +29,7 @@ def rows(db: sqlite3.Connection) -> Iterator[dict[str, Any]]:
         yield {"id": id, "title": title, "chat": content, "created_at": created, "updated_at": updated}
 
 
-def conversation_of(raw: dict[str, Any]) -> Conversation:
+def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
     """Return one entry of the export; raise ValueError if it is no chat."""
     chat = part(raw, "chat")
     if not text(raw, "id") or not chat:
@@ -38,7 +38,7 @@ def conversation_of(raw: dict[str, Any]) -> Conversation:
     turns = [_turn(str(key), each) for key, each in part(history, "messages").items() if isinstance(each, dict)]
     if not turns:
         turns = _line_of(items(chat, "messages"))
-    return Conversation(
+    return ImportedConversation(
         "open-webui",
         f"open-webui/{raw['id']}",
         text(raw, "title") or text(chat, "title"),

@@ -13,7 +13,7 @@ from app.store.json_stream import LONGEST
 from app.store.readers import gpt4all, jan, lm_studio, ollama, open_webui
 from app.store.readers.database import BEGINNING, opened, tables
 from app.store.readers.json_file import Advance, ImportableChat, read_json
-from app.store.readers.neutral import PROGRAM_NAMES, Conversation, Program, chat_of, object_of
+from app.store.readers.neutral import PROGRAM_NAMES, ImportedConversation, Program, chat_of, object_of
 from app.store.readers.places import Source
 from common.failures import Failure
 from common.files import read_small
@@ -68,7 +68,7 @@ def _files(folder: Path, pattern: str) -> list[Path]:
 
 
 def _each(
-    paths: list[Path], advance: Advance, program: Program, read: Callable[[Path], Conversation]
+    paths: list[Path], advance: Advance, program: Program, read: Callable[[Path], ImportedConversation]
 ) -> Iterator[Item]:
     for number, path in enumerate(paths, 1):
         try:
@@ -78,7 +78,7 @@ def _each(
         advance(number / len(paths))
 
 
-def _checked(path: Path, program: Program, read: Callable[[Path], Conversation]) -> Conversation:
+def _checked(path: Path, program: Program, read: Callable[[Path], ImportedConversation]) -> ImportedConversation:
     """Return the chat that `read` makes of the file; raise Failure if there is none."""
     try:
         conversation = read(path)
@@ -98,16 +98,16 @@ def _checked(path: Path, program: Program, read: Callable[[Path], Conversation])
     return conversation
 
 
-def _gpt4all_chat(path: Path) -> Conversation:
+def _gpt4all_chat(path: Path) -> ImportedConversation:
     return gpt4all.conversation_of(_bytes(path))
 
 
-def _jan_chat(path: Path) -> Conversation:
+def _jan_chat(path: Path) -> ImportedConversation:
     messages = path.with_name("messages.jsonl")
     return jan.conversation_of(_bytes(path), _bytes(messages) if messages.exists() else b"", path.parent.name)
 
 
-def _lm_studio_chat(path: Path) -> Conversation:
+def _lm_studio_chat(path: Path) -> ImportedConversation:
     return lm_studio.conversation_of(object_of(_bytes(path)), path.name.removesuffix(".conversation.json"))
 
 
@@ -118,7 +118,7 @@ def _bytes(path: Path) -> bytes:
     return raw
 
 
-def _ours(conversation: Conversation) -> Iterator[ImportableChat]:
+def _ours(conversation: ImportedConversation) -> Iterator[ImportableChat]:
     chat = chat_of(conversation, time.time())
     if chat is not None:
         yield ImportableChat(conversation.program, *chat)
@@ -154,7 +154,7 @@ def _count(db: sqlite3.Connection, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def _counted(conversations: Iterator[Conversation], count: int, path: Path, advance: Advance) -> Iterator[Item]:
+def _counted(conversations: Iterator[ImportedConversation], count: int, path: Path, advance: Advance) -> Iterator[Item]:
     number = 0
     while True:
         number += 1

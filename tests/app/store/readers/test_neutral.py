@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.store.readers import claude, jan, llama_cpp, lm_studio, open_webui
-from app.store.readers.neutral import Conversation, Turn, chat_of, seconds
+from app.store.readers.neutral import ImportedConversation, Turn, chat_of, seconds
 from tests.app.store.any_json import JSON
 from tests.app.store.readers import sample_files as samples
 
-Reader = Callable[[Any], Conversation]
+Reader = Callable[[Any], ImportedConversation]
 
 
-def read_lm_studio(raw: Any) -> Conversation:
+def read_lm_studio(raw: Any) -> ImportedConversation:
     return lm_studio.conversation_of(raw, "1")
 
 
-def read_jan(raw: Any) -> Conversation:
+def read_jan(raw: Any) -> ImportedConversation:
     return jan.conversation_of(
         json.dumps(raw[0]).encode(), b"\n".join(json.dumps(each).encode() for each in raw[1]), "x"
     )
@@ -65,13 +65,13 @@ def test_rings_and_empty_turns_leave_no_hole() -> None:
         Turn("a", None, "user", "first"), Turn("b", "a", "tool", "hidden"), Turn("c", "b", "assistant", " answer "),
         Turn("d", "e", "user", "ring"), Turn("e", "d", "user", "ring"), Turn("f", "c", "assistant", "  "),
     ]  # fmt: skip
-    found = chat_of(Conversation("claude", "x", "", turns, current="f"), 5.0)
+    found = chat_of(ImportedConversation("claude", "x", "", turns, current="f"), 5.0)
     assert found is not None
     chat, messages = found
     assert [each.content for each in messages] == ["first", "answer"]
     assert (messages[1].parent_id, chat.leaf_id) == (messages[0].id, messages[1].id)
     assert (chat.title, chat.created_at) == ("first", 5.0)
-    assert chat_of(Conversation("claude", "x", "t", [Turn("a", None, "system", "s")]), 5.0) is None
+    assert chat_of(ImportedConversation("claude", "x", "t", [Turn("a", None, "system", "s")]), 5.0) is None
 
 
 def test_times_of_all_kinds() -> None:
