@@ -277,7 +277,9 @@ class EngineClient:
         quiet, patience = now - self._heard_at, STARTING if self.phase == "starting" else SILENT
         if self.phase == "ending":
             self._end_harder(now)
-        elif quiet > patience or any(waiter.waited(now) > self._patience for waiter in self._waiting.values()):
+        elif any(waiter.waited(now) > self._patience for waiter in self._waiting.values()):
+            self._kill(again=self.phase == "loading", hung=True)  # another model waits for what does not end
+        elif quiet > patience:
             self._kill(hung=True)
         elif quiet > QUIET and not self._ping and self.phase != "starting":
             self._ping = self._send(Status(0))

@@ -171,6 +171,22 @@ def test_an_engine_that_ignores_cancel_is_killed_and_the_next_request_starts_ano
     assert bench.phase() == "starting"
 
 
+def test_another_model_is_loaded_though_what_ran_does_not_end(bench: Bench) -> None:
+    bench.ready()
+    heard: list[Event] = []
+    bench.client.submit(Generate(0, ()), heard.append)
+    bench.client.use(Target(Load(0, "/other.gguf")))
+    waiting = bench.submit()
+    bench.pass_time(PATIENCE + 1)
+    assert bench.ends() == ["kill"]
+    bench.client.ended(EngineEnd(signal_number=9))
+    bench.welcome()
+    assert bench.last(Load).path == "/other.gguf"
+    bench.loaded()
+    assert [event.sentence.id for event in heard if isinstance(event, Failed)] == ["engine_end.hung"]
+    assert not waiting
+
+
 def test_an_engine_that_says_nothing_is_asked_and_then_killed(bench: Bench) -> None:
     """So is a process that somebody has stopped."""
     bench.ready()
