@@ -355,7 +355,7 @@ class EngineQueue:
                 self._continue_queue()
 
             case events.Failed():
-                log.warning("an answer failed: %s", event.sentence.id)  # its texts may quote the chat
+                log.warning("request %d failed: %s", event.id, event.sentence.id)  # its texts may quote the chat
                 self._release_active()
                 self._fail_answer(conversation, event)
                 self._continue_queue()
