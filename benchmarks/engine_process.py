@@ -126,8 +126,8 @@ class EngineProcess:
     def _broken(self) -> Broken:
         code = self.process.wait(self.seconds)
         self._errors.seek(0)
-        found = ABORTED.findall(self._errors.read().decode(errors="replace"))
-        return Broken(f"crashed with code {code}: {found[-1] if found else 'no reason given'}")
+        reasons = ABORTED.findall(self._errors.read().decode(errors="replace"))
+        return Broken(f"crashed with code {code}: {reasons[-1] if reasons else 'no reason given'}")
 
     def close(self) -> None:
         """End the process as the window does, or kill it if it does not end; a second call does nothing."""

@@ -60,8 +60,8 @@ class RemoteFile:
 
     @property
     def quantisation(self) -> str:
-        found = QUANTISATION.search(re.sub(r"-\d{5}-of-\d{5}$", "", self.name[:-5]))
-        return found[1].upper() if found else ""
+        match = QUANTISATION.search(re.sub(r"-\d{5}-of-\d{5}$", "", self.name[:-5]))
+        return match[1].upper() if match else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class Hub:
         query += [("direction", "-1"), ("limit", str(most))]
         query += [("expand[]", field) for field in ("downloads", "tags", "gated", "gguf")]
         answer, _ = self._json(f"{self.address}/api/models?{urlencode(query)}")
-        found = [_result(entry) for entry in answer[:most]] if isinstance(answer, list) else []
-        return tuple(result for result in found if result is not None)
+        results = [_result(entry) for entry in answer[:most]] if isinstance(answer, list) else []
+        return tuple(result for result in results if result is not None)
 
     def models(self, repo: str) -> tuple[HubModel, ...]:
         """Return the chat models among the repository's GGUF files, the best choice first. Raises Failure."""

@@ -122,7 +122,7 @@ def _check_heads(own: _OwnKeys) -> None:
     """Check that the attention heads divide evenly among the KV heads."""
     kv, heads = own.numbers("attention.head_count_kv"), own.numbers("attention.head_count")
     layers = max(len(kv), len(heads))
-    pairs = zip(*(found * layers if len(found) == 1 else found for found in (heads, kv)), strict=False)
+    pairs = zip(*(counts * layers if len(counts) == 1 else counts for counts in (heads, kv)), strict=False)
     own.check(all(not k or h % k == 0 for h, k in pairs), "attention.head_count_kv")
 
 

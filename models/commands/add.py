@@ -27,10 +27,10 @@ def run(options: argparse.Namespace) -> int:
         if model.facts is None:  # say now that the file is unusable
             raise Failure("bad_model.added", problem=model.problem)
     AddedPaths().add(path)
-    found = [model for model in scan_models(AddedPaths().read()) if _is_below(model, path)]
+    models = [model for model in scan_models(AddedPaths().read()) if _is_below(model, path)]
     if options.json:
-        return output.print_json([output.local_json(model) for model in found])
-    print(f"{printable(str(path))} was added: {len(found)} {'model' if len(found) == 1 else 'models'} in it.")
+        return output.print_json([output.local_json(model) for model in models])
+    print(f"{printable(str(path))} was added: {len(models)} {'model' if len(models) == 1 else 'models'} in it.")
     return 0
 
 

@@ -50,17 +50,18 @@ def entry_lines(model: LocalModel) -> list[str]:
     """
     headers, facts = model_headers(model.path), model.facts
     assert facts, "the model is usable"
-    found = estimate_of(headers, facts.quantisation)
-    kv_layers = found.kv_layers if found.kv_layers < found.layers else 0
+    estimate = estimate_of(headers, facts.quantisation)
+    kv_layers = estimate.kv_layers if estimate.kv_layers < estimate.layers else 0
     numbers = {
-        "size": found.size, "parameters": facts.parameters, "active": round(facts.parameters * found.active_share),
-        "layers": found.layers, "kv_layers": kv_layers, "kv_width": found.kv_width, "window": found.window,
-        "window_layers": found.window_layers, "window_width": found.window_width, "state": found.state_bytes,
-        "experts": found.experts, "used_experts": found.used_experts, "attention": found.attention,
-        "embedding": found.embedding, "feed_forward": found.feed_forward, "vocabulary": found.vocabulary,
-        "context": found.n_ctx_train,
+        "size": estimate.size, "parameters": facts.parameters,
+        "active": round(facts.parameters * estimate.active_share),
+        "layers": estimate.layers, "kv_layers": kv_layers, "kv_width": estimate.kv_width, "window": estimate.window,
+        "window_layers": estimate.window_layers, "window_width": estimate.window_width, "state": estimate.state_bytes,
+        "experts": estimate.experts, "used_experts": estimate.used_experts, "attention": estimate.attention,
+        "embedding": estimate.embedding, "feed_forward": estimate.feed_forward, "vocabulary": estimate.vocabulary,
+        "context": estimate.n_ctx_train,
     }  # fmt: skip
-    if not found.experts:
+    if not estimate.experts:
         numbers["active"] = 0
     texts = {"architecture": facts.architecture, "quantisations": [facts.quantisation]}
     lines = [f"{name} = {json.dumps(value)}" for name, value in texts.items()]

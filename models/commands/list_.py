@@ -32,10 +32,10 @@ def _local_models(options: argparse.Namespace) -> int:
     questions = {
         model.path: Ask(path=path_text(model.path)) for model in models if model.usable and not options.no_plan
     }
-    found = dict(verdicts(questions))
+    verdict_of = dict(verdicts(questions))
     if options.json:
-        return output.print_json([output.local_json(model, found.get(model.path)) for model in models])
-    rows = [output.local_row(model, found.get(model.path)) for model in models]
+        return output.print_json([output.local_json(model, verdict_of.get(model.path)) for model in models])
+    rows = [output.local_row(model, verdict_of.get(model.path)) for model in models]
     print(output.table(rows, ("name", "size", "weights", "kind", "place", "memory")))
     return 0
 
@@ -43,9 +43,9 @@ def _local_models(options: argparse.Namespace) -> int:
 def _catalogue(options: argparse.Namespace) -> int:
     entries = catalogue()
     questions = {} if options.no_plan else {entry.id: Ask(estimate=entry.estimate) for entry in entries}
-    found = dict(verdicts(questions))
+    verdict_of = dict(verdicts(questions))
     if options.json:
-        return output.print_json([output.entry_json(entry, found.get(entry.id)) for entry in entries])
-    rows = [output.entry_row(entry, found.get(entry.id)) for entry in entries]
+        return output.print_json([output.entry_json(entry, verdict_of.get(entry.id)) for entry in entries])
+    rows = [output.entry_row(entry, verdict_of.get(entry.id)) for entry in entries]
     print(output.table(rows, ("id", "size", "quality", "good at", "languages", "licence", "memory", "")))
     return 0

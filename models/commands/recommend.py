@@ -33,13 +33,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(options: argparse.Namespace) -> int:
     if options.table:
         return _print_table(options.json)
-    found = recommend(candidates_here())
+    recommended = recommend(candidates_here())
     if options.json:
-        return print_json({"best": _json(found.best), "faster": _json(found.faster)})
-    if found.best is None:
+        return print_json({"best": _json(recommended.best), "faster": _json(recommended.faster)})
+    if recommended.best is None:
         print("No model of the catalogue fits into the free memory. Close other programs and try again.")
         return 1
-    for words, candidate in (("Best answers here", found.best), ("Faster", found.faster)):
+    for words, candidate in (("Best answers here", recommended.best), ("Faster", recommended.faster)):
         if candidate:
             print(f"{words}: {_line(candidate)}")
     return 0
@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
 
 def candidates_here() -> list[Candidate]:
     """Return the models on this computer and those of the catalogue as candidates."""
-    found = choices(catalogue(), scan_models(AddedPaths().read()))
-    return candidates(found, dict(verdicts({choice.key: choice.ask for choice in found})))
+    offered = choices(catalogue(), scan_models(AddedPaths().read()))
+    return candidates(offered, dict(verdicts({choice.key: choice.ask for choice in offered})))
 
 
 def _line(candidate: Candidate) -> str:
@@ -94,7 +94,7 @@ def computers() -> dict[tuple[str, str, str], Computer]:
 
 def recommendations() -> dict[tuple[str, str, str], Recommendation]:
     """Return what is recommended for each of the computers, all models counting as downloads."""
-    found: Mapping[tuple[tuple[str, str, str], str], Verdict] = dict(
+    verdict_of: Mapping[tuple[tuple[str, str, str], str], Verdict] = dict(
         verdicts(
             {
                 (key, entry.id): Ask(estimate=entry.estimate, computer=computer)
@@ -105,22 +105,22 @@ def recommendations() -> dict[tuple[str, str, str], Recommendation]:
     )
     return {
         key: recommend(
-            Choice(entry).candidate(found[key, entry.id]) for entry in catalogue() if (key, entry.id) in found
+            Choice(entry).candidate(verdict_of[key, entry.id]) for entry in catalogue() if (key, entry.id) in verdict_of
         )
         for key in computers()
     }
 
 
 def _print_table(json: bool) -> int:
-    found = recommendations()
+    by_computer = recommendations()
     if json:
         rows = [
             {"computer": list(key), "best": _json(each.best), "faster": _json(each.faster)}
-            for key, each in found.items()
+            for key, each in by_computer.items()
         ]
         return print_json(rows)
     heads = ("memory", "its speed", "processor", "best answers", "words/s", "faster", "words/s")
-    print(table([(*key, *_cells(each.best), *_cells(each.faster)) for key, each in found.items()], heads))
+    print(table([(*key, *_cells(each.best), *_cells(each.faster)) for key, each in by_computer.items()], heads))
     return 0
 
 

@@ -25,10 +25,10 @@ def run(options: argparse.Namespace) -> int:
         files = [(model.name, model.quantisation, show_bytes(model.size)) for model in models]
         print(output.table(files, ("file", "kind", "size")))
         return 0
-    found = hub.search(words)
+    results = hub.search(words)
     if options.json:
-        return output.print_json([output.result_json(result) for result in found])
-    if not found:
+        return output.print_json([output.result_json(result) for result in results])
+    if not results:
         print("No results on huggingface.co.")
         return 0
     rows = [
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
             f"{one.downloads:,}",
             "needs an account" if one.gated else "",
         )
-        for one in found
+        for one in results
     ]
     print(output.table(rows, ("model", "weights", "licence", "downloads", "")))
     return 0

@@ -66,18 +66,18 @@ class Embedder:
             context.decode(batch)
             pointer = context.lib.llama_get_embeddings_seq(context.pointer, SEQUENCE)
             # Without a pooling of its own the library keeps the states of single tokens.
-            found = self._read(pointer) if pointer else np.mean([*self._states(context, len(tokens))], axis=0)
+            vector = self._read(pointer) if pointer else np.mean([*self._states(context, len(tokens))], axis=0)
         else:
-            found = np.zeros(self.width)
+            vector = np.zeros(self.width)
             for begin in range(0, len(tokens), batch.capacity):
                 part = tokens[begin : begin + batch.capacity]
                 batch.fill(part, begin, len(part))
                 context.decode(batch)
-                found += np.sum([*self._states(context, len(part))], axis=0, dtype=np.float64)
-        length = float(np.linalg.norm(found))
+                vector += np.sum([*self._states(context, len(part))], axis=0, dtype=np.float64)
+        length = float(np.linalg.norm(vector))
         if not np.isfinite(length) or not length:
             raise Failure("bad_model.no_numbers", f"a vector has the length {length}")
-        return (found / length).astype(np.float32)
+        return (vector / length).astype(np.float32)
 
     def _states(self, context: CContext, count: int) -> Iterator[Vector]:
         return (self._read(context.lib.llama_get_embeddings_ith(context.pointer, i)) for i in range(count))
