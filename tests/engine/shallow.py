@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import gguf
+from filelock import FileLock
 
 from models.default import default_model
 
@@ -22,10 +23,11 @@ def shallow_model() -> Path:
     """Return the model's path; the file is written once into `build` for all test processes."""
     whole = default_model()
     path = FOLDER / f"shallow-{len(LAYERS)}-{whole.stat().st_size}-Q4_1.gguf"
-    if not path.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-            os.replace(_write(whole, Path(folder) / "shallow.gguf"), path)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_suffix(".lock")):  # a second process that replaced the file would change its identity
+        if not path.exists():
+            with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+                os.replace(_write(whole, Path(folder) / "shallow.gguf"), path)
     return path
 
 
