@@ -122,8 +122,8 @@ class EngineClient:
 
     `submit` registers a waiter, who gets the events of that request and is sure of a last one: whatever happens to the
     process, a waiter is answered by the engine, by `Failed`, or sent to the next process. `news` gets the events that
-    answer no request, those of loading, and `Changed`. All of it runs to its end before the next call begins: a call
-    from within a callback is only taken down.
+    answer no request, those of loading, and `Changed`. Actions are performed and callbacks called in order, after the
+    state has changed; what a callback asks for comes after what is under way.
 
     `clock` gives seconds that only grow.
     """
