@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -20,6 +21,7 @@ from models.default import default_model
 from tests.app.conftest import Opener
 from tests.app.control.test_api_controller import free_port
 from tests.engine.api.test_random_clients import LONGEST, Client
+from tests.engine.test_client_process import children_with
 
 SECONDS = float(os.environ.get("CHICKADEE_RANDOM_SECONDS", "60"))
 SIGNALS = tuple(getattr(signal, name, signal.SIGTERM) for name in ("SIGKILL", "SIGSTOP", "SIGSEGV", "SIGTERM"))
@@ -63,14 +65,14 @@ class Hand:
                 self.chickadee.window.notice.button.click()
 
     def hurt(self) -> None:
-        if self.chickadee.process.pid:
-            psutil.Process(self.chickadee.process.pid).send_signal(self.dice.choice(SIGNALS))
+        for engine in engines():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                engine.send_signal(self.dice.choice(SIGNALS))
 
 
 def engines() -> list[psutil.Process]:
     """Return the engines that are this process's children."""
-    running = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
-    return [child for child in running if {"serve", "remote"} & set(child.cmdline())]
+    return children_with({"serve", "remote"})
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -43,8 +44,17 @@ def question(words: str) -> Generate:
 
 def children() -> list[psutil.Process]:
     """Return the scripted engines that run."""
-    found = psutil.Process().children()
-    return [child for child in found if child.status() != "zombie" and "scripted_engine" in " ".join(child.cmdline())]
+    return children_with({"tests.engine.scripted_engine"})
+
+
+def children_with(words: set[str], of: psutil.Process | None = None) -> list[psutil.Process]:
+    """Return the children of a process (this one) that run and have one of the words in their command lines."""
+    running = []
+    for child in (of or psutil.Process()).children():
+        with contextlib.suppress(psutil.Error):  # it ends at this moment
+            if child.status() != psutil.STATUS_ZOMBIE and words & set(child.cmdline()):
+                running.append(child)
+    return running
 
 
 @pytest.fixture
