@@ -82,6 +82,14 @@ def engines(server: psutil.Process) -> list[psutil.Process]:
     return children_with({"serve"}, server)
 
 
+def runs(engine: psutil.Process) -> bool:
+    """Return whether a process has not ended, reaped or not."""
+    try:
+        return bool(engine.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped by a signal")
@@ -109,12 +117,13 @@ def test_nobody_waits_for_ever_and_no_engine_is_left(tmp_path: Path) -> None:
         for client in clients:
             client.join(2 * LONGEST)
         left = engines(process)
-        ended = Client(int(port[1]), 0, 0).ask("/tokenize", {"content": "a"})
+        last = Client(int(port[1]), 0, 0)
+        answers = [last.ask("/tokenize", {"content": "a"}) for _ in range(3)]  # the last signal may end the first
         server.send_signal(signal.SIGINT)
         server.wait(60)
     assert not [client for client in clients if client.is_alive()]
     assert not [line for client in clients for line in client.late]
-    assert ended in ("200", "hung up before the answer", "hung up in the answer")
+    assert "200" in answers
     assert len(left) <= 1
-    assert not [engine for engine in left if engine.is_running()]
+    assert not [engine for engine in left if runs(engine)]
     assert sum(client.statuses.get("200", 0) for client in clients) > 5
