@@ -64,7 +64,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lose_patience(patch: pytest.MonkeyPatch) -> None:
-    for name, seconds in {"QUIET": 0.6, "SILENT": 1.2, "GRACE": 0.5, "TERMINATED": 0.3}.items():
+    for name, seconds in {"QUIET": 1.0, "SILENT": 4.0, "GRACE": 0.5, "TERMINATED": 0.3}.items():
         patch.setattr(client, name, seconds)
     patch.setattr("engine.client_process.TICK", 0.05)
 
