@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +17,26 @@ from tests.windows_exceptions import ignored_files, skip_exceptions
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
 # Tests expect what a computer does that is plugged in, and must also pass on one that is not.
 os.environ["CHICKADEE_BATTERY"] = "none"
-# No deadline, for the same reason. All runs try the same examples; `make test-slow` tries many more, and others.
-settings.register_profile("usual", deadline=None, max_examples=20, derandomize=True)
-settings.register_profile("slow", deadline=None, max_examples=400)
+# No deadline, for the same reason. Each run tries other examples; its last lines say how to repeat them.
+settings.register_profile("usual", deadline=None, max_examples=50, print_blob=True)
+settings.register_profile("slow", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("usual")
 # Tests compare texts, so the window is English, whatever the system's language, until a test switches.
 os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    """Choose this run's seed, which all processes of the run share, before hypothesis reads it."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(secrets.randbelow(1 << 32))
     if config.option.markexpr == "slow":
         settings.load_profile("slow")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell how to try the same examples again."""
+    terminalreporter.write_line(f"The examples of this run: --hypothesis-seed={config.option.hypothesis_seed}")
 
 
 @pytest.hookimpl(tryfirst=True)
