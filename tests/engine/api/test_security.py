@@ -60,8 +60,8 @@ def serving(talk: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]],
 async def response(reader: asyncio.StreamReader) -> bytes:
     """Return the head and the body of the next response."""
     head = await reader.readuntil(b"\r\n\r\n")
-    length = next(line for line in head.lower().splitlines() if line.startswith(b"content-length: "))
-    return head + await reader.readexactly(int(length.rpartition(b" ")[2]))
+    lengths = (line for line in head.lower().splitlines() if line.startswith(b"content-length: "))
+    return head + await reader.readexactly(int(next(lengths, b"length: 0").rpartition(b" ")[2]))
 
 
 def test_the_headers_of_each_request_of_a_connection_must_arrive_soon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +76,10 @@ def test_the_headers_of_each_request_of_a_connection_must_arrive_soon(monkeypatc
                 await asyncio.sleep(0.4)  # a connection may be idle for longer than headers may take
             writer.write(REQUEST)
             assert await reader.read() == b""
+        reader, writer = await connect()
+        writer.write(REQUEST + b"x-api-key: k\r\nContent-Length: 1\r\n\r\na" + REQUEST)  # begun before the answer
+        assert b"1 bytes" in await response(reader)
+        assert await reader.read() == b""
 
     serving(talk)
 
@@ -134,3 +138,116 @@ def test_a_key_that_no_client_can_send_is_refused(key: str) -> None:
     with pytest.raises(Failure, match="line breaks"):
         check_key(key)
     check_key("sk-Ab_1~!")
+
+
+def answers(requests: list[bytes], guard: Guard | None = None) -> list[bytes]:
+    """Return the response to each request, sent over a connection of its own."""
+    received: list[bytes] = []
+
+    async def talk(connect: Callable[[], Awaitable[Streams]]) -> None:
+        for request in requests:
+            reader, writer = await connect()
+            writer.write(request)
+            received.append(await asyncio.wait_for(response(reader), 10))
+
+    serving(talk, guard)
+    return received
+
+
+def request(*headers: str, host: str = "localhost", path: str = "/", method: str = "POST") -> bytes:
+    lines = (f"{method} {path} HTTP/1.1", f"Host: {host}", "Content-Length: 0", *headers, "", "")
+    return "\r\n".join(lines).encode()
+
+
+def statuses(requests: list[bytes], guard: Guard | None = None) -> list[int]:
+    return [int(answer.split(b" ", 2)[1]) for answer in answers(requests, guard)]
+
+
+def test_only_the_whole_key_opens() -> None:
+    guard = Guard(app, lambda: Access("secret"))
+    wrong = ["", "s", "secre", "secrets", "Secret", "SECRET", "ecret", "secretsecret", "x"]
+    refused = [request(f"x-api-key: {key}") for key in wrong]
+    refused += [request(f"Authorization: Bearer {key}") for key in wrong]
+    refused += [request(), request("Authorization: Basic secret"), request("Authorization: secret")]
+    assert statuses(refused, guard) == [401] * len(refused)
+    right = ["x-api-key: secret", "Authorization: Bearer secret", "authorization: bearer  secret "]
+    assert statuses([request(header) for header in right], guard) == [200] * 3
+
+
+def test_what_needs_no_key_is_the_health_and_the_question_of_a_browser() -> None:
+    paths = ["/", "/v1/models", "/healthy", "/health/", "/v1/health", "/health"]
+    assert statuses([request(path=path) for path in paths]) == [401] * 5 + [200]
+    asked = answers([request("Origin: http://localhost:3000", "Access-Control-Request-Method: POST", method="OPTIONS")])
+    assert asked[0].startswith(b"HTTP/1.1 204 ")
+    assert b"access-control-allow-private-network: true" in asked[0].lower()
+
+
+def test_pages_of_other_computers_are_refused() -> None:
+    key = "x-api-key: k"
+    foreign = [
+        "https://evil.example",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example",
+        "null",
+        "http://[",
+    ]
+    local = [
+        "http://localhost",
+        "https://localhost:8080",
+        "http://127.0.0.1:3000",
+        "http://[::1]",
+        "http://app.localhost",
+    ]
+    refused = answers([request(key, f"Origin: {origin}") for origin in foreign])
+    assert [answer.split(b" ", 2)[1] for answer in refused] == [b"403"] * len(foreign)
+    assert not any(b"access-control-allow" in answer.lower() for answer in refused)
+    for origin, answer in zip(local, answers([request(key, f"Origin: {origin}") for origin in local]), strict=True):
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert f"access-control-allow-origin: {origin}".encode() in answer
+    # A form or an image of a page is sent without an Origin.
+    sites = ["cross-site", "same-site", "same-origin", "none"]
+    assert statuses([request(key, f"Sec-Fetch-Site: {site}") for site in sites]) == [403, 200, 200, 200]
+
+
+def test_the_host_must_name_this_computer_unless_others_may_call() -> None:
+    hosts = [
+        "evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[2001:db8::1]",
+        "",
+        "localhost",
+        "127.0.0.1:80",
+        "[::1]:9",
+    ]
+    sent = [request("x-api-key: k", host=host) for host in hosts]
+    assert statuses(sent) == [403] * 5 + [200] * 3
+    assert statuses(sent[:4], Guard(app, lambda: Access("k", any_host=True))) == [200] * 4
+
+
+def test_a_body_that_takes_too_long_is_refused_and_its_connection_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.3)
+
+    async def talk(connect: Callable[[], Awaitable[Streams]]) -> None:
+        for begun in (b"Content-Length: 9\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"):
+            reader, writer = await connect()
+            writer.write(REQUEST + b"x-api-key: k\r\n" + begun)
+            assert b" 408 " in await asyncio.wait_for(response(reader), 10)
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+
+    serving(talk)
+
+
+def test_a_body_in_chunks_has_the_limit_of_one_with_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "MOST_BODY", 1000)
+
+    def chunked(size: int) -> bytes:
+        pieces = b"".join(b"64\r\n" + b"a" * 100 + b"\r\n" for _ in range(size // 100))
+        return REQUEST + b"x-api-key: k\r\nTransfer-Encoding: chunked\r\n\r\n" + pieces + b"0\r\n\r\n"
+
+    assert statuses([chunked(1000), chunked(1100)]) == [200, 413]
+
+
+def test_headers_have_a_limit_together() -> None:
+    many = [f"X-{n}: {'a' * 1000}" for n in range(33)]
+    assert statuses([request("x-api-key: k", *many[:30]), request("x-api-key: k", *many)]) == [200, 431]
