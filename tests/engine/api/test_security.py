@@ -37,7 +37,9 @@ def serving(talk: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]],
 
     async def run() -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            config = uvicorn.Config(guarded, http=ImpatientH11, ws="none", lifespan="off", log_config=None)
+            config = uvicorn.Config(
+                guarded, http=ImpatientH11, ws="none", lifespan="off", log_config=None, timeout_keep_alive=60
+            )
             server = uvicorn.Server(config)
             running = asyncio.ensure_future(server.serve([listening]))
             made: list[Streams] = []
