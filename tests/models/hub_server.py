@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,6 +58,11 @@ class HubServer:
             }
             for path, content in self.files.items()
         ]  # fmt: skip
+
+    def speak_tls(self, context: ssl.SSLContext) -> None:
+        """Speak https from now on."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.address = self.address.replace("http:", "https:")
 
     def close(self) -> None:
         self._server.shutdown()

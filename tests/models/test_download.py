@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -444,6 +445,42 @@ def test_forbidding_connections_ends_a_download(download, monkeypatch):
     with pytest.raises(Failure, match="Connections are turned off: CHICKADEE_OFFLINE is set"):
         run(download)
     assert PartFile(download.target).path.exists()
+
+
+def test_forbidding_connections_ends_a_download_that_goes_on(download, server, monkeypatch):
+    """The switch is looked at while bytes arrive, not at the beginning alone."""
+
+    def forbid(handler: Handler) -> bool:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(CONTENT)))
+        handler.end_headers()
+        monkeypatch.setenv("CHICKADEE_OFFLINE", "1")
+        for at in range(0, len(CONTENT), 1 << 16):
+            handler.wfile.write(CONTENT[at : at + (1 << 16)])
+            time.sleep(0.05)
+        return True
+
+    server.fault = forbid
+    with pytest.raises(Failure, match="Connections are turned off"):
+        run(download)
+    assert 0 < PartFile(download.target).path.stat().st_size < len(CONTENT)
+
+
+@pytest.mark.parametrize("etag", ['W/"one"', "one", '"a"b"', '"' + "a" * 201 + '"', '"a\x7f"'])
+def test_only_a_strong_etag_is_sent_back(etag, download, server):
+    """A weak one may stand for other bytes of the same file, and a part of each would be mixed."""
+    server.etag = etag
+    download_half(download)
+    sent = list[str]()
+
+    def look(handler: Handler) -> bool:
+        sent.append(handler.headers.get("If-Range", ""))
+        return False
+
+    server.fault = look
+    run(download)
+    assert sent == [""]
+    assert arrived(download)
 
 
 def test_speed_is_that_of_the_last_seconds():
