@@ -62,7 +62,6 @@ from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.state.snippets import FILE as SNIPPETS
-from app.store.chat_store import ChatStore
 from app.store.recovery import open_store
 from app.window import Window
 from common.failures import Failure
@@ -147,12 +146,12 @@ class Chats:
 
 
 def compose_models(
-    window: Window, process: EngineProcess, store: ChatStore, settings: Settings, intervals: Intervals
+    window: Window, process: EngineProcess, open_chats: OpenChats, settings: Settings, intervals: Intervals
 ) -> Models:
     keys = ServerKeys(settings, window)
-    engine = EngineQueue(process.client, settings, servers=keys)
-    settings.changed.connect(engine.apply_settings)
-    controller = ModelController(window, settings, engine, store, keys)
+    engine = EngineQueue(process.client, settings, keys)
+    settings.changed.connect(engine.model.apply_settings)
+    controller = ModelController(window, settings, engine, open_chats, keys)
     status = StatusController(window, engine, controller, intervals.tick)
     SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
     idle = IdleController(window, engine, settings, intervals.minute)
@@ -181,13 +180,12 @@ def compose_settings(
 def compose_chats(
     window: Window,
     models: Models,
-    store: ChatStore,
+    open_chats: OpenChats,
     settings: SettingsController,
     folders: Folders,
     intervals: Intervals,
 ) -> Chats:
-    engine = models.engine
-    open_chats = OpenChats(store)
+    engine, store = models.engine, open_chats.store
     chat = ChatController(window, open_chats, engine, intervals.read_ahead)
     messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
     known_collections = Collections(store)
@@ -264,14 +262,17 @@ class Chickadee(QObject):
         self.store.writer.use_thread(Background(self).call_in_window)
         self.process = EngineProcess(command, self, intervals.patience)
         self.window = Window(folders.geometry)
-        self.models = compose_models(self.window, self.process, self.store, self.settings, intervals)
+        self.open_chats = OpenChats(self.store)
+        self.models = compose_models(self.window, self.process, self.open_chats, self.settings, intervals)
         self.preparation = PreparationController(self.window, self.models.engine, self.models.controller, preparation)
         self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
         self.api = ApiController(self.settings_controller, self.models.engine)
         self.window.commands.bind("local_api", self.api.open)
-        self.chats = compose_chats(self.window, self.models, self.store, self.settings_controller, folders, intervals)
+        self.chats = compose_chats(
+            self.window, self.models, self.open_chats, self.settings_controller, folders, intervals
+        )
         self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.process.memory_bytes)
-        self.engine, self.open_chats = self.models.engine, self.chats.open_chats
+        self.engine = self.models.engine
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self.window.closing.connect(self.stop)
         self.unsaved_sentences: list[str] = []  # sentences that the program prints after the window has closed

@@ -34,7 +34,7 @@ class ChatController(QObject):
         super().__init__(window)
         self._window, self._open_chats, self._engine = window, open_chats, engine
         self._ready_model: ModelInfo | None = None
-        self._read_ahead_pause = Debounce(lambda: engine.read_ahead(open_chats.current), pause_ms, self)
+        self._read_ahead_pause = Debounce(lambda: engine.idle.read_ahead(open_chats.current), pause_ms, self)
         self._bind()
         self._listen()
         window.composer.stopped.connect(self.stop)

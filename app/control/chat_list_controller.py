@@ -134,7 +134,7 @@ class ChatListController(QObject):
         if not deleted:
             return
         for chat in deleted:
-            self._engine.forget(chat.id)
+            self._engine.idle.forget(chat.id)
 
         def undo() -> None:
             restored = self.do(lambda: self._open_chats.restore(deleted)) or []
@@ -151,7 +151,7 @@ class ChatListController(QObject):
         for conversation in was_open:
             self._engine.stop(conversation)
         for chat_id in ids:
-            self._engine.forget(chat_id)
+            self._engine.idle.forget(chat_id)
         self._window.notice.dismiss_undos()
         self.upkeep.run_now()
         self._chats_came_or_went()

@@ -28,7 +28,7 @@ class ContextMenu(QObject):
         conversation, model = self._open_chats.current, self._engine.state.model
         if model is None:
             return
-        instructions = self._engine.instructions(conversation)
+        instructions = self._engine.model.options_for(conversation).system_prompt
         parts = context_parts(instructions, conversation.prompt(), conversation.chat.forget_turns)
         used = self._status.used_tokens(conversation.chat.id)
         menu = self.menu = QMenu(self._status)
@@ -39,12 +39,12 @@ class ContextMenu(QObject):
         menu.aboutToHide.connect(self._closed)
         menu.popup(self._status.context.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
 
-        def fill(counted: Counted) -> None:
-            if self.menu is menu:
+        def fill(counted: Counted | None) -> None:
+            if counted and self.menu is menu:
                 for action, line in zip(lines, context_lines(parts, used, model.n_ctx, counted), strict=True):
                     action.setText(_plain(line))
 
-        self._engine.count(parts.texts(), conversation, fill)
+        self._engine.idle.count(parts.texts(), conversation, fill)
 
     def _add_steps(self, menu: QMenu, turns: int, can_forget: bool) -> None:
         if turns or can_forget:

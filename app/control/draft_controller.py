@@ -396,6 +396,8 @@ class DraftController(QObject):
 
     def _recount_for_model(self, state: EngineState) -> None:
         """Count the files' tokens again when another model has been loaded."""
+        if state.phase in ("off", "failed"):
+            self._send_uncounted(self._conversation)
         if state.phase == "ready" and state.model is not self._model:
             self._model = state.model
             if self._conversation is not None:
@@ -531,13 +533,16 @@ class DraftController(QObject):
         new = [item for item in new if item.tokens is None]
         texts = tuple(item.attachment.text for item in new if item.attachment)
 
-        def counted(event: CountedEvent) -> None:
+        def counted(event: CountedEvent | None) -> None:
+            if event is None:
+                self._send_uncounted(conversation)
+                return
             for item, tokens in zip(new, event.texts, strict=True):
                 item.tokens = tokens
             self._decide_fit(conversation, event.prompt)
 
         if draft.items and not draft.reading:
-            self._engine.count(texts, conversation, counted)
+            self._engine.idle.count(texts, conversation, counted)
         if conversation is self._conversation:
             self._show()
 
@@ -557,6 +562,17 @@ class DraftController(QObject):
             if self._send_when_counted:
                 self._send_when_counted = False
                 self._composer.submit()
+
+    def _send_uncounted(self, conversation: Conversation | None) -> None:
+        """Send the shown chat's message that waits for a count, unless a model is being loaded, which will count."""
+        if conversation is not self._conversation or not self._send_when_counted:
+            return
+        if (
+            self._engine.state.phase not in ("starting", "loading")
+            and not self._drafts.draft_of(self._current()).reading
+        ):
+            self._composer.submit()
+            self._send_when_counted = False
 
     def _show(self) -> None:
         draft = self._drafts.draft_of(self._current())

@@ -34,7 +34,8 @@ class EngineMonitorController(QObject):
         window.commands.bind("engine", self.toggle)
         for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
             self.samples.changed.connect(Throttle(show, every_ms, self).request)
-        engine.pulsed.connect(self.samples.add_pulse)
+        engine.model.pulsed.connect(self.samples.add_pulse)
+        engine.model.ready.connect(self._engine_ready)
         engine.state.phase_changed.connect(lambda state: self.samples.use_model(state.model))
         engine.state.phase_changed.connect(lambda _state: self._show_host())
         open_chats.current_changed.connect(self._show)
@@ -49,11 +50,15 @@ class EngineMonitorController(QObject):
     def toggle(self) -> None:
         opening = self.panel.isHidden()
         self.panel.setVisible(opening)
-        self._engine.watch(opening)
+        self._engine.idle.watch(opening)
         if opening:
             self._show_host()
             self.show_current()
             self.panel.show_curves()
+
+    def _engine_ready(self) -> None:
+        if not self.panel.isHidden():
+            self._engine.idle.watch(True)
 
     def show_current(self) -> None:
         """Show the numbers of the open chat: tokens that are left out of the context, and seconds saved."""
@@ -66,13 +71,15 @@ class EngineMonitorController(QObject):
         if not conversation.chat.forget_turns:
             return
 
-        def counted(event: Counted) -> None:
+        def counted(event: Counted | None) -> None:
+            if event is None:  # no model is loaded; the next answer counts again
+                return
             self._dropped = {key: event.texts[0]}
             if key == (self._open_chats.current.chat.id, self._open_chats.current.chat.forget_turns):
                 self.panel.show_chat(event.texts[0], saved)
 
         parts = context_parts("", conversation.prompt(), conversation.chat.forget_turns)
-        self._engine.count((parts.forgotten,), conversation, counted)
+        self._engine.idle.count((parts.forgotten,), conversation, counted)
 
     def _show_host(self) -> None:
         host = self._engine.state.host

@@ -40,7 +40,8 @@ ELSEWHERE = ("gone", "other")  # reasons for which only another model helps
 class FirstModel:
     """Controller that chooses and loads the model of a start, and goes on to the next one where that fails.
 
-    `open_models` opens the list of models; `has_model` says whether a model is still there.
+    `open_models` opens the list of models, and `use` loads the one that the user wants; `has_model` says whether a
+    model is still there.
     """
 
     def __init__(
@@ -49,10 +50,11 @@ class FirstModel:
         store: ChatStore,
         notice: NoticeArea,
         open_models: Callable[[], object],
+        use: Callable[[Path], object],
         has_model: Callable[[Path], bool] = is_file,
     ) -> None:
         self._engine, self._store, self._notice, self._open_models = engine, store, notice, open_models
-        self._has_model = has_model
+        self._use, self._has_model = use, has_model
         self._left: list[Path] = []
         self._loading: Path | None = None
         self._wanted: tuple[Path, Reason, Problem | None] | None = None  # the first model, and why it was not loaded
@@ -65,7 +67,7 @@ class FirstModel:
         path = self._next()
         if path is None:
             raise Failure("no_such_file.built_in")
-        self._engine.use_model(path, fallback=self._fall_back)
+        self._engine.model.use(path, fallback=self._fall_back)
 
     def is_substitute(self, path: Path) -> bool:
         """Return whether the model is in use only because the wanted one could not be loaded."""
@@ -154,7 +156,7 @@ class FirstModel:
         """Return the words and the work of the button: another model where this one can only fail again."""
         if reason in ELSEWHERE:
             return lambda: tr("Choose another model"), self._open_models
-        return lambda: tr("Load {model}", model=title_of(path)), lambda: self._engine.use_model(path)
+        return lambda: tr("Load {model}", model=title_of(path)), lambda: self._use(path)
 
     def _dismiss(self) -> None:
         if self._row is not None:

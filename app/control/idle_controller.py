@@ -51,4 +51,4 @@ class IdleController(QObject):
             self._pause.cancel()
 
     def _unload(self) -> None:
-        self._engine.unload()
+        self._engine.model.unload()

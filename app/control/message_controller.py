@@ -105,13 +105,22 @@ class MessageController(QObject):
     def answer_with(self, id: str, model: Path) -> None:
         """Load `model` and have it generate another answer beside the message `id`."""
         conversation, state = self._conversation, self._engine.state
-        if not conversation.answer_again(id):
-            self._report_busy()
-            return
-        if state.phase != "ready" or state.path != model:
-            self._waiting_for = conversation, model
-            self._engine.use_model(model)
-        self._submit()
+
+        def answer() -> None:
+            if id not in conversation.tree or not conversation.answer_again(id):
+                self._report_busy()
+                return
+            if state.phase != "ready" or state.path != model:
+                self._waiting_for = conversation, model
+                self._engine.model.use(model)
+            self._submit(conversation)
+
+        if conversation.busy or (state.phase == "ready" and state.path == model):
+            answer()
+        else:
+            self._models.switch.do(
+                answer, lambda: tr("{model} will be loaded after that and answer again.", model=title_of(model))
+            )
 
     def _give_up_waiting(self, state: EngineState) -> None:
         """Show the answer again that was there before, if the model that was to write another cannot be loaded."""
@@ -174,15 +183,24 @@ class MessageController(QObject):
                 self._post(lambda: forgotten_line(turns))
                 return
         elif path is not None:
-            self._engine.use_model(path, remedy.n_ctx, remedy.kv_type if remedy.kind == "smaller_kv" else None)
-        if conversation.can_continue:
-            self.continue_answer()
-        else:
-            self.answer_again()
+            kv_type = remedy.kv_type if remedy.kind == "smaller_kv" else None
 
-    def _submit(self) -> None:
-        self._transcript.to_end()
-        self._engine.submit(self._conversation)
+            def load() -> None:
+                self._engine.model.use(path, remedy.n_ctx, kv_type)
+                self._answer(conversation)
+
+            self._models.switch.do(load, lambda: tr("{model} will be loaded after that.", model=title_of(path)))
+            return
+        self._answer(conversation)
+
+    def _answer(self, conversation: Conversation) -> None:
+        if conversation.continue_answer() or conversation.answer_again():
+            self._submit(conversation)
+
+    def _submit(self, conversation: Conversation | None = None) -> None:
+        if conversation in (None, self._conversation):
+            self._transcript.to_end()
+        self._engine.submit(conversation or self._conversation)
 
     # --- changing ---------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.control.first_model import FirstModel
 from app.control.model_files import LocalModels, ModelDownloads
+from app.control.model_switch import ModelSwitch
 from app.control.models_on_disk import ModelsOnDisk
 from app.control.server_controller import ServerController
 from app.control.server_keys import ServerKeys
@@ -27,7 +28,7 @@ from app.settings.servers import SavedServer
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
-from app.store.chat_store import ChatStore
+from app.state.open_chats import OpenChats
 from app.window import Window
 from app.words import UiText, tr, tr_n
 from common.failures import Failure
@@ -40,6 +41,7 @@ from models.collection import LocalModel, scan_models
 from models.locations import own_folder, usual_folder
 from models.network import offline_reason
 from models.servers import remote_model
+from models.titles import title_of
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100
@@ -56,17 +58,23 @@ class ModelController(QObject):
     failed = Signal(object)
 
     def __init__(
-        self, window: Window, settings: Settings, engine: EngineQueue, store: ChatStore, keys: ServerKeys
+        self,
+        window: Window,
+        settings: Settings,
+        engine: EngineQueue,
+        open_chats: OpenChats,
+        keys: ServerKeys,
     ) -> None:
         super().__init__(window)
         self.list = ModelList()
         self.planner = Planner(self)
-        self._window, self._settings, self._engine, self._store = window, settings, engine, store
+        self._window, self._settings, self._engine, self._store = window, settings, engine, open_chats.store
+        self.switch = ModelSwitch(window.notice, open_chats, engine, self)
         self._dialog: OneDialog[ModelsDialog] = OneDialog(self._dialog_closed)
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
         self._effects = PlanEffects(self.planner, self)
         self._options_question: Ask | None = None  # the question about the model whose options are open
-        self.first = FirstModel(engine, store, window.notice, self.open, settings.has_model)
+        self.first = FirstModel(engine, self._store, window.notice, self.open, self.use, settings.has_model)
         self._freed_bytes = 0
         self._remembered: Path | None = None  # the model that was stored last as a recent one
         self._own_folder = partial(own_folder, settings.path)
@@ -112,7 +120,7 @@ class ModelController(QObject):
         if model is None:
             self.first.load()
         else:
-            self._engine.use_model(model)
+            self._engine.model.use(model)
 
     def choose_model(self) -> None:
         """Let the user choose a model file, and load it."""
@@ -125,8 +133,17 @@ class ModelController(QObject):
 
     def use_model(self, path: str) -> None:
         """Load the model at `path`, as `path_text` writes it."""
-        model = path_of(path)
-        self._engine.use_model(model if remote_model(model) else model.absolute())
+        self.use(path_of(path))
+
+    def use(self, path: Path) -> None:
+        """Load the model at `path`, once other chats are not being answered any more."""
+        model = path if remote_model(path) else path.absolute()
+        words = partial(tr, "{model} will be loaded after that.", model=title_of(model))
+        self.switch.do(lambda: self._engine.model.use(model), words)
+
+    def _unload(self) -> None:
+        words = partial(tr, "The model will be unloaded after that.")
+        self.switch.do(self._engine.model.unload, words)
 
     def _remember_answering(self) -> None:
         """Store a substitute as the most recent model once it answers; until then the next start tries the other."""
@@ -203,7 +220,7 @@ class ModelController(QObject):
         self._follow_folder()
         self._list_servers()
         if self._engine.state.host and offline_reason(self._settings.path):
-            self._engine.unload()
+            self._engine.model.unload()
         if self.options is not None:
             self._plan_options(self.options.model.path)
 
@@ -231,9 +248,9 @@ class ModelController(QObject):
         remote = remote_model(path)
         if path is not None and remote is not None and remote.url == server.url:
             if path in server.paths:
-                self._engine.use_model(path)
+                self.use(path)
             else:
-                self._engine.unload()
+                self._engine.model.unload()
         self._list_servers()
         self.on_disk.changed.emit()
 
@@ -348,9 +365,9 @@ class ModelController(QObject):
         if model is None:
             return
         if action == "load":
-            self._engine.use_model(model.path.absolute())
+            self.use(model.path)
         elif action == "unload":
-            self._engine.unload()
+            self._unload()
         elif action == "options":
             self.open_options(model)
         elif action == "forget":
@@ -364,7 +381,7 @@ class ModelController(QObject):
     def _act_on_remote_model(self, path: Path, action: str) -> None:
         remote = remote_model(path)
         if action == "use":
-            self._engine.use_model(path)
+            self.use(path)
         elif remote is not None:
             self.servers.open(self.dialog or self._window, remote.url)
 
@@ -373,7 +390,7 @@ class ModelController(QObject):
         if job is None:  # the job ended while its button was being pressed
             return
         if action == "load" and job.path:
-            self._engine.use_model(job.path.absolute())
+            self.use(job.path)
         elif action == "hide":
             self.list.hidden.add(job.id)
             self._show_list()
@@ -432,7 +449,7 @@ class ModelController(QObject):
         self._options.close()
         drafters = self.list.drafters_for(model)
         dialog = self._options.show(lambda: ModelOptions(model, drafters, self._settings, self.dialog or self._window))
-        dialog.load_button.clicked.connect(lambda: self._engine.use_model(model.path.absolute()))
+        dialog.load_button.clicked.connect(lambda: self.use(model.path))
         dialog.show_loaded(model.path == self.list.loaded)
         self._options_question = self.question(model.path)
         self._effects.ask(self._options_question)

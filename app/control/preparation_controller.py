@@ -58,10 +58,10 @@ class PreparationController(QObject):
         self._models.plan_again()
         model, self._waiting_model = self._waiting_model, None
         if model and self._engine.active is None:
-            self._engine.use_model(model)
+            self._engine.model.use(model)
         elif model:  # loading it now would end the answer that another model is writing
             self._window.notice.post(
                 lambda: tr("llama.cpp is ready."),
                 lambda: tr("Load {model}", model=title_of(model)),
-                lambda: self._engine.use_model(model),
+                lambda: self._models.use(model),
             )

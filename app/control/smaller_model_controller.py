@@ -35,7 +35,7 @@ class SmallerModelController(QObject):
         self._notice, self._engine, self._models, self._settings = notice, engine, models, settings
         self._expected: SpeedExpected | None = None  # while the notice names no model yet
         self._slow: Path | None = None  # the model that the notice is about
-        engine.speed_expected.connect(self._say)
+        engine.model.speed_expected.connect(self._say)
         engine.state.phase_changed.connect(self._engine_changed)
         models.listed.connect(self._name_model)
 

@@ -62,7 +62,7 @@ class StatusController(QObject):
 
     def _post(self, problem: Problem) -> NoticeRow:
         choose = self._models.open if self._engine.state.host else self._models.choose_model
-        work = choose if problem.step == "choose" else self._engine.start_engine
+        work = choose if problem.step == "choose" else self._engine.model.start
         waits = problem.needs_llama and self._engine.state.preparing is not None
         kind: Literal["problem", "note"] = "note" if waits or problem.step == "none" else "problem"
         button_text: UiText = (lambda: tr(BUTTON_TEXTS[problem.step])) if problem.step in BUTTON_TEXTS else ""

@@ -47,7 +47,7 @@ class ThinkingController(QObject):
 
     def change(self) -> None:
         """Let the model think in this chat, or stop it from thinking; with efforts, take the next one."""
-        chosen = self._engine.thinking(self._open_chats.current)
+        chosen = self._chosen()
         inherited = self._settings.options(self._engine.state.path).generate.thinking
         efforts = self._controls.efforts
         if self._controls.switch:
@@ -64,7 +64,7 @@ class ThinkingController(QObject):
 
     def show_choice(self) -> None:
         """Show what the model will do with the open chat's next message."""
-        button, chosen = self._window.composer.think_button, self._engine.thinking(self._open_chats.current)
+        button, chosen = self._window.composer.think_button, self._chosen()
         if self._controls.switch:
             button.show_switch(self._thinks(chosen))
         elif self._controls.efforts:
@@ -75,6 +75,10 @@ class ThinkingController(QObject):
         self._options.hide(frozenset(name for name, offered in choices.items() if not offered))
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _chosen(self) -> ThinkingOptions:
+        """Return whether and how much the model is to think in the open chat."""
+        return self._engine.model.options_for(self._open_chats.current).generate.thinking
 
     def _use(self, name: str, value: Value, inherited: bool) -> None:
         """Set the chat's option, or remove it if the settings say the same."""

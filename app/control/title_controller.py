@@ -1,6 +1,7 @@
 """Titles of chats: the model writes one in idle time, if the user wants that, and the first line comes back on request.
 
-A title is asked for once, some seconds after an answer, while nothing else waits for the engine; any question ends it.
+A title is asked for some seconds after an answer, while nothing else waits for the engine. Any question cuts it short;
+then it is asked for again.
 """
 
 from __future__ import annotations
@@ -88,13 +89,15 @@ class TitleController(QObject):
         if conversation is None or not self._is_wanted(conversation):
             return
 
-        def written(text: str) -> None:
+        def written(text: str | None) -> None:
+            if text is None:  # the engine has other work
+                self._next = self._next or conversation
+                self._pause.request()
+                return
             title = clean_title(text, conversation.messages)
             if text and not title:
                 self._tried.add(conversation.chat.id)
             elif title and self._is_wanted(conversation):
                 conversation.update_entry(title=title, title_from="model")
 
-        if not self._engine.ask_title(conversation, title_question(conversation.messages), MOST_TOKENS, written):
-            self._next = conversation
-            self._pause.request()
+        self._engine.idle.ask_title(conversation, title_question(conversation.messages), MOST_TOKENS, written)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 from app.events import Event
 from common.sentences import Sentence
@@ -13,6 +14,8 @@ from engine.client import EngineClient, Heard
 from engine.protocol.events import ENDS, Failed, PrefillProgress
 from engine.protocol.events import Event as EngineEvent
 from engine.protocol.requests import Cancel, Embed, Generate, Request
+
+CANCELLED = Sentence.of("cancelled.request")
 
 
 class Guests:
@@ -31,8 +34,8 @@ class Guests:
         self._waiting: deque[Generate | Embed] = deque()
         self._running: Generate | Embed | None = None
         self._id = 0  # the running one's at the engine
-        self._reading = False  # nothing of the running one's answer is written yet
-        self._gives_way = False  # the running one was stopped for a chat, and begins again afterwards
+        # `reading` until something of the running one's answer is written; `yielding` while it is stopped for a chat
+        self._phase: Literal["reading", "writing", "yielding"] = "writing"
 
     @property
     def busy(self) -> bool:
@@ -42,9 +45,7 @@ class Guests:
     @property
     def in_the_way(self) -> bool:
         """Whether one runs that the engine does not pause for a chat."""
-        if self._running is None:
-            return False
-        return self._reading or self._gives_way or isinstance(self._running, Embed)
+        return self.busy and (self._phase != "writing" or isinstance(self._running, Embed))
 
     @property
     def waiting(self) -> bool:
@@ -63,15 +64,15 @@ class Guests:
     def start_next(self) -> None:
         """Send the request that waits longest."""
         request = self._running = self._waiting.popleft()
-        self._reading, self._gives_way = True, False
+        self._phase = "reading"
         sent = replace(request, background=True) if isinstance(request, Generate) else request
         self._id = self._client.submit(sent, partial(self._hear_answer, request))
         self.changed.emit()
 
     def give_way(self) -> None:
         """Stop the running request for a chat, if nothing of its answer is written yet; it begins again afterwards."""
-        if self._running and self._reading and not self._gives_way:
-            self._gives_way = True
+        if self.busy and self._phase == "reading":
+            self._phase = "yielding"
             self._client.cancel(self._id)
 
     def fail_waiting(self, sentence: Sentence) -> None:
@@ -84,31 +85,31 @@ class Guests:
         """Forget everything, because the program has ended."""
         self.heard = lambda _event: None
         self._waiting.clear()
-        self._gives_way = False
-        self._client.cancel(self._id)
+        self._stop()
 
     def _cancel(self, id: int) -> None:
         if self._running and self._running.id == id:
-            self._gives_way = False
-            self._client.cancel(self._id)
+            self._stop()
         elif waiting := next((request for request in self._waiting if request.id == id), None):
             self._waiting.remove(waiting)
-            self.heard(Failed(id, Sentence.of("cancelled.request")))
+            self.heard(Failed(id, CANCELLED))
+
+    def _stop(self) -> None:
+        """Stop the running request for good."""
+        self._phase = "reading" if self._phase == "yielding" else self._phase
+        self._client.cancel(self._id)
 
     def _hear_answer(self, request: Generate | Embed, event: EngineEvent) -> None:
         ends = isinstance(event, ENDS)
-        if self._gives_way and not _is_failure(event):  # what came since it was stopped is written again
+        failed = isinstance(event, Failed) and event.code != "cancelled"
+        if self._phase == "yielding" and not failed:  # what came since it was stopped is written again
             if ends:
                 self._waiting.appendleft(request)
         else:
-            self._reading &= isinstance(event, PrefillProgress)
+            if not isinstance(event, PrefillProgress):
+                self._phase = "writing"
             self.heard(replace(event, id=request.id))
         if ends:
             self._running, self._id = None, 0
             self.changed.emit()
             self._done()
-
-
-def _is_failure(event: EngineEvent) -> bool:
-    """Return whether an event says that a request has failed, and not because it was stopped."""
-    return isinstance(event, Failed) and event.code != "cancelled"

@@ -148,7 +148,8 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.answer_text))
     engine = chickadee.engine
     remedies = (Remedy(UNKNOWN), Remedy("forget_turns", turns=1))
-    chickadee.process.client.received(Failed(engine._generate, Sentence("of.a_newer_engine"), "", remedies))
+    assert engine._answer
+    chickadee.process.client.received(Failed(engine._answer.id, Sentence("of.a_newer_engine"), "", remedies))
     view = chickadee.window.transcript.views[-1]
     assert [button.text() for button in view.remedy_buttons.buttons] == ["Leave out the oldest turn"]
 

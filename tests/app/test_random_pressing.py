@@ -42,9 +42,9 @@ class Hand:
             lambda: self.chickadee.window.commands.run("new_chat"): 2,
             self.open_a_chat: 2,
             self.delete_a_chat: 1,
-            lambda: engine.use_model(self.dice.choice(self.models)): 1,
-            engine.unload: 1,
-            engine.start_engine: 1,
+            lambda: engine.model.use(self.dice.choice(self.models)): 1,
+            engine.model.unload: 1,
+            engine.model.start: 1,
             self.hurt: 2,
         }
         self.dice.choices(list(presses), list(presses.values()))[0]()
@@ -100,7 +100,7 @@ def test_everybody_is_answered_and_nothing_is_left(
         hand.press()
         assert len(engines()) <= 1
         qtbot.wait(hand.dice.choice((10, 100, 500, 1500)))
-    chickadee.engine.use_model(default_model())
+    chickadee.engine.model.use(default_model())
     for chat in chickadee.open_chats.chats():  # they go before other programs, and may be many
         conversation = chickadee.open_chats.conversation(chat.id)
         if conversation and conversation.busy:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from app.composer.composer import duration
 from app.look.theme import DARK, LIGHT, Theme, contrast
-from app.state.live_speed import LiveSpeed
+from app.state.active_answer import ActiveAnswer
+from app.state.conversation import Conversation
 from app.state.prompt import drop_oldest_turns, turns_to_free
+from app.store.chat_store import ChatStore
 from app.transcript.message_actions import forgotten_line, remedy_label
 from engine.protocol.events import Remedy
 from engine.protocol.requests import Message
@@ -75,11 +78,12 @@ def test_remedies_have_words() -> None:
     assert forgotten_line(2) == "The oldest 2 turns are left out starting with your next message."
 
 
-def test_the_live_speed_starts_with_the_first_token() -> None:
-    assert LiveSpeed().tokens_per_second is None
-    speed = LiveSpeed()
-    for now in (10.0, 10.5, 11.0):
-        speed.count(now)
-    assert (speed.tokens, speed.tokens_per_second) == (3, 2)
-    speed.start()
-    assert speed.tokens == 0
+def test_the_live_speed_starts_with_the_first_token(tmp_path: Path) -> None:
+    times = iter((10.0, 10.5, 11.0))
+    store = ChatStore(tmp_path / "library.sqlite3")
+    answer = ActiveAnswer(Conversation(store), lambda: next(times))
+    assert answer.tokens_per_second is None
+    for _ in range(3):
+        answer.count()
+    assert (answer.tokens, answer.tokens_per_second) == (3, 2)
+    store.close()

@@ -43,14 +43,14 @@ def test_the_model_is_unloaded_and_the_next_message_loads_it_again(
 
 
 def test_a_message_sent_while_the_engine_ends_is_answered(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    chickadee.engine.unload()
+    chickadee.engine.model.unload()
     ask(chickadee, "hello")
     assert chickadee.process.running
     qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: hello", timeout=SECONDS)
 
 
 def test_a_model_chosen_while_the_engine_ends_is_loaded(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
-    chickadee.engine.unload()
+    chickadee.engine.model.unload()
     chickadee.models.controller.use_model(str(tmp_path / "wren.gguf"))
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
     assert chickadee.engine.state.path == tmp_path / "wren.gguf"

@@ -84,11 +84,11 @@ def test_on_battery_opened_chats_are_not_read_ahead(
     laptop.battery = "unplugged"
     qtbot.waitUntil(lambda: on_laptop.engine.state.power.postpones_idle_work, timeout=SECONDS)
     conversation, before = on_laptop.open_chats.current, len(requests())
-    on_laptop.engine._read_ahead.forget()
-    on_laptop.engine.read_ahead(conversation)
+    on_laptop.engine.idle.forget_read()
+    on_laptop.engine.idle.read_ahead(conversation)
     laptop.battery = "plugged"
     qtbot.waitUntil(lambda: not on_laptop.engine.state.power.postpones_idle_work, timeout=SECONDS)
-    on_laptop.engine.read_ahead(conversation)
+    on_laptop.engine.idle.read_ahead(conversation)
     qtbot.waitUntil(lambda: any(isinstance(each, Prepare) for each in requests()[before:]), timeout=SECONDS)
     assert len([each for each in requests()[before:] if isinstance(each, Prepare)]) == 1
 

@@ -148,7 +148,7 @@ def test_a_chat_with_a_server_to_ask_about_lets_others_go_first_and_a_local_mode
     agreed(chickadee, qtbot)
     assert current(chickadee).messages[-1].content == "second "
     assert waiting.busy
-    chickadee.engine.use_model(tmp_path / "fake.gguf")
+    chickadee.engine.model.use(tmp_path / "fake.gguf")
     qtbot.waitUntil(lambda: not waiting.busy)
     assert not waiting.asked_host
     assert len(server.bodies) == 1
@@ -318,12 +318,12 @@ def test_a_chat_remembers_its_server_and_says_when_it_was_removed(
     ask(chickadee, "hello")
     agreed(chickadee, qtbot)
     assert current(chickadee).chat.model_path == str(path)
-    chickadee.engine.use_model(tmp_path / "fake.gguf")
+    chickadee.engine.model.use(tmp_path / "fake.gguf")
     line = chickadee.window.chat_model
     qtbot.waitUntil(lambda: line.isVisible() and line.button.isVisible())
     line.button.click()
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready" and chickadee.engine.state.path == path)
-    chickadee.engine.use_model(tmp_path / "fake.gguf")
+    chickadee.engine.model.use(tmp_path / "fake.gguf")
     chickadee.settings.remove_server(server.url)
     chickadee.models.controller.on_disk.changed.emit()
     qtbot.waitUntil(lambda: "(server removed)" in line.text.text())

@@ -88,7 +88,7 @@ def test_the_button_loads_a_model_that_is_here(
     listed = chickadee.models.controller.list
     # The tiny file cannot be planned, so an answer for a real one takes its place.
     listed.verdicts["here", path] = FITS
-    chickadee.engine.speed_expected.emit(_last_expected(chickadee))
+    chickadee.engine.model.speed_expected.emit(_last_expected(chickadee))
     qtbot.waitUntil(lambda: named(chickadee))
     row = row_of(chickadee)
     assert row

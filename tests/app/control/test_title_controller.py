@@ -127,11 +127,15 @@ class TestPatient:
         assert not [request for request in requests() if isinstance(request, Title)]
 
 
-def test_a_title_that_comes_late_changes_nothing(titling: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+def test_a_title_that_comes_late_changes_nothing(
+    titling: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
+) -> None:
     """The user has renamed the chat while the model wrote."""
     answered(titling, ask, qtbot, "dawdle birds")
+    qtbot.waitUntil(lambda: any(isinstance(request, Title) for request in requests()))
     titling.chats.list.rename(titling.open_chats.current.chat.id, "mine")
-    titling.process.client.received(Titled(titling.engine._title, "About birds"))
+    asked = next(request for request in requests() if isinstance(request, Title))
+    titling.process.client.received(Titled(asked.id, "About birds"))
     assert title(titling) == "mine"
 
 

@@ -78,7 +78,7 @@ def test_options_are_stored_for_the_model_and_it_is_loaded_with_them(
 
 
 def draft_mode(chickadee: Chickadee) -> str:
-    return chickadee.engine._options.generate.draft
+    return chickadee.engine.model.options_for(chickadee.open_chats.current).generate.draft
 
 
 def last_load(requests: list[Request]) -> Load:

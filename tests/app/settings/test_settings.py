@@ -17,7 +17,7 @@ from app.settings.resolve import Options
 from app.settings.schema import SECTIONS, SETTINGS, for_all, for_chat, for_model
 from app.settings.settings import Settings
 from app.settings.values import check, parse, shown
-from app.state.engine_requests import Loading
+from app.state.engine_model import LoadOptions
 from app.state.prompt import with_system
 from common.failures import Failure
 from engine.protocol.requests import Generate, Load, Lookup, Message, Sampling
@@ -372,22 +372,22 @@ def test_instructions_go_before_the_chat() -> None:
 
 
 def test_what_was_chosen_for_a_chat_goes_above_the_settings_until_they_change() -> None:
-    loading = Loading(Load(0, "", n_ctx=2048, kv_type="f16"))
-    assert not loading.outdated()
+    loading = LoadOptions(Load(0, "", n_ctx=2048, kv_type="f16"))
+    assert not loading.outdated
     loading.choose(8192, None)
     assert loading.request(Path("m")) == Load(0, "m", n_ctx=8192, kv_type="f16")
     loading.use_options(Load(0, "", n_ctx=2048, kv_type="f16", threads=2))
-    assert loading.outdated()
+    assert loading.outdated
     assert loading.request(Path("m")).n_ctx == 8192
-    assert not loading.outdated()
+    assert not loading.outdated
     loading.use_options(Load(0, "", n_ctx=1024, kv_type="f16", threads=2))
     assert loading.request(Path("m")).n_ctx == 1024
 
 
 def test_a_choice_that_failed_is_given_up_and_nothing_is_loaded_again() -> None:
-    loading = Loading(Load(0, ""))
+    loading = LoadOptions(Load(0, ""))
     loading.choose(8192, "q8_0")
     loading.request(Path("m"))
     loading.drop_choice()
-    assert not loading.outdated()
+    assert not loading.outdated
     assert loading.request(Path("m")) == Load(0, "m")

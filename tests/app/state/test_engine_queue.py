@@ -167,7 +167,7 @@ def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     first = chickadee.process.pid
     assert chickadee.engine.state.limits == ("files", "network")
-    chickadee.engine.use_model(elsewhere)
+    chickadee.engine.model.use(elsewhere)
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     assert chickadee.engine.state.model
     assert Path(chickadee.engine.state.model.path) == elsewhere
