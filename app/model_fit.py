@@ -6,7 +6,7 @@ They say whether a model fits, which part takes how much memory, and what other 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
@@ -15,7 +15,7 @@ from app.services.planner import Planner
 from app.settings.schema import choice_words
 from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
-from common.planning import Ask, Verdict
+from common.planning import Ask, KVType, Verdict
 from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN, pace
 
 Tone = Literal["", "fits", "tight", "no"]
@@ -33,7 +33,7 @@ OWN_DRAFTER = ("own_layers", "own_layers_cache")
 API = ("api", "grammars")
 # The settings for which every choice is planned, in this order. `backend` comes last: a plan of the other library
 # takes a second, because that library runs in a process of its own.
-CHOICES = {"kv_type": ("f16", "q8_0", "q4_0"), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}
+CHOICES = {"kv_type": get_args(KVType), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}
 
 
 def verdict_words(verdict: Verdict | None) -> str:

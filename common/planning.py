@@ -12,6 +12,9 @@ import msgspec
 from common.byte_sizes import show_bytes
 from common.sentences import Sentence
 
+KVType = Literal["f16", "q8_0", "q4_0"]
+DEFAULT_KV_TYPE: KVType = "f16"  # assumed wherever nobody has chosen one
+
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes of a model whose file is not on this computer, for a plan without a header.
@@ -91,7 +94,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     path: str | None = None
     estimate: Estimate | None = None
     n_ctx: int | None = None
-    kv_type: Literal["f16", "q8_0", "q4_0"] | None = None
+    kv_type: KVType | None = None
     threads: int | None = None
     memory_bytes: int | None = None
     freed_bytes: int = 0

@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from common.failures import Failure
+from common.planning import DEFAULT_KV_TYPE, KVType
 from models.header import Header
 from models.tensors import TensorInfo, is_expert, quant_sizes, tensor_bytes
 
-KVType = Literal["f16", "q8_0", "q4_0"]
 KV_ELEMENT_BYTES: dict[KVType, float] = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # a block of 32 has one scale
 
 MAX_LAYERS, MAX_SIZE = 4096, 1 << 32
@@ -134,11 +133,11 @@ class Shapes:
         """Number of layers that cache keys and values."""
         return sum(layer.kv_elements > 0 for layer in self.layers)
 
-    def kv_bytes_per_token(self, kv_type: KVType = "f16") -> float:
+    def kv_bytes_per_token(self, kv_type: KVType = DEFAULT_KV_TYPE) -> float:
         """Return the bytes of one token's keys and values in all layers."""
         return sum(layer.kv_elements for layer in self.layers) * KV_ELEMENT_BYTES[kv_type]
 
-    def kv_bytes_read(self, tokens: int, kv_type: KVType = "f16") -> float:
+    def kv_bytes_read(self, tokens: int, kv_type: KVType = DEFAULT_KV_TYPE) -> float:
         """Return the bytes of keys and values that a pass after `tokens` cached ones reads; windows limit them."""
         elements = sum(layer.kv_elements * layer.cached(tokens) for layer in self.layers)
         return elements * KV_ELEMENT_BYTES[kv_type]

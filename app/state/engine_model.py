@@ -19,10 +19,11 @@ from app.state.engine_state import EngineState, Problem
 from app.state.prompt import as_seen, with_system
 from common.failures import Failure
 from common.paths import path_of, path_text
+from common.planning import KVType
 from common.sentences import Sentence
 from engine.client import Changed, EngineClient, Target
 from engine.protocol import events
-from engine.protocol.requests import KVType, Load, Message, Server
+from engine.protocol.requests import Load, Message, Server
 from models.servers import RemoteModel, remote_model
 
 Fallback = Callable[[Problem], Path | None]  # from why a model could not be loaded to the model to load instead

@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 from common.failures import Failure
 from common.paths import display_name, path_of
+from common.planning import DEFAULT_KV_TYPE, KVType
 from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr, on_ctrl_c
 from engine.costs.calibration import DEPTHS
@@ -35,7 +36,6 @@ from engine.loading.memory_search import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import fingerprint
-from engine.protocol.requests import KVType
 from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
@@ -52,7 +52,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_option(parser, "engine.threads")
     add_option(parser, "engine.flash_attention")
     parser.add_argument("--backend", choices=BACKENDS, help="the library that runs the model (default: llama)")
-    parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="precision of the KV cache")
+    parser.add_argument(
+        "--kv-type", choices=get_args(KVType), default=DEFAULT_KV_TYPE, help="precision of the KV cache"
+    )
     parser.add_argument(
         "--spare",
         action="store_true",

@@ -12,12 +12,13 @@ from typing import get_args
 import msgspec
 
 from common.failures import Failure
+from common.planning import KVType
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import EXIT_REFUSED, Refusal
 from engine.loading.libraries import backend
 from engine.loading.library_choice import crash_mark
 from engine.protocol.lines import claim_stdout
-from engine.protocol.requests import BackendName, KVType
+from engine.protocol.requests import BackendName
 from engine.runtime.capi.embedding import Embedder
 from engine.runtime.capi.model import CDryModel
 from engine.runtime.capi.vocabulary import CVocabulary

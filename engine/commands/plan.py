@@ -23,7 +23,7 @@ from common.byte_sizes import show_bytes
 from common.engine_program import engine_command
 from common.failures import Failure
 from common.paths import display_name, path_of, path_text
-from common.planning import Ask, Computer, Estimate, Verdict
+from common.planning import DEFAULT_KV_TYPE, Ask, Computer, Estimate, Verdict
 from common.sentences import Sentence
 from engine.base import OtherLibrary
 from engine.commands.options import add_options, request_fields
@@ -280,9 +280,9 @@ def _this_computer() -> Computer:
     model, identity = _built_in()
     if model is None:
         return computer
-    stored = [timings_of_package(package, identity, 0, "f16") for package in PACKAGES.values()]
+    stored = [timings_of_package(package, identity, 0, DEFAULT_KV_TYPE) for package in PACKAGES.values()]
     measured = max((speed_of(timings) for timings in stored if timings), key=lambda speed: speed.decode, default=None)
-    predicted = predict_speed(model, "f16", computer)
+    predicted = predict_speed(model, DEFAULT_KV_TYPE, computer)
     return corrected(computer, predicted, measured) if measured and predicted else computer
 
 

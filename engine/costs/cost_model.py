@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from common.planning import DEFAULT_KV_TYPE, KVType
 from engine.costs.profile import Profile
 from engine.costs.threads import ThreadCost
 from engine.runtime.contexts import PROMPT_PASS
-from models.shapes import KVType, Shapes
+from models.shapes import Shapes
 
 KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # batch sizes that calibration times
 LAPTOP = {1: 1.0, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6.0}  # c(k) where memory bandwidth is the limit
@@ -38,7 +39,7 @@ def nt(profile: Profile, shapes: Shapes) -> float:
     return profile.flops_f32_per_s * seconds / max(1, layer.flops)
 
 
-def tl(profile: Profile, shapes: Shapes, tokens: int, kv_type: KVType = "f16") -> float:
+def tl(profile: Profile, shapes: Shapes, tokens: int, kv_type: KVType = DEFAULT_KV_TYPE) -> float:
     """Return the seconds to load the keys and values of `tokens` cached tokens, as published.
 
     The formula is 2 · d · l · b · n / bandwidth, summed layer by layer: d is the length of the *stored* heads together

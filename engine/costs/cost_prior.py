@@ -21,14 +21,14 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from common.failures import Failure
-from common.planning import Computer, Estimate
+from common.planning import DEFAULT_KV_TYPE, Computer, Estimate, KVType
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.profile import stored_profile
 from engine.machine import default_threads, processor_kinds
 from engine.protocol.requests import BackendName
 from models.assets import asset
 from models.header import Header
-from models.shapes import KV_ELEMENT_BYTES, KVType, Shapes, WeightReads, shapes_of
+from models.shapes import KV_ELEMENT_BYTES, Shapes, WeightReads, shapes_of
 from models.tensors import quant_sizes, tensor_bytes
 
 log = logging.getLogger("engine.costs")
@@ -114,7 +114,7 @@ def main_weight_type(header: Header) -> int:
     return max(sizes, key=sizes.__getitem__, default=0)
 
 
-def prior_timings(header: Header, library: BackendName, kv_type: KVType = "f16") -> Timings | None:
+def prior_timings(header: Header, library: BackendName, kv_type: KVType = DEFAULT_KV_TYPE) -> Timings | None:
     """Return estimated timings of the model's passes on this computer, or None if the table has nothing similar.
 
     A mixture of experts reads more weights for eight tokens than for one (`WeightReads`). A layer with a recurrent

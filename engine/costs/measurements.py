@@ -17,6 +17,7 @@ import msgspec
 
 from common.failures import Failure
 from common.folders import cache_folder
+from common.planning import KVType
 from common.store import Store
 from engine.costs.calibration import Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, td, timings_with_threads, tl
@@ -27,7 +28,7 @@ from engine.machine import Fingerprint, fingerprint, library_version, thread_can
 from engine.run_subprocess import run_engine_command
 from engine.runtime.contexts import ThreadCounts
 from engine.runtime.interface import RollbackRuntime, Runtime
-from models.shapes import KVType, Shapes
+from models.shapes import Shapes
 
 log = logging.getLogger("engine.costs")
 

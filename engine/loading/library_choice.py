@@ -17,6 +17,7 @@ from pathlib import Path
 from common.failures import Failure
 from common.files import make_private_folder
 from common.folders import cache_folder
+from common.planning import KVType
 from common.sentences import Sentence
 from engine.costs.cost_model import Timings
 from engine.costs.cost_prior import ModelTraits, prior_timings
@@ -33,7 +34,7 @@ from engine.runtime.graph.dimensions import refusal as graph_refusal
 from engine.runtime.ik import needs
 from models.header import Header
 from models.identity import file_identity
-from models.shapes import KVType, shapes_of
+from models.shapes import shapes_of
 
 log = logging.getLogger("engine.library_choice")
 
@@ -79,7 +80,7 @@ def choose(options: LoadOptions, headers: Sequence[Header], usable: int, sees: b
 
     Raises Failure if the model needs a library that is not installed yet.
     """
-    requested, header, kv_type = options.requested_backend, headers[0], options.kv_type or "f16"
+    requested, header, kv_type = options.requested_backend, headers[0], options.assumed_kv_type
     llama, ik = (LibraryChoice(name, mark=crash_mark(header, name)) for name in PACKAGES)
     refusal = needs.refusal(header, kv_type)
     if not installed("llama") and needs.library_file():
@@ -128,8 +129,9 @@ def takes_far_less_with_llama(options: LoadOptions, headers: Sequence[Header], u
         shapes = shapes_of(headers[0])
     except Failure:  # the header leaves shapes open
         return False
-    n_ctx, kv_type = min(options.n_ctx or MOST_BY_DEFAULT, headers[0].n_ctx_train or COMFORTABLE), options.kv_type
-    more = shapes.kv_bytes_per_token(kv_type or "f16") * n_ctx - shapes.kv_bytes_read(n_ctx, kv_type or "f16")
+    kv_type = options.assumed_kv_type
+    n_ctx = min(options.n_ctx or MOST_BY_DEFAULT, headers[0].n_ctx_train or COMFORTABLE)
+    more = shapes.kv_bytes_per_token(kv_type) * n_ctx - shapes.kv_bytes_read(n_ctx, kv_type)
     return more > usable * MORE_SHARE
 
 
@@ -145,7 +147,7 @@ def choose_after(failure: Failure, failed: LibraryChoice, options: LoadOptions, 
         return None
     if failed.name != "ik":
         other = LibraryChoice("ik", LLAMA_CRASHED, mark=crash_mark(header, "ik"))
-        return None if needs.refusal(header, options.kv_type or "f16") or other.has_crashed else other
+        return None if needs.refusal(header, options.assumed_kv_type) or other.has_crashed else other
     if not installed("llama"):
         if crashed:
             raise llama_missing(Sentence.of("ik.crashed"))
@@ -156,7 +158,7 @@ def choose_after(failure: Failure, failed: LibraryChoice, options: LoadOptions, 
 
 def faster_as_timed(model: str, options: LoadOptions) -> BackendName | None:
     """Return the faster library for the model of this identity; None until both were timed with it on this machine."""
-    key = model, options.key_threads, options.kv_type or "f16", options.way
+    key = model, options.key_threads, options.assumed_kv_type, options.way
     return faster(*(timings_of_package(package, *key) for package in PACKAGES.values()))
 
 

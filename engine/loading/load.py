@@ -12,6 +12,7 @@ from typing import Any, Literal
 from common.failures import Failure
 from common.folders import cache_folder
 from common.paths import path_text
+from common.planning import KVType
 from common.sentences import Sentence
 from engine.costs.cost_prior import prior_timings
 from engine.costs.disk_reads import DiskReads
@@ -25,7 +26,7 @@ from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT_LOGITS, DRAFT_PREFIX, freed_by_unloading
 from engine.machine import fingerprint, return_freed_memory
 from engine.protocol.events import ModelInfo, Remedy, Vision
-from engine.protocol.requests import BackendName, KVType
+from engine.protocol.requests import BackendName
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ANSWER_ROOM, ContextOptions, ThreadCounts, size_class
 from engine.runtime.interface import PictureRuntime, PredictingRuntime, Runtime, ThreadedRuntime
@@ -183,7 +184,8 @@ class _Loader:
 
         plan, memory = self.plan, self.plan.memory
         model, own_layers = self._main_weights(on_progress)
-        draft = self._draft_model(model, plan.draft) if plan.draft and memory.draft_kv_type else None
+        draft_type = memory.draft_kv_type
+        draft = self._draft_model(model, plan.draft, draft_type) if plan.draft and draft_type else None
         template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set)
         self.opened.callback(template.close)
         identity = identity_of(model.header)
@@ -235,11 +237,10 @@ class _Loader:
         self.opened.callback(model.close)
         return model
 
-    def _draft_model(self, model: CModel, headers: Headers) -> DraftModel:
+    def _draft_model(self, model: CModel, headers: Headers, kv_type: KVType) -> DraftModel:
         memory = self.plan.memory
         weights = self._weights(headers, lambda _fraction: not self.stop.is_set())
         n_ctx = min(memory.n_ctx, weights.n_ctx_train or memory.n_ctx)
-        kv_type = memory.draft_kv_type or "f16"
         target = self._target(weights, size_class(0, n_ctx), kv_type, max_logits=DRAFT_LOGITS, rollback=0)
         follower = Follower(target, check_same_vocabulary(model.header, weights.header), n_ctx)
         follower.warm_up()

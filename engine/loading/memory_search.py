@@ -32,6 +32,7 @@ from functools import cached_property
 from typing import Literal
 
 from common.failures import Failure
+from common.planning import DEFAULT_KV_TYPE, KVType
 from common.sentences import Sentence
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import (
@@ -43,7 +44,6 @@ from engine.loading.sizes import (
     engine_parts,
     rollbacks,
 )
-from engine.protocol.requests import KVType
 from engine.runtime.contexts import CACHE_STEP, SMALLEST_CACHE, Sizes
 from models.projector import Projector
 
@@ -51,6 +51,7 @@ Verdict = Literal["fits", "tight", "disk", "no"]
 
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
+AUTOMATIC_KV_TYPES: tuple[KVType, ...] = (DEFAULT_KV_TYPE, "q8_0")  # in the order in which they are tried
 USUAL_PICTURE = 1024, 768  # pixels: what most models see of a picture at most (USUAL_PIXELS of the window)
 BATCHES = (512, 128)
 SIZE_CLASSES = tuple(SMALLEST_CACHE * 2**i for i in reversed(range(7)))  # of KV caches, up to MOST_BY_DEFAULT
@@ -195,10 +196,11 @@ class _Search:
     @cached_property
     def layouts(self) -> tuple[MemoryLayout, ...]:
         most, *less = rollbacks(self.sizes)
-        own = self.sizes.own_layers(SMALLEST_CACHE, "f16", BATCHES[-1]) is not None and can_take_back(self.sizes, most)
+        predicts = self.sizes.own_layers(SMALLEST_CACHE, DEFAULT_KV_TYPE, BATCHES[-1]) is not None
+        own = predicts and can_take_back(self.sizes, most)
         ways = [(n_batch, most, own) for n_batch in BATCHES]
         ways += [(BATCHES[-1], rollback, False) for rollback in ((most, *less) if own else less)]
-        kv_types: tuple[KVType, ...] = (self.options.kv_type,) if self.options.kv_type else ("f16", "q8_0")
+        kv_types = (self.options.kv_type,) if self.options.kv_type else AUTOMATIC_KV_TYPES
         return tuple(
             MemoryLayout(kv_type, n_batch, repack, mmap, rollback, own_layers=own_layers)
             for kv_type in kv_types
@@ -315,10 +317,10 @@ class _Search:
         return self._plan("no", smallest, reasons, reasons)
 
     def _would_fit(self, n_ctx: int) -> Sentence:
-        if self.options.kv_type == "f16":
-            quantised = [replace(layout, kv_type="q8_0") for layout in self.layouts]
+        if self.options.kv_type == DEFAULT_KV_TYPE:
+            quantised = [replace(layout, kv_type=AUTOMATIC_KV_TYPES[-1]) for layout in self.layouts]
             if any(self.fits(self.candidate(layout, n_ctx)) for layout in quantised):
-                return Sentence.of("plan.would_fit", kv_type="q8_0")
+                return Sentence.of("plan.would_fit", kv_type=AUTOMATIC_KV_TYPES[-1])
         if self.max_n_ctx:
             layout = self.smallest(self.max_n_ctx).layout
             return Sentence.of("plan.context_would_fit", n_ctx=self.max_n_ctx, kv_type=layout.kv_type)

@@ -8,8 +8,9 @@ from typing import Self, get_args
 
 from common.failures import Failure
 from common.paths import path_of
+from common.planning import DEFAULT_KV_TYPE, KVType
 from engine.machine import default_threads
-from engine.protocol.requests import BackendName, BackendWish, FlashAttention, KVType, Load
+from engine.protocol.requests import BackendName, BackendWish, FlashAttention, Load
 from engine.runtime.contexts import EXACT, KVMode, check_kv_type, flash_attention_suffix, make_kv_mode
 
 
@@ -67,6 +68,11 @@ class LoadOptions:
     def requested_backend(self) -> BackendWish | None:
         """Requested library; "graph" for a KV cache mode other than exact, which only our own graph has."""
         return self.backend if self.kv_mode == EXACT else "graph"
+
+    @property
+    def assumed_kv_type(self) -> KVType:
+        """Requested KV cache type; the default one where the planner may choose, before it has."""
+        return self.kv_type or DEFAULT_KV_TYPE
 
     @property
     def key_threads(self) -> int:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from common.planning import Estimate
+from common.planning import DEFAULT_KV_TYPE, Estimate, KVType
 from engine.costs.cost_model import KS
-from engine.protocol.requests import KVType
 from engine.runtime.contexts import CACHE_STEP, MAX_LOGITS, SMALLEST_CACHE, ContextSizes, Sizes, WeightSizes
 from models.shapes import KV_ELEMENT_BYTES
 
@@ -126,7 +125,7 @@ def weight_bytes(weights: WeightSizes, layout: MemoryLayout) -> int:
 
 def rollbacks(sizes: Sizes) -> tuple[int, ...]:
     """Return for how many tokens of rollback a context is worth planning, the most first; (0,) without snapshots."""
-    context = sizes.context(SMALLEST_CACHE, "f16", CACHE_STEP, 1, 1)
+    context = sizes.context(SMALLEST_CACHE, DEFAULT_KV_TYPE, CACHE_STEP, 1, 1)
     if context is None or not context.rollback or not context.checkpoint:
         return (0,)
     most = min(MOST_ROLLBACK, ROLLBACK_BYTES // context.checkpoint)
@@ -135,7 +134,7 @@ def rollbacks(sizes: Sizes) -> tuple[int, ...]:
 
 def can_take_back(sizes: Sizes, rollback: int) -> bool:
     """Return whether drafts can be taken back: recurrent layers need snapshots (`rollback`) for that."""
-    context = sizes.context(SMALLEST_CACHE, "f16", CACHE_STEP, 1, 1)
+    context = sizes.context(SMALLEST_CACHE, DEFAULT_KV_TYPE, CACHE_STEP, 1, 1)
     return rollback > 0 or context is None or not context.rollback
 
 
@@ -161,7 +160,7 @@ def draft_parts(draft: Sizes, layout: MemoryLayout, n_ctx: int) -> dict[str, int
 
 def draft_kv_type(draft: Sizes, wanted: KVType) -> KVType:
     """Return the model's type of KV cache if the draft model's heads allow it, else f16."""
-    return wanted if draft.context(SMALLEST_CACHE, wanted, n_batch=128) else "f16"
+    return wanted if draft.context(SMALLEST_CACHE, wanted, n_batch=128) else DEFAULT_KV_TYPE
 
 
 def freed_by_unloading(parts: Mapping[str, int], kv_share: float, prefix: str = "") -> int:

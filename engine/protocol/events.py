@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from common.planning import DEFAULT_KV_TYPE, KVType
 from common.power import SavingReason
 from common.sentences import Sentence
-from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, Limit, StopReason, ThinkingEffort
+from engine.protocol.requests import BackendName, KVModeName, KVPolicy, Limit, StopReason, ThinkingEffort
 
 NO_SENTENCE = Sentence.of("internal.engine")  # for a failure without a sentence
 
@@ -547,7 +548,7 @@ class Remedy:
     kind: Literal["forget_turns", "larger_context", "smaller_kv"]
     turns: int = 0
     n_ctx: int = 0
-    kv_type: KVType = "f16"
+    kv_type: KVType = DEFAULT_KV_TYPE
 
 
 @dataclass(frozen=True, slots=True)

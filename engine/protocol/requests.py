@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from common.planning import KVType
 from common.power import PowerMode
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -23,7 +24,6 @@ DraftMode = Literal[
     "midlayer",
     "midlayer-published",
 ]
-KVType = Literal["f16", "q8_0", "q4_0"]
 BackendName = Literal["llama", "ik", "graph"]
 BackendWish = Literal["auto", "llama", "ik", "graph"]
 Switch = Literal["off", "on"]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.failures import Failure
-from engine.protocol.requests import FlashAttention, KVModeName, KVType
+from common.planning import DEFAULT_KV_TYPE, KVType
+from engine.protocol.requests import FlashAttention, KVModeName
 
 MAX_LOGITS = 64  # rows of logits that a target has room for in one pass: to verify drafts and to calibrate
 DEFAULT_SHARE = 0.25  # of the kv-heads, where a mode is chosen without a share
@@ -108,7 +109,7 @@ class ContextOptions:
     threads: int
     n_batch: int = 512
     max_logits: int = MAX_LOGITS
-    kv_type: KVType = "f16"
+    kv_type: KVType = DEFAULT_KV_TYPE
     sequences: int = 1
     gives_way: bool = False
     kv_mode: KVMode = EXACT

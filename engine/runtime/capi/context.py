@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from common.failures import Failure
-from engine.protocol.requests import KVType
+from common.planning import KVType
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ContextOptions

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from common.failures import Failure
 from common.paths import display_name
-from engine.protocol.requests import KVType
+from common.planning import DEFAULT_KV_TYPE, KVType
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import MAX_LOGITS, ContextSizes, OwnLayersSizes, WeightSizes
@@ -169,7 +169,12 @@ class CDryModel(ABC):
 
     @abstractmethod
     def context(
-        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS, rollback: int = 0
+        self,
+        n_ctx: int,
+        kv_type: KVType = DEFAULT_KV_TYPE,
+        n_batch: int = 512,
+        max_logits: int = MAX_LOGITS,
+        rollback: int = 0,
     ) -> ContextSizes | None:
         """Return what `Sizes.context` returns."""
 

@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 
 from common.failures import Failure
+from common.planning import DEFAULT_KV_TYPE, KVType
 from common.sentences import Sentence
 from common.store import Store
-from engine.protocol.requests import FlashAttention, KVModeName, KVType
+from engine.protocol.requests import FlashAttention, KVModeName
 from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.contexts import EXACT, MAX_LOGITS, ContextSizes, KVMode, size_class
 from engine.runtime.graph.dimensions import Dimensions, dimensions_of, refusal
@@ -171,7 +172,7 @@ class DryGraph(DryModel):
     def context(
         self,
         n_ctx: int,
-        kv_type: KVType = "f16",
+        kv_type: KVType = DEFAULT_KV_TYPE,
         n_batch: int = 512,
         max_logits: int = MAX_LOGITS,
         rollback: int = 0,  # noqa: ARG002

@@ -20,8 +20,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from common.planning import DEFAULT_KV_TYPE, KVType
 from engine.machine import default_threads, return_freed_memory
-from engine.protocol.requests import FlashAttention, KVType
+from engine.protocol.requests import FlashAttention
 from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged_bytes
 from engine.runtime.contexts import (
     CACHE_STEP,
@@ -65,7 +66,7 @@ class IkDryModel(CDryModel):
     def context(
         self,
         n_ctx: int,
-        kv_type: KVType = "f16",
+        kv_type: KVType = DEFAULT_KV_TYPE,
         n_batch: int = 512,
         max_logits: int = MAX_LOGITS,
         rollback: int = 0,  # noqa: ARG002

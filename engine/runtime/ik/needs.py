@@ -9,10 +9,11 @@ from pathlib import Path
 
 from common.failures import Failure
 from common.paths import display_name
+from common.planning import DEFAULT_KV_TYPE, KVType
 from common.sentences import Sentence
 from engine.machine import CPU_INFO, processor_features
 from models.header import Header
-from models.shapes import KVType, shapes_of
+from models.shapes import shapes_of
 
 LIBRARIES = {"win32": "llama.dll", "darwin": "libllama.dylib"}
 
@@ -50,7 +51,7 @@ KV_BLOCK = 32  # numbers of a head that q8_0 and q4_0 store together
 Q4_0_HEADS = (64, 96, 128, 192, 256, 512)
 
 
-def refusal(header: Header, kv_type: KVType = "f16") -> Sentence | None:
+def refusal(header: Header, kv_type: KVType = DEFAULT_KV_TYPE) -> Sentence | None:
     """Return the reason why ik_llama.cpp cannot compute this model here, or None if it can."""
     if library_file() is None:
         return Sentence.of("no_backend.ik")

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from common.failures import Failure
-from engine.protocol.requests import FlashAttention, KVType, Picture
+from common.planning import DEFAULT_KV_TYPE, KVType
+from engine.protocol.requests import FlashAttention, Picture
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.embedding import OWN_POOLING
 from engine.runtime.capi.library import AbortCallback
@@ -436,7 +437,12 @@ class DryModel(CDryModel):
         )
 
     def context(
-        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS, rollback: int = 0
+        self,
+        n_ctx: int,
+        kv_type: KVType = DEFAULT_KV_TYPE,
+        n_batch: int = 512,
+        max_logits: int = MAX_LOGITS,
+        rollback: int = 0,
     ) -> ContextSizes | None:
         if not supports_kv_type(self.flash_attention, kv_type):
             return None

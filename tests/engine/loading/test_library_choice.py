@@ -16,7 +16,7 @@ import gguf
 import pytest
 
 from common.failures import Failure
-from common.planning import Ask
+from common.planning import Ask, KVType
 from engine import machine as this_machine
 from engine.base import OtherLibrary
 from engine.costs.cost_model import Timings
@@ -41,7 +41,7 @@ from engine.loading.library_choice import (
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.machine import fingerprint, library_version
-from engine.protocol.requests import BackendName, BackendWish, KVType, Load
+from engine.protocol.requests import BackendName, BackendWish, Load
 from engine.run_subprocess import start_engine_command
 from engine.runtime.ik import needs
 from models.default import default_model

@@ -17,13 +17,14 @@ from benchmarks.tiny_shapes import SHAPES
 from benchmarks.trials import pretend_fast_disk
 from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
+from common.planning import KVType
 from engine.engine import Engine
 from engine.loading.memory_search import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
 from engine.protocol.events import Loaded
-from engine.protocol.requests import Generate, KVType, Load, Message
+from engine.protocol.requests import Generate, Load, Message
 from engine.runtime.capi import sequences
 from engine.runtime.contexts import ContextOptions, ContextSizes, OwnLayersSizes, WeightSizes
 from engine.runtime.interface import UNLIMITED, prefill

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from common.failures import Failure
+from common.planning import KVType
 from engine.loading.libraries import backend
 from engine.loading.memory_search import make_plan
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import MemoryBudget
-from engine.protocol.requests import KVType
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Row
