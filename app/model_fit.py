@@ -16,6 +16,7 @@ from app.settings.schema import choice_words
 from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
 from common.planning import Ask, KVType, Verdict
+from common.units import duration, speed
 from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN, pace
 
 Tone = Literal["", "fits", "tight", "no"]
@@ -80,13 +81,13 @@ def parts_words(verdict: Verdict) -> str:
     }
     texts = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]
     texts.append(tr("{size} available", size=show_bytes(verdict.available_bytes)))
-    speed = [words_per_second(verdict)] if verdict.verdict == "disk" else []
-    return "\n".join((" · ".join([*texts, *speed]), *(worded(note) for note in verdict.notes)))
+    pace_words = [words_per_second(verdict)] if verdict.verdict == "disk" else []
+    return "\n".join((" · ".join([*texts, *pace_words]), *(worded(note) for note in verdict.notes)))
 
 
 def speed_words(verdict: Verdict) -> str:
     """Return the measured decode speed; "" if the model was not timed when loaded like this."""
-    return tr("{n} tok/s, measured on this computer", n=f"{verdict.speed:,.1f}") if verdict.speed else ""
+    return tr("{speed}, measured on this computer", speed=worded(speed(verdict.speed))) if verdict.speed else ""
 
 
 def words_per_second(verdict: Verdict | None) -> str:
@@ -101,15 +102,14 @@ def delay_words(verdict: Verdict) -> str:
     """Return the delay to the first word after a long paste; "" if nothing is known."""
     if not verdict.predicted_prompt_speed:
         return ""
-    seconds = max(1, round(PASTE_WORDS / WORDS_PER_TOKEN / verdict.predicted_prompt_speed))
-    delay = tr("{n} s", n=seconds) if seconds < 90 else tr("{n} min", n=round(seconds / 60))
+    delay = worded(duration(PASTE_WORDS / WORDS_PER_TOKEN / verdict.predicted_prompt_speed))
     return tr("First word after {delay} for a paste of {n:,} words", delay=delay, n=PASTE_WORDS)
 
 
 def room_words(verdict: Verdict) -> str:
-    """Return how much of the free memory the model takes: 'Takes 5.1 of 6.3 GB free memory'."""
-    size, free = verdict.total_bytes / 1e9, verdict.available_bytes / 1e9
-    return tr("Takes {size} of {free} GB free memory", size=f"{size:.1f}", free=f"{free:.1f}")
+    """Return how much of the free memory the model takes: 'Takes 5.10 GB of 6.30 GB free memory'."""
+    size, free = show_bytes(verdict.total_bytes), show_bytes(verdict.available_bytes)
+    return tr("Takes {size} of {free} free memory", size=size, free=free)
 
 
 def context_words(verdict: Verdict) -> str:
@@ -129,8 +129,8 @@ def choices_words(verdicts: Mapping[str, Verdict]) -> str:
     texts = []
     for words, verdict in verdicts.items():
         if verdict.total_bytes:
-            speed = speed_words(verdict)
-            texts.append(f"{words} {show_bytes(verdict.total_bytes)}" + (f" ({speed})" if speed else ""))
+            measured = speed_words(verdict)
+            texts.append(f"{words} {show_bytes(verdict.total_bytes)}" + (f" ({measured})" if measured else ""))
     return tr("Memory: {choices}", choices=" · ".join(texts)) if len(texts) > 1 else ""
 
 

@@ -13,7 +13,7 @@ import ctypes
 import locale
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -56,6 +56,12 @@ def tr_n(one: str, many: str, n: int, /, **values: object) -> str:
     return _filled(*plural_texts(one, many, n, _translate), {"n": f"{n:,}"} | values)
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return the names as a list in a sentence: 'A, B and C'."""
+    *several, last = names
+    return tr("{several} and {last}", several=tr(", ").join(several), last=last) if several else last
+
+
 def worded(sentence: Sentence | None) -> str:
     """Word a sentence of the engine, the models or the window in the current language; return "" for None."""
     return sentence.worded(_translate) if sentence else ""
@@ -81,12 +87,6 @@ def escaped_html(text: str) -> str:
     In a tool tip Qt guesses whether a text is HTML, and a name may look like HTML.
     """
     return f"<span>{escape(text)}</span>".replace("\n", "<br>")
-
-
-def in_bytes(count: int) -> str:
-    if count >= 1e9:
-        return f"{count / 1e9:.1f} GB"
-    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{max(1, count / 1e3):,.0f} kB"
 
 
 # --- a translation ----------------------------------------------------------------------------------------------------

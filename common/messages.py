@@ -130,6 +130,11 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "{name} needs {size:bytes} with a context of {n_ctx:,} tokens; {room}. So its weights stay on the disk and are "
         "read from there again and again."
     ),
+    "unit.speed": "{rate} tok/s",
+    "unit.seconds": "{time} s",
+    "unit.minutes": "{time} min",
+    "unit.minutes_seconds": "{minutes} min {seconds} s",
+    "unit.hours": "{time} h",
     "pace.words": ("{n} word a second", "{n} words a second"),
     "pace.seconds": ("1 word in {n} second", "1 word in {n} seconds"),
     "pace.minutes": ("1 word in {n} minute", "1 word in {n} minutes"),

@@ -8,14 +8,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
+from app.attachments.kinds import AttachmentKind, kinds_words
 from app.words import mark, tr
 from engine.protocol.requests import Picture
 from models.servers import host_of
 
-# "nothing" is no file: the name of collections in which nothing was found.
-AttachmentKind = Literal["text", "code", "table", "web", "pdf", "word", "pasted", "nothing", "picture"]
 MOST_NAME = 120  # characters
 WEB_ADDRESS = re.compile(r"https?://[^\s<>\"]+")
 CALENDAR_END = 32_503_507_200.0  # the last days of the year 2999 as Unix time: Windows' calendar ends with 3000
@@ -120,7 +118,7 @@ SENTENCES = {
     "folder": mark("“{name}” is a folder. Attach the files in it instead."),
     "special": mark("“{name}” is not a regular file, so it cannot be attached."),
     "empty": mark("“{name}” is empty."),
-    "too_large": mark("“{name}” is {size} MB; files up to {most} MB can be attached. Attach a part of it."),
+    "too_large": mark("“{name}” is {size}; files up to {most} can be attached. Attach a part of it."),
     "too_long": mark("“{name}” has more than {most} million characters of text. Attach a part of it."),
     "image": mark("“{name}” is a picture in a format that cannot be read. Save it as PNG or JPEG and attach that."),
     "heic": mark("“{name}” is a HEIC picture, which cannot be read here. Save it as JPEG and attach that."),
@@ -128,7 +126,7 @@ SENTENCES = {
     "many_pixels": mark("“{name}” has {size} pixels, more than can be read. Attach a smaller copy, or a part of it."),
     "tiny": mark("“{name}” is too small to show anything."),
     "media": mark("“{name}” is audio or video, and this model reads text only."),
-    "binary": mark("“{name}” contains no text. You can attach text, code, PDF, Word (.docx) and web pages."),
+    "binary": mark("“{name}” contains no text. You can attach {kinds}."),
     "old_word": mark("“{name}” is in an old Office format. Save it as .docx or PDF and attach that."),
     "archive": mark("“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text."),
     "encrypted": mark("“{name}” is password-protected. Save a copy without the password and attach that."),
@@ -158,7 +156,8 @@ class Refused(Exception):
 
 def sentence(code: str, name: str, values: dict[str, str] | None = None) -> str:
     """Return the sentence for the user."""
-    return tr(SENTENCES.get(code, SENTENCES["crashed"]), **({"reason": "", "size": ""} | (values or {})), name=name)
+    values = {"reason": "", "size": "", "kinds": kinds_words()} | (values or {})
+    return tr(SENTENCES.get(code, SENTENCES["crashed"]), **values, name=name)
 
 
 # --- cut into parts of about 300 tokens, overlapping a little, at borders of paragraphs where there are ---------------

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from app.attachments.attachment import AttachmentKind, Refused, parts_of
+from app.attachments.attachment import Refused, parts_of
 from app.attachments.documents import MAIN, pages_of_pdf, text_of_document
+from app.attachments.kinds import AttachmentKind, kind_of
 from app.attachments.plain_text import decode
 from app.attachments.web_page import declared_encoding, main_text_of_page, text_of_page
+from common.byte_sizes import show_bytes
 from engine.protocol.events import PageRead
 from engine.protocol.requests import Picture
 
@@ -23,13 +25,6 @@ MOST_TEXT = 3_000_000  # characters: three thick novels
 PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM")
 IMAGES = (b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
 MEDIA = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3", b"\xff\xfb", b"\xff\xf3")
-CODE_ENDINGS = """
-.py .pyi .js .mjs .ts .tsx .jsx .c .h .cc .cpp .hpp .cs .java .kt .go .rs .rb .php .swift .m .r .jl .lua .pl .sh .bash
-.zsh .ps1 .bat .sql .css .scss .json .jsonl .yaml .yml .toml .ini .cfg .xml .qss .vue .dart .scala .hs .ex .exs .clj
-.lisp .f90 .asm .s .cmake .make .tex .ipynb"""
-CODE = frozenset(CODE_ENDINGS.split())
-TABLES = (".csv", ".tsv")
-WEB = (".html", ".htm", ".xhtml")
 WEB_KINDS = ("text/html", "application/xhtml+xml")
 WEB_BEGINNINGS = ("<!doctype html", "<html")
 
@@ -126,12 +121,11 @@ def _picture(path: Path, size: int, head: bytes, pixels: int) -> Extracted:
 def _plain(path: Path, size: int) -> Extracted:
     with path.open("rb") as file:
         raw = file.read(MOST_PLAIN)
-    suffix = path.suffix.lower()
-    text = decode(raw, declared_encoding(raw) if suffix in WEB else "")
-    if suffix in WEB or _begins_a_page(text):
+    kind = kind_of(path)
+    text = decode(raw, declared_encoding(raw) if kind == "web" else "")
+    if kind == "web" or _begins_a_page(text):
         return _checked("web", size, text_of_page(text))
-    kind: AttachmentKind = "code" if suffix in CODE else "table" if suffix in TABLES else "text"
-    return _checked(kind, size, text)
+    return _checked(kind if kind in ("code", "table") else "text", size, text)
 
 
 def _begins_a_page(text: str) -> bool:
@@ -211,4 +205,4 @@ def _refuse_known(head: bytes) -> None:
 
 def _limit(size: int, most: int) -> None:
     if size > most:
-        raise Refused("too_large", size=f"{size / MB:,.0f}", most=f"{most // MB}")
+        raise Refused("too_large", size=show_bytes(size), most=show_bytes(most))

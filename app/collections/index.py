@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from app.attachments.attachment import AttachmentKind
+from app.attachments.kinds import AttachmentKind
 from app.collections import INDEX_NAME
 from app.collections.passages import Passage
 from app.collections.texts import DamagedBlock, blocks_of, unpack

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from app.attachments.attachment import AttachmentKind
+from app.attachments.kinds import AttachmentKind
 
 DAMAGED = "damaged"
 Step = Literal["scanning", "indexing", "done", "missing", "full"]

@@ -7,7 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.attachments.attachment import WIDE, AttachmentKind
+from app.attachments.attachment import WIDE
+from app.attachments.kinds import AttachmentKind
 
 TARGET = 1_000  # characters; 250 tokens of a language with spaces
 LEAST, MOST = 200, 1_400  # a heading ends a passage of LEAST characters; nothing makes one longer than MOST

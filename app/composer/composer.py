@@ -27,7 +27,8 @@ from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState
-from app.words import mark, tr
+from app.words import mark, tr, worded
+from common.units import duration
 from models.titles import title_of
 
 MAX_LINES = 10
@@ -268,7 +269,7 @@ def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, 
     ):
         line = tr("Reading {done:,} of {total:,} tokens", done=reading.done, total=reading.total)
         if reading.seconds_left is not None:
-            line = tr("{line} · {time} left", line=line, time=duration(reading.seconds_left))
+            line = tr("{line} · {time} left", line=line, time=worded(duration(reading.seconds_left)))
         return line, reading.done / reading.total
     if conversation.asked_host:
         return "", None  # the line above asks
@@ -290,11 +291,6 @@ def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, 
             return tr("Waiting: another chat is being answered first"), None
         return tr("Your message will be answered as soon as a model is loaded"), None
     return "", None
-
-
-def duration(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    return tr("{n} s", n=whole) if whole < 90 else tr("{n} min", n=round(whole / 60))
 
 
 class DropHint(Live, QFrame):

@@ -15,7 +15,9 @@ from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import CompileProgress, EngineState
-from app.words import escaped_html, in_bytes, mark, tr, worded
+from app.words import escaped_html, mark, tr, worded
+from common.byte_sizes import show_bytes
+from common.units import exact_seconds, speed
 from engine.protocol.events import Statistics
 from models.titles import title_of
 
@@ -26,7 +28,7 @@ CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
 QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
 PREPARING = mark("llama.cpp, which runs more models, is being compiled for this computer. This happens once.")
 NAME_ROOM = 160  # pixels for the model's name; with less room, the compilation shows only numbers
-ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
+ANSWER = mark("Last answer: {n:,} tokens in {time}")
 SAVING = {
     "battery": mark("Saving power, because the computer runs on its battery"),
     "always": mark("Saving power, because Settings say always"),
@@ -151,11 +153,11 @@ class StatusLine(Live, QWidget):
         self.model.setIcon(icon("globe", theme().soft) if engine.host else QIcon())
         if loaded is not None:
             self.context.show_use(self.used_tokens(self._chat), loaded.n_ctx)
-        speed = engine.live_speed or _speed(numbers)
-        self.speed.setVisible(speed > 0)
-        self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
+        rate = engine.live_speed or _speed(numbers)
+        self.speed.setVisible(rate > 0)
+        self.speed.setText(worded(speed(rate)))
         self.memory.setVisible(engine.rss_bytes > 0)
-        self.memory.setText(in_bytes(engine.rss_bytes))
+        self.memory.setText(show_bytes(engine.rss_bytes))
         self.preparing.setVisible(engine.preparing is not None)
         self.power.setVisible(bool(engine.power.reason) and not engine.host)
         self.power.setText(tr("Saving power"))
@@ -228,7 +230,7 @@ def detail_lines(engine: EngineState) -> list[str]:
         if model.host:
             lines += [model.name, tr(REMOTE, host=model.host), model.software]
         else:
-            lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
+            lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=show_bytes(model.file_bytes)))
             threads = (numbers.threads if numbers else 0) or model.threads
             lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=threads))
             lines.append(saving_words(engine))
@@ -237,9 +239,9 @@ def detail_lines(engine: EngineState) -> list[str]:
         lines.extend(map(worded, model.notes))
     if numbers is not None:
         lines.append(tr(QUESTION, read=numbers.read_tokens, known=numbers.reused_tokens))
-        lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
+        lines.append(tr(ANSWER, n=numbers.decode_tokens, time=worded(exact_seconds(numbers.decode_seconds))))
     if engine.rss_bytes:
-        lines.append(tr("Engine memory: {size}", size=in_bytes(engine.rss_bytes)))
+        lines.append(tr("Engine memory: {size}", size=show_bytes(engine.rss_bytes)))
     if engine.preparing is not None:
         lines.append(tr(PREPARING))
     return list(filter(None, lines)) or [tr("No model is loaded")]

@@ -12,7 +12,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.control.model_controller import ModelController
-from app.dialogs.model_list import BEST, FASTER, ORIGINS, STATES, duration, local_title, progress_words
+from app.dialogs.model_list import BEST, FASTER, ORIGINS, STATES, local_title, progress_words
 from app.model_fit import delay_words, room_words, words_per_second
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
@@ -24,6 +24,7 @@ from common.byte_sizes import show_bytes
 from common.failures import Failure
 from common.paths import path_text
 from common.sentences import Sentence
+from common.units import duration
 from models.choices import Choice, choice_of, tier_of_file
 from models.download_queue import DownloadJob
 from models.network import offline_reason
@@ -181,7 +182,7 @@ class OfferController(QObject):
         if job.state != "running":
             words = f"↓ {share} · {tr(STATES[job.state])}"
         elif left is not None:
-            words = f"↓ {share} · {tr('{time} left', time=duration(left))}"
+            words = f"↓ {share} · {tr('{time} left', time=worded(duration(left)))}"
         else:
             words = f"↓ {share}"
         return words, f"{_title(job)}: {progress_words(job)}"

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from app.dialogs.dialog import Section, button, label
 from app.look.theme import SIZES
-from app.words import UiText, current_text, tr
+from app.words import UiText, current_text, tr, worded
+from common.units import exact_seconds
 from engine.protocol.front import Served
 
 SHOWN_REQUESTS = 8
@@ -122,7 +123,7 @@ def line_of(served: Served) -> str:
     program = served.client.split(" ")[0] or tr("unknown program")
     parts = [clock, program, served.path.removeprefix("/v1")]
     if served.status:
-        parts += [str(served.status), tr("{seconds} s", seconds=f"{served.seconds:,.1f}")]
+        parts += [str(served.status), worded(exact_seconds(served.seconds))]
         if served.tokens or served.prompt_tokens:
             read, written = f"{served.prompt_tokens:,}", f"{served.tokens:,}"
             parts.append(tr("{read} tokens read, {written} written", read=read, written=written))

@@ -11,6 +11,7 @@ from typing import Literal
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.attachments.kinds import kinds_words
 from app.collections.collection import Collection
 from app.dialogs.dialog import Page, PathLabel, Sheet, button, inset, label
 from app.look.live import Live
@@ -29,7 +30,7 @@ ACTIONS: dict[Action, str] = {
 }
 EMPTY = mark(
     "Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and "
-    "name their files. PDF, Word, web pages, text and code are read, on this computer."
+    "name their files. These are read, on this computer: {kinds}."
 )
 
 
@@ -232,7 +233,7 @@ class CollectionsDialog(Sheet):
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Collections"))
-        self.hint.setText(tr(EMPTY))
+        self.hint.setText(tr(EMPTY, kinds=kinds_words()))
         self.note.setText(current_text(self._note))
         self.add_button.setText(tr("New collection from a folder…"))
         self.undo_button.setText(tr("Undo"))

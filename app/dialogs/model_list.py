@@ -14,6 +14,7 @@ from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
 from common.paths import path_text
 from common.planning import Ask, Estimate, Verdict
+from common.units import duration
 from models.catalogue import CatalogueEntry
 from models.choices import Choice, candidates, choice_of, choices
 from models.collection import LocalModel
@@ -356,7 +357,7 @@ def progress_words(job: DownloadJob) -> str:
         if progress.speed:
             words.append(tr("{speed}/s", speed=show_bytes(int(progress.speed))))
         if progress.seconds_left is not None:
-            words.append(tr("{time} left", time=duration(progress.seconds_left)))
+            words.append(tr("{time} left", time=worded(duration(progress.seconds_left))))
     return " · ".join(words)
 
 
@@ -383,13 +384,6 @@ def _judgement(verdict: Verdict | None) -> str:
 def local_title(model: LocalModel) -> str:
     """Return the model's title; Ollama may have one file under several names, so its own name is used there."""
     return model.name if model.location.kind == "ollama" else title_of(model.path)
-
-
-def duration(seconds: float) -> str:
-    minutes = int(seconds + 59) // 60
-    if minutes >= 120:
-        return tr("{hours} hours", hours=minutes // 60)
-    return tr_n("{n} minute", "{n} minutes", max(1, minutes))
 
 
 def _file_key(model: HubModel) -> Hashable:

@@ -12,7 +12,8 @@ from app.dialogs.dialog import Section, button, label
 from app.look.live import Live
 from app.look.theme import SIZES
 from app.store.kept_files import FileKind
-from app.words import UiText, current_text, in_bytes, tr, tr_n
+from app.words import UiText, current_text, tr, tr_n
+from common.byte_sizes import show_bytes
 
 Action = Literal["open", "delete"]
 
@@ -39,7 +40,7 @@ class StorageRow(Live, QFrame):
     def show_size(self, count: int, size: int) -> None:
         self._size = count, size
         files = tr_n("{n} file", "{n} files", count)
-        self.total.setText(tr("{files}, {size}", files=files, size=in_bytes(size)) if count else tr("Empty"))
+        self.total.setText(tr("{files}, {size}", files=files, size=show_bytes(size)) if count else tr("Empty"))
         self.delete_button.setEnabled(count > 0)
 
     def retranslate(self) -> None:

@@ -16,7 +16,9 @@ from app.look.theme import SIZES, icon, theme
 from app.panel.charts import BarSegment, CostPlot, Plot, StackedBar
 from app.panel.monitor_samples import CacheMap, MemoryParts, MonitorSamples
 from app.settings.schema import choice_words
-from app.words import in_bytes, mark, tr
+from app.words import mark, tr, worded
+from common.byte_sizes import show_bytes
+from common.units import exact_seconds, speed
 from engine.protocol.events import HeadGroup
 
 IMPORT_MS = 20
@@ -96,16 +98,16 @@ class EnginePanel(Live, QFrame):
 
     def _show_memory(self, parts: MemoryParts | None) -> None:
         planned = [
-            BarSegment(tr("Weights"), parts.weights, in_bytes(parts.weights), "accent"),
-            BarSegment(tr("KV cache"), parts.kv, in_bytes(parts.kv), "number"),
-            BarSegment(tr("Other"), parts.buffers, in_bytes(parts.buffers), "keyword"),
-            *([BarSegment(tr("Local API"), parts.api, in_bytes(parts.api), "string")] if parts.api else ()),
+            BarSegment(tr("Weights"), parts.weights, show_bytes(parts.weights), "accent"),
+            BarSegment(tr("KV cache"), parts.kv, show_bytes(parts.kv), "number"),
+            BarSegment(tr("Other"), parts.buffers, show_bytes(parts.buffers), "keyword"),
+            *([BarSegment(tr("Local API"), parts.api, show_bytes(parts.api), "string")] if parts.api else ()),
         ] if parts else []  # fmt: skip
         now = [
-            BarSegment(tr("Engine"), parts.engine, in_bytes(parts.engine), "accent"),
-            *([BarSegment(tr("Local API"), parts.front, in_bytes(parts.front), "string")] if parts.front else ()),
-            BarSegment(tr("Other programs"), parts.others, in_bytes(parts.others), "soft"),
-            BarSegment(tr("Free"), parts.free, in_bytes(parts.free), "chosen"),
+            BarSegment(tr("Engine"), parts.engine, show_bytes(parts.engine), "accent"),
+            *([BarSegment(tr("Local API"), parts.front, show_bytes(parts.front), "string")] if parts.front else ()),
+            BarSegment(tr("Other programs"), parts.others, show_bytes(parts.others), "soft"),
+            BarSegment(tr("Free"), parts.free, show_bytes(parts.free), "chosen"),
         ] if parts else []  # fmt: skip
         self.planned.show_segments(tr("Planned memory"), planned)
         self.now.show_segments(tr("Current memory"), now)
@@ -135,10 +137,9 @@ class EnginePanel(Live, QFrame):
         pulse = self._samples.pulse
         lines = []
         if pulse and pulse.prompt_rate:
-            lines.append(tr("Reading: {rate} tok/s", rate=f"{pulse.prompt_rate:,.0f}"))
+            lines.append(tr("Reading: {speed}", speed=worded(speed(pulse.prompt_rate))))
         if pulse and pulse.decode_seconds > 0:
-            rate = pulse.tokens / pulse.decode_seconds
-            lines.append(tr("Writing: {rate} tok/s", rate=f"{rate:,.1f}"))
+            lines.append(tr("Writing: {speed}", speed=worded(speed(pulse.tokens / pulse.decode_seconds))))
         if pulse and pulse.steps:
             per_step = tr("{n} tokens per step", n=f"{pulse.tokens / pulse.steps:.2f}")
             lines.append(
@@ -153,7 +154,7 @@ class EnginePanel(Live, QFrame):
             for each in drafters
         ]
         _set_text(self.drafts, "\n".join(lines) or tr("No drafted tokens yet"))
-        _set_text(self.saved, tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
+        _set_text(self.saved, tr("About {time} in this chat", time=worded(exact_seconds(max(0.0, self._saved)))))
 
     def show_curves(self) -> None:
         if self.isHidden():
@@ -255,7 +256,7 @@ class EnginePanel(Live, QFrame):
         self.title.setText(tr("Engine monitor"))
         lines = [tr(ELSEWHERE, host=self._host)]
         if self._connection:
-            lines.append(tr("The connection takes {size} of memory here.", size=in_bytes(self._connection)))
+            lines.append(tr("The connection takes {size} of memory here.", size=show_bytes(self._connection)))
         self.elsewhere.setText("\n\n".join(lines))
         self.close_button.setAccessibleName(tr("Close"))
         self.close_button.setToolTip(with_keys(tr("Close"), "engine"))
@@ -289,5 +290,5 @@ def drafter_words(name: str) -> str:
 
 def group_words(group: HeadGroup) -> str:
     """Return the size of a group of heads, such as '67 heads, 81 of 512 entries, 1.2 MB'."""
-    held, room, size = f"{group.entries:,}", f"{group.capacity:,}", in_bytes(group.bytes)
+    held, room, size = f"{group.entries:,}", f"{group.capacity:,}", show_bytes(group.bytes)
     return tr("{heads} heads, {held} of {room} entries, {size}", heads=group.heads, held=held, room=room, size=size)

@@ -10,7 +10,8 @@ import msgspec
 
 from app.attachments.attachment import Attachment, Place, runs
 from app.store.chat import ChatMessage
-from app.words import tr, tr_n
+from app.words import tr, tr_n, worded
+from common.units import exact_seconds, speed
 from engine.protocol.events import Statistics
 
 # --- the numbers ------------------------------------------------------------------------------------------------------
@@ -58,11 +59,9 @@ def facts_of(message: ChatMessage) -> list[str]:
         return lines
     tokens = tr_n("{n} token", "{n} tokens", numbers.decode_tokens)
     if numbers.decode_seconds > 0 and numbers.decode_tokens > 1:
-        speed = numbers.decode_tokens / numbers.decode_seconds
-        seconds = f"{numbers.decode_seconds:.1f}"
-        lines.append(
-            tr("{tokens} in {seconds} s, {speed} tok/s", tokens=tokens, seconds=seconds, speed=f"{speed:,.0f}")
-        )
+        rate = worded(speed(numbers.decode_tokens / numbers.decode_seconds))
+        time = worded(exact_seconds(numbers.decode_seconds))
+        lines.append(tr("{tokens} in {time}, {speed}", tokens=tokens, time=time, speed=rate))
     else:
         lines.append(tokens)
     read = tr_n("{n} token", "{n} tokens", numbers.read_tokens)
@@ -71,8 +70,8 @@ def facts_of(message: ChatMessage) -> list[str]:
     )
     if numbers.encoded_tokens:
         tokens = tr_n("{n} token", "{n} tokens", numbers.encoded_tokens)
-        seconds = f"{numbers.picture_seconds:.1f}"
-        lines.append(tr("pictures: {tokens} seen in {seconds} s", tokens=tokens, seconds=seconds))
+        time = worded(exact_seconds(numbers.picture_seconds))
+        lines.append(tr("pictures: {tokens} seen in {time}", tokens=tokens, time=time))
     return lines
 
 

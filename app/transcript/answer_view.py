@@ -11,8 +11,9 @@ from app.commands.commands import with_keys
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.markdown.block_stack import BlockStack, BlockView, delete_in_slices
-from app.words import tr, tr_n
+from app.words import tr, tr_n, worded
 from common.reasoning import Piece, PieceKind, Section, Sections, open_sections, sections_of
+from common.units import exact_duration
 
 TICK_MS = 500
 
@@ -25,19 +26,12 @@ def thought_line(seconds: float | None, under_way: bool, tokens: int = 0) -> str
     if seconds is None or (under_way and seconds < 1):
         line = tr("Thinking…") if under_way else tr("Thought")
     elif under_way:
-        line = tr("Thinking… {time}", time=_time(seconds))
+        line = tr("Thinking… {time}", time=worded(exact_duration(seconds)))
     else:
-        line = tr("Thought for {time}", time=_time(seconds))
+        line = tr("Thought for {time}", time=worded(exact_duration(seconds)))
     if under_way or not tokens:
         return line
     return tr("{line} · {tokens}", line=line, tokens=tr_n("{n} token", "{n} tokens", tokens))
-
-
-def _time(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return tr("{seconds} s", seconds=whole)
-    return tr_n("{n} min", "{n} min", whole // 60) + (tr(" {seconds} s", seconds=whole % 60) if whole % 60 else "")
 
 
 class AnswerView(Live, QWidget):

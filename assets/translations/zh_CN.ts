@@ -50,8 +50,8 @@
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
-    <source>Takes {size} of {free} GB free memory</source>
-    <translation>占用 {size} GB，空闲内存 {free} GB</translation>
+    <source>Takes {size} of {free} free memory</source>
+    <translation>占用 {size}，可用内存 {free}</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
@@ -95,11 +95,6 @@
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
-    <source>{n} tok/s, measured on this computer</source>
-    <translation>{n} 词元/秒（本机实测）</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_fit.py"/>
     <source>{pace}, measured here</source>
     <translation>{pace}（本机实测）</translation>
   </message>
@@ -107,6 +102,11 @@
     <location filename="../../app/model_fit.py"/>
     <source>{size} available</source>
     <translation>可用 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_fit.py"/>
+    <source>{speed}, measured on this computer</source>
+    <translation>{speed}（本机实测）</translation>
   </message>
   <message>
     <location filename="../../app/notice.py"/>
@@ -148,6 +148,16 @@
     <source>Temporary · not stored</source>
     <translation>临时 · 不保存</translation>
   </message>
+  <message>
+    <location filename="../../app/words.py"/>
+    <source>, </source>
+    <translation>、</translation>
+  </message>
+  <message>
+    <location filename="../../app/words.py"/>
+    <source>{several} and {last}</source>
+    <translation>{several}和{last}</translation>
+  </message>
 </context>
 <context>
   <name>attachments</name>
@@ -173,8 +183,8 @@
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” contains no text. You can attach text, code, PDF, Word (.docx) and web pages.</source>
-    <translation>“{name}”不含文本。可附上文本、代码、PDF、Word (.docx) 和网页文件。</translation>
+    <source>“{name}” contains no text. You can attach {kinds}.</source>
+    <translation>“{name}”不含文本。可附上{kinds}。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -268,8 +278,8 @@
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” is {size} MB; files up to {most} MB can be attached. Attach a part of it.</source>
-    <translation>“{name}”大小为 {size} MB，最多可附上 {most} MB 的文件。请只附上一部分。</translation>
+    <source>“{name}” is {size}; files up to {most} can be attached. Attach a part of it.</source>
+    <translation>“{name}”大小为 {size}，最多可附上 {most} 的文件。请只附上一部分。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -285,6 +295,31 @@
     <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” unpacks to far more data than it should, so it was not opened.</source>
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/kinds.py"/>
+    <source>PDF</source>
+    <translation>PDF</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/kinds.py"/>
+    <source>Word (.docx)</source>
+    <translation>Word (.docx)</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/kinds.py"/>
+    <source>tables</source>
+    <translation>表格</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/kinds.py"/>
+    <source>text</source>
+    <translation>文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/kinds.py"/>
+    <source>web pages</source>
+    <translation>网页</translation>
   </message>
   <message>
     <location filename="../../app/attachments/reader.py"/>
@@ -1045,8 +1080,8 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <source>Last answer: {n:,} tokens in {seconds:.1f} s</source>
-    <translation>上次回答：{n:,} 个词元，用时 {seconds:.1f} 秒</translation>
+    <source>Last answer: {n:,} tokens in {time}</source>
+    <translation>上次回答：{n:,} 个词元，用时 {time}</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -1102,11 +1137,6 @@
     <location filename="../../app/composer/status_line.py"/>
     <source>{model} · {millions} million parameters · {size}</source>
     <translation>{model} · {millions} 百万参数 · {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>{n:,.0f} tok/s</source>
-    <translation>{n:,.0f} 词元/秒</translation>
   </message>
   <message>
     <location filename="../../app/composer/think_button.py"/>
@@ -1972,8 +2002,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
-    <source>Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and name their files. PDF, Word, web pages, text and code are read, on this computer.</source>
-    <translation>添加一个存放文档的文件夹，并在消息旁边启用它：回答会使用有帮助的段落，并注明所在文件。可在这台电脑上读取 PDF、Word、网页、文本和代码。</translation>
+    <source>Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and name their files. These are read, on this computer: {kinds}.</source>
+    <translation>添加一个存放文档的文件夹，并在消息旁边启用它：回答会使用有帮助的段落，并注明所在文件。可在这台电脑上读取：{kinds}。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -2632,22 +2662,11 @@
     <source>{done} of {total}</source>
     <translation>{done} / {total}</translation>
   </message>
-  <message>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>{hours} hours</source>
-    <translation>{hours} 小时</translation>
-  </message>
   <message numerus="yes">
     <location filename="../../app/dialogs/model_list.py"/>
     <source>{n} downloads</source>
     <extracomment>n = 1: {n} download</extracomment>
     <translation><numerusform>{n} 次下载</numerusform></translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>{n} minutes</source>
-    <extracomment>n = 1: {n} minute</extracomment>
-    <translation><numerusform>{n} 分钟</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -3024,11 +3043,6 @@
     <location filename="../../app/markdown/code_view.py"/>
     <source>Wrap long lines of code</source>
     <translation>长代码行自动换行</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>code</source>
-    <translation>代码</translation>
   </message>
   <message>
     <location filename="../../app/markdown/document.py"/>
@@ -4866,6 +4880,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{minutes} min {seconds} s</source>
+    <extracomment>unit.minutes_seconds</extracomment>
+    <translation>{minutes} 分钟 {seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{model} needs up to {size:bytes} with a context of {n_ctx:,} tokens; {room}.</source>
     <extracomment>plan.needs</extracomment>
     <translation>{model} 需要最多 {size:bytes}（上下文 {n_ctx:,} 个词元）；{room}。</translation>
@@ -5328,6 +5348,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{rate} tok/s</source>
+    <extracomment>unit.speed</extracomment>
+    <translation>{rate} 词元/秒</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{repo} contains no GGUF model that can be downloaded.</source>
     <extracomment>not_found.no_model</extracomment>
     <translation>{repo} 中没有可下载的 GGUF 模型。</translation>
@@ -5343,6 +5369,24 @@
     <source>{size:bytes} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
     <extracomment>plan.held_twice</extracomment>
     <translation>{size:bytes} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{time} h</source>
+    <extracomment>unit.hours</extracomment>
+    <translation>{time} 小时</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{time} min</source>
+    <extracomment>unit.minutes</extracomment>
+    <translation>{time} 分钟</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{time} s</source>
+    <extracomment>unit.seconds</extracomment>
+    <translation>{time} 秒</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5391,8 +5435,8 @@
   <name>panel</name>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>About {seconds} s in this chat</source>
-    <translation>此对话约节省 {seconds} 秒</translation>
+    <source>About {time} in this chat</source>
+    <translation>此对话约节省 {time}</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -5501,8 +5545,8 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Reading: {rate} tok/s</source>
-    <translation>读取：{rate} 词元/秒</translation>
+    <source>Reading: {speed}</source>
+    <translation>读取：{speed}</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -5546,8 +5590,8 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Writing: {rate} tok/s</source>
-    <translation>生成：{rate} 词元/秒</translation>
+    <source>Writing: {speed}</source>
+    <translation>生成：{speed}</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -6339,6 +6383,12 @@
 <context>
   <name>shared</name>
   <message>
+    <location filename="../../app/attachments/kinds.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>code</source>
+    <translation>代码</translation>
+  </message>
+  <message>
     <location filename="../../app/commands/commands.py"/>
     <location filename="../../app/control/quick_controller.py"/>
     <source>&amp;Quit</source>
@@ -6459,20 +6509,6 @@
     <location filename="../../app/sidebar/sidebar.py"/>
     <source>Stop</source>
     <translation>停止</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/model_fit.py"/>
-    <location filename="../../app/transcript/answer_view.py"/>
-    <source>{n} min</source>
-    <extracomment>n = 1: {n} min</extracomment>
-    <translation><numerusform>{n} 分钟</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/model_fit.py"/>
-    <source>{n} s</source>
-    <translation>{n} 秒</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -6614,12 +6650,6 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Programs must send this key.</source>
     <translation>程序必须发送此密钥。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/api_page.py"/>
-    <location filename="../../app/transcript/answer_view.py"/>
-    <source>{seconds} s</source>
-    <translation>{seconds} 秒</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
@@ -7008,13 +7038,13 @@
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
-    <source>pictures: {tokens} seen in {seconds} s</source>
-    <translation>图片：{tokens}，用时 {seconds} 秒</translation>
+    <source>pictures: {tokens} seen in {time}</source>
+    <translation>图片：{tokens}，用时 {time}</translation>
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
-    <source>{tokens} in {seconds} s, {speed} tok/s</source>
-    <translation>{tokens}，用时 {seconds} 秒，{speed} 词元/秒</translation>
+    <source>{tokens} in {time}, {speed}</source>
+    <translation>{tokens}，用时 {time}，{speed}</translation>
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
@@ -7479,11 +7509,6 @@
 </context>
 <context>
   <name>transcript</name>
-  <message>
-    <location filename="../../app/transcript/answer_view.py"/>
-    <source> {seconds} s</source>
-    <translation> {seconds} 秒</translation>
-  </message>
   <message>
     <location filename="../../app/transcript/answer_view.py"/>
     <source>Answer now</source>

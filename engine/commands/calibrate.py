@@ -14,9 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from common.byte_sizes import show_bytes
 from common.failures import Failure
 from common.paths import display_name, path_of
 from common.planning import DEFAULT_KV_TYPE, KVType
+from common.units import speed
 from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr, on_ctrl_c
 from engine.costs.calibration import DEPTHS
@@ -195,8 +197,8 @@ def table(result: dict[str, Any], timings: Timings, shapes: Shapes) -> str:
     lines += [
         "",
         f"nt published {result['nt_published']:.1f}, measured {result['nt_measured']}: tokens in the time of one",
-        f"weights {result['weight_bytes'] / 1e9:.2f} GB, read in {roofline * 1e3:.1f} ms at this memory's speed",
-        f"a pass reads {shapes.pass_bytes / 1e9:.2f} GB of them; one token takes {times_roofline:.2f} × that time",
-        f"prompts {timings.prompt_speed:,.0f} tokens/s in passes of {timings.large_tokens}",
+        f"weights {show_bytes(result['weight_bytes'])}, read in {roofline * 1e3:.1f} ms at this memory's speed",
+        f"a pass reads {show_bytes(int(shapes.pass_bytes))} of them; one token takes {times_roofline:.2f} × that time",
+        f"prompts {speed(timings.prompt_speed)} in passes of {timings.large_tokens}",
     ]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from typing import Any
 from common.byte_sizes import show_bytes
 from common.folders import cache_folder
 from common.paths import path_of
+from common.units import exact_seconds
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.profile import Profile, machine_profile
 from engine.kv.saved import SavedChats
@@ -56,7 +57,7 @@ def table(profile: Profile, library: Backend) -> str:
         "float32": f"{profile.flops_f32_per_s / 1e9:,.0f} GFLOP/s",
         "disk reading": speed(profile.disk_read_bytes_per_s),
         "disk writing": speed(profile.disk_write_bytes_per_s),
-        "measured": f"{profile.measured_at}, in {profile.measuring_seconds:.1f} s",
+        "measured": f"{profile.measured_at}, in {exact_seconds(profile.measuring_seconds)}",
     }
     if profile.provisional:
         rows["provisional"] = "other programs were busy, so speeds may be too low; --fresh measures again"
@@ -64,7 +65,7 @@ def table(profile: Profile, library: Backend) -> str:
 
 
 def speed(rate: float | None) -> str:
-    return "not measured" if rate is None else f"{rate / 1e9:,.2f} GB/s"
+    return "not measured" if rate is None else f"{show_bytes(int(rate))}/s"
 
 
 def add_cache(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -95,8 +96,8 @@ def cache(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         print(
-            "{saved_at}  {tokens:7,} tokens  {size:>8}  saves {saved_seconds:6.1f} s  {file}".format(
-                **row, size=show_bytes(row["bytes"])
+            "{saved_at}  {tokens:7,} tokens  {size:>8}  saves {saved:>7}  {file}".format(
+                **row, size=show_bytes(row["bytes"]), saved=str(exact_seconds(row["saved_seconds"]))
             )
         )
     print(f"{len(rows)} chats, {show_bytes(saved.used_bytes)} of {show_bytes(saved.quota)}")

@@ -15,6 +15,7 @@ from typing import IO, Any
 import msgspec
 
 from common.failures import Failure
+from common.units import speed
 from engine.base import BaseEngine
 from engine.loading.libraries import BACKEND_TITLES
 from engine.protocol.events import WRITTEN, Finished, ModelInfo, PrefillProgress, Trace
@@ -137,7 +138,7 @@ def describe(end: Finished) -> str:
 
 
 def rate(tokens: int, seconds: float) -> str:
-    return f"{tokens / seconds:,.1f} tok/s" if seconds > 0 else "–"
+    return str(speed(tokens / seconds)) if seconds > 0 else "–"
 
 
 class Conversation:

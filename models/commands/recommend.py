@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from common.byte_sizes import show_bytes
 from common.planning import Ask, Computer, Verdict
+from common.units import duration
 from models.added_paths import AddedPaths
 from models.catalogue import CatalogueEntry, catalogue
 from models.choices import Choice, candidates, choice_of, choices
@@ -57,7 +58,7 @@ def _line(candidate: Candidate) -> str:
     verdict = candidate.verdict
     memory = f"{show_bytes(verdict.total_bytes)} of {show_bytes(verdict.available_bytes)} free memory"
     words = f"about {candidate.words_per_second:.0f} words a second"
-    paste = f"first word after {candidate.seconds_for_paste:.0f} s for a pasted text of 1,000 words"
+    paste = f"first word after {duration(candidate.seconds_for_paste)} for a pasted text of 1,000 words"
     return f"{entry.title} ({download}; {memory}; {words}; {paste}; {entry.licence})"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from app.composer.composer import duration
 from app.look.theme import DARK, LIGHT, Theme, contrast
 from app.state.active_answer import ActiveAnswer
 from app.state.conversation import Conversation
@@ -45,11 +44,6 @@ def test_text_can_be_read_on_its_ground(theme: Theme) -> None:
 def test_contrast_is_the_standards() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (18.4, "18 s"), (89, "89 s"), (125, "2 min")])
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def chat(*lengths: int) -> tuple[Message, ...]:
