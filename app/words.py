@@ -56,10 +56,13 @@ def tr_n(one: str, many: str, n: int, /, **values: object) -> str:
     return _filled(*plural_texts(one, many, n, _translate), {"n": f"{n:,}"} | values)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return the names as a list in a sentence: 'A, B and C'."""
+AND, OR = mark("{several} and {last}"), mark("{several} or {last}")
+
+
+def listed(names: Sequence[str], form: str = AND) -> str:
+    """Return the names as a list in a sentence: 'A, B and C'; with OR, 'A, B or C'."""
     *several, last = names
-    return tr("{several} and {last}", several=tr(", ").join(several), last=last) if several else last
+    return tr(form, several=tr(", ").join(several), last=last) if several else last
 
 
 def worded(sentence: Sentence | None) -> str:

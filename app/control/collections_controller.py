@@ -158,22 +158,17 @@ class CollectionsController(QObject):
         collection = next((each for each in collections.all() if each.id == collection_id), None)
         if collection is None:
             return
-        if action == "add_folder":
-            self._ask_for_folder(collection_id)
-        elif action == "unreadable":
-            self._retriever.search.survey(collection.folders, self._show_unreadable)
-        elif action == "again":
-            self._indexing.index_again(collection.folders)
-        elif action == "remove":
-            self._guarded(lambda: self._remove(collection_id))
-        else:
-            work = {
-                "remove_folder": partial(collections.remove_folder, collection_id, value),
-                "rename": partial(collections.rename, collection_id, value),
-                "pause": partial(collections.pause, collection_id, True),
-                "resume": partial(collections.pause, collection_id, False),
-            }
-            self._guarded(work[action])
+        work: dict[str, Callable[[], object]] = {
+            "add_folder": partial(self._ask_for_folder, collection_id),
+            "unreadable": partial(self._retriever.search.survey, collection.folders, self._show_unreadable),
+            "again": partial(self._indexing.index_again, collection.folders),
+            "remove": partial(self._remove, collection_id),
+            "remove_folder": partial(collections.remove_folder, collection_id, value),
+            "rename": partial(collections.rename, collection_id, value),
+            "pause": partial(collections.pause, collection_id, True),
+            "resume": partial(collections.pause, collection_id, False),
+        }
+        self._guarded(work[action])
 
     def _remove(self, collection_id: str) -> None:
         removed = self._collections.remove(collection_id)

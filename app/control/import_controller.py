@@ -15,6 +15,7 @@ from app.dialogs.dialog import OneDialog
 from app.dialogs.import_dialog import ImportDialog
 from app.services.background import Background
 from app.store.importing import Preview, preview
+from app.store.readers.neutral import ENDINGS
 from app.store.readers.places import Source, found_sources
 from app.store.transfer import Stopped, TransferProgress
 from app.window import Window
@@ -68,7 +69,9 @@ class ImportController(QObject):
         self._look(lambda: [Source(Path(path))], chosen=True)
 
     def _ask_for_file(self) -> None:
-        kinds = tr("Chats (*.json *.zip *.chat *.db *.sqlite)") + ";;" + tr("All files (*)")
+        kinds = (
+            tr("Chats ({endings})", endings=" ".join(f"*{ending}" for ending in ENDINGS)) + ";;" + tr("All files (*)")
+        )
         dialog = QFileDialog(self._dialog.open or self._window, tr("Choose a file with chats"), "", kinds)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)

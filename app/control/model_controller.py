@@ -328,26 +328,23 @@ class ModelController(QObject):
     # --- what the user does -----------------------------------------------------------------------------------------
 
     def do_action(self, key: tuple[object, ...], action: str) -> None:
-        """Do the action of the pressed button in the row `key`, and show a Failure in the dialog."""
+        """Do the action of the pressed button in the row `key`, and show a Failure in the dialog.
+
+        Raises KeyError for an action that such rows do not have.
+        """
+        kinds: dict[object, Callable[[], None]] = {
+            "here": lambda: self._act_on_local_model(self.list.local_model(Path(str(key[1]))), action),
+            "remote": lambda: self._act_on_remote_model(Path(str(key[1])), action),
+            "job": lambda: self._act_on_job(int(str(key[1])), action),
+            "entry": lambda: self._download_entry(str(key[1])),
+            "repo": lambda: self.downloads.show_files(str(key[1])),
+            "file": lambda: self.downloads.download_file(str(key[2])),
+        }
+        work = kinds[key[0]]
         try:
-            self._do_action(key, action)
+            work()
         except Failure as failure:
             self._show_failure(failure)
-
-    def _do_action(self, key: tuple[object, ...], action: str) -> None:
-        kind, name = key[0], key[1]
-        if kind == "here":
-            self._act_on_local_model(self.list.local_model(Path(str(name))), action)
-        elif kind == "remote":
-            self._act_on_remote_model(Path(str(name)), action)
-        elif kind == "job":
-            self._act_on_job(int(str(name)), action)
-        elif kind == "entry":
-            self._download_entry(str(name))
-        elif kind == "repo":
-            self.downloads.show_files(str(name))
-        else:
-            self.downloads.download_file(str(key[2]))
 
     def _download_entry(self, id: str) -> None:
         """Download a model of the catalogue; one with conditions only after the user has read them in the dialog."""
@@ -364,26 +361,28 @@ class ModelController(QObject):
     def _act_on_local_model(self, model: LocalModel | None, action: str) -> None:
         if model is None:
             return
-        if action == "load":
-            self.use(model.path)
-        elif action == "unload":
-            self._unload()
-        elif action == "options":
-            self.open_options(model)
-        elif action == "forget":
-            self.local.forget_folder(model.location.path)
-        else:
-            self.local.remove(model)
-            if model.location.is_ours:  # its file was deleted
-                self._store.forget_model(model.path)
-                self._list_recent()
+        actions: dict[str, Callable[[], None]] = {
+            "load": lambda: self.use(model.path),
+            "unload": self._unload,
+            "options": lambda: self.open_options(model),
+            "forget": lambda: self.local.forget_folder(model.location.path),
+            "remove": lambda: self._remove(model),
+        }
+        actions[action]()
+
+    def _remove(self, model: LocalModel) -> None:
+        self.local.remove(model)
+        if model.location.is_ours:  # its file was deleted
+            self._store.forget_model(model.path)
+            self._list_recent()
 
     def _act_on_remote_model(self, path: Path, action: str) -> None:
         remote = remote_model(path)
-        if action == "use":
-            self.use(path)
-        elif remote is not None:
-            self.servers.open(self.dialog or self._window, remote.url)
+        actions: dict[str, Callable[[], None]] = {
+            "use": lambda: self.use(path),
+            "server": lambda: self.servers.open(self.dialog or self._window, remote.url if remote else ""),
+        }
+        actions[action]()
 
     def _act_on_job(self, id: int, action: str) -> None:
         job = next((job for job in self.list.jobs if job.id == id), None)

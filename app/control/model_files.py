@@ -115,13 +115,10 @@ class ModelDownloads(QObject):
         self._fetch(lambda: plan_download(model, self.hub, self._own_folder()))
 
     def do_action(self, job: DownloadJob, action: str) -> None:
+        """Pause, resume or cancel the download, which deletes what has arrived; raise KeyError for another action."""
         assert self._downloads
-        if action == "pause":
-            self._downloads.pause(job.id)
-        elif action == "resume":
-            self._downloads.resume(job.id)
-        else:
-            self._downloads.cancel(job.id)
+        downloads = self._downloads
+        {"pause": downloads.pause, "resume": downloads.resume, "cancel": downloads.cancel}[action](job.id)
 
     def queue(self, model: ModelDownload) -> None:
         assert self._downloads

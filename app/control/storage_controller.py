@@ -81,10 +81,7 @@ class StorageController(QObject):
             self._measure()
 
     def _do_action(self, name: str, action: str) -> None:
-        if action == "open":
-            self._open_folder(name)
-        else:
-            self._delete(name)
+        {"open": self._open_folder, "delete": self._delete}[action](name)
 
     def _open_folder(self, name: str) -> None:
         folder = self._kinds[name].folder

@@ -12,10 +12,21 @@ from app.dialogs.dialog import Sheet, button, inset, label
 from app.dialogs.import_tree import DATE, MESSAGES, TITLE, ImportTree
 from app.look.theme import SIZES, theme
 from app.store.importing import Choice, Preview
-from app.words import current_text, tr, tr_n
+from app.store.readers.neutral import PROGRAMS
+from app.words import OR, current_text, listed, tr, tr_n
 from common.failures import Failure
 
 MOST_PROBLEMS = 3  # sentences shown; more would push the list away
+
+
+def hint_words() -> str:
+    """Return the sentence about the programs whose chats are found, and those whose exports can be chosen."""
+    return tr(
+        "Chickadee looks for chats of {programs}. For an export of {exporting}, choose the file. The originals stay "
+        "unchanged.",
+        programs=listed([program.name for program in PROGRAMS.values() if program.kept]),
+        exporting=listed([program.name for program in PROGRAMS.values() if program.exports], OR),
+    )
 
 
 class ImportDialog(Sheet):
@@ -69,12 +80,7 @@ class ImportDialog(Sheet):
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Import chats"))
-        self.hint.setText(
-            tr(
-                "Chickadee looks for chats of GPT4All, Jan, LM Studio, Open WebUI and Ollama. For an export of "
-                "ChatGPT, Claude, Open WebUI or llama.cpp, choose the file. The originals stay unchanged."
-            )
-        )
+        self.hint.setText(hint_words())
         self.tree.setAccessibleName(tr("Chats to import"))
         self.file_button.setText(tr("Choose a file…"))
         self.cancel_button.setText(tr("Cancel"))

@@ -12,7 +12,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
 from app.store.importing import Choice, ListedChat, Preview
-from app.store.readers.neutral import PROGRAM_NAMES
+from app.store.readers.neutral import PROGRAMS
 from app.words import tr, tr_n
 
 Index = QModelIndex | QPersistentModelIndex
@@ -142,7 +142,7 @@ class ImportTree(QAbstractItemModel):
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         if column == TITLE:
-            name = PROGRAM_NAMES[preview.program] if preview.program else preview.source.path.name
+            name = PROGRAMS[preview.program].name if preview.program else preview.source.path.name
             if preview.source.program is None and preview.program:
                 name = tr("{program}: {file}", program=name, file=preview.source.path.name)
             return tr("{title} · {when}", title=name, when=tr_n("{n} chat", "{n} chats", len(preview.chats)))

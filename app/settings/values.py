@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.words import mark, tr
+from app.words import OR, listed, mark, tr
 from common.byte_sizes import exact_bytes, parse_bytes
 from engine.protocol.settings import AUTO, Setting, Value
 
@@ -58,8 +58,7 @@ def wrong(text: str, **values: object) -> Wrong:
 def allowed(setting: Setting) -> str:
     """Describe the allowed values in words that can end a sentence."""
     if setting.kind == "choice":
-        *first, last = [value for value, _ in setting.choices]
-        return tr("{several} or {last}", several=", ".join(first), last=last)
+        return listed([value for value, _ in setting.choices], OR)
     if setting.kind == "folder":
         return tr("the full path of a folder")
     if setting.kind in ("text", "file"):
@@ -70,7 +69,7 @@ def allowed(setting: Setting) -> str:
     else:
         range_text = mark("a whole number from {low} to {high}") if setting.kind == "whole" else WITHIN
         words = tr(range_text, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
-    return tr("{several} or {last}", several=AUTO, last=words) if setting.auto else words
+    return listed([AUTO, words], OR) if setting.auto else words
 
 
 def check(setting: Setting, raw: object) -> Value:

@@ -158,6 +158,11 @@
     <source>{several} and {last}</source>
     <translation>{several}和{last}</translation>
   </message>
+  <message>
+    <location filename="../../app/words.py"/>
+    <source>{several} or {last}</source>
+    <translation>{several} 或 {last}</translation>
+  </message>
 </context>
 <context>
   <name>attachments</name>
@@ -1430,8 +1435,8 @@
   </message>
   <message>
     <location filename="../../app/control/import_controller.py"/>
-    <source>Chats (*.json *.zip *.chat *.db *.sqlite)</source>
-    <translation>对话 (*.json *.zip *.chat *.db *.sqlite)</translation>
+    <source>Chats ({endings})</source>
+    <translation>对话 ({endings})</translation>
   </message>
   <message>
     <location filename="../../app/control/import_controller.py"/>
@@ -2126,8 +2131,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/import_dialog.py"/>
-    <source>Chickadee looks for chats of GPT4All, Jan, LM Studio, Open WebUI and Ollama. For an export of ChatGPT, Claude, Open WebUI or llama.cpp, choose the file. The originals stay unchanged.</source>
-    <translation>Chickadee 会查找 GPT4All、Jan、LM Studio、Open WebUI 和 Ollama 的对话。如果是 ChatGPT、Claude、Open WebUI 或 llama.cpp 的导出文件，请手动选择。原有数据不会改动。</translation>
+    <source>Chickadee looks for chats of {programs}. For an export of {exporting}, choose the file. The originals stay unchanged.</source>
+    <translation>Chickadee 会查找 {programs} 的对话。如果是 {exporting} 的导出文件，请手动选择。原有数据不会改动。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/import_dialog.py"/>
@@ -5923,11 +5928,6 @@
     <location filename="../../app/settings/values.py"/>
     <source>{name} is {value}; it must be {allowed}</source>
     <translation>{name} 的值为 {value}，应为{allowed}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/values.py"/>
-    <source>{several} or {last}</source>
-    <translation>{several} 或 {last}</translation>
   </message>
   <message>
     <location filename="../../app/settings/values.py"/>

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
@@ -16,18 +17,35 @@ from app.store.formats import SPACE, clean, line, moment
 Program = Literal[
     "chickadee", "chatgpt", "claude", "gpt4all", "jan", "lm-studio", "open-webui", "ollama", "llama.cpp"
 ]  # fmt: skip
-PROGRAM_NAMES: dict[Program, str] = {
-    "chickadee": "Chickadee",
-    "chatgpt": "ChatGPT",
-    "claude": "Claude",
-    "gpt4all": "GPT4All",
-    "jan": "Jan",
-    "lm-studio": "LM Studio",
-    "open-webui": "Open WebUI",
-    "ollama": "Ollama",
-    "llama.cpp": "llama.cpp",
-}
 MILLISECONDS_FROM = 1e11  # as seconds, this is the year 5138; so larger numbers are milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """A program whose chats can be imported.
+
+    `kept`: it keeps chats on this computer, where they are found (`places.py`); `exports`: the user exports them to a
+    file. `endings` are those of files that the user can choose.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    kept: bool = False
+    exports: bool = False
+
+
+PROGRAMS: dict[Program, ProgramFacts] = {
+    "chickadee": ProgramFacts("Chickadee", (".json",)),
+    "chatgpt": ProgramFacts("ChatGPT", (".json", ".zip"), exports=True),
+    "claude": ProgramFacts("Claude", (".json", ".zip"), exports=True),
+    "gpt4all": ProgramFacts("GPT4All", (".chat",), kept=True),
+    "jan": ProgramFacts("Jan", (".json",), kept=True),
+    "lm-studio": ProgramFacts("LM Studio", (".json",), kept=True),
+    "open-webui": ProgramFacts("Open WebUI", (".json", ".db"), kept=True, exports=True),
+    "ollama": ProgramFacts("Ollama", (".sqlite",), kept=True),
+    "llama.cpp": ProgramFacts("llama.cpp", (".json",), exports=True),
+}
+ENDINGS = sorted({ending for program in PROGRAMS.values() for ending in program.endings})
 
 
 class Turn(msgspec.Struct):

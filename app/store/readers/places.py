@@ -23,7 +23,7 @@ class Source:
 def found_sources() -> list[Source]:
     """Return the places that exist, each once, by program."""
     sources: dict[Path, Source] = {}
-    for program, path in _candidates():
+    for program, path in candidates():
         try:
             if path.exists():
                 sources.setdefault(path.resolve(), Source(path, program))
@@ -32,7 +32,8 @@ def found_sources() -> list[Source]:
     return list(sources.values())
 
 
-def _candidates() -> Iterator[tuple[Program, Path]]:
+def candidates() -> Iterator[tuple[Program, Path]]:
+    """Yield each place where a program may keep chats, whether it exists or not."""
     for folder in gpt4all_folders():
         yield "gpt4all", folder
     for data in jan_folders():

@@ -13,7 +13,7 @@ from app.store.json_stream import LONGEST
 from app.store.readers import gpt4all, jan, lm_studio, ollama, open_webui
 from app.store.readers.database import BEGINNING, opened, tables
 from app.store.readers.json_file import Advance, ImportableChat, read_json
-from app.store.readers.neutral import PROGRAM_NAMES, ImportedConversation, Program, chat_of, object_of
+from app.store.readers.neutral import PROGRAMS, ImportedConversation, Program, chat_of, object_of
 from app.store.readers.places import Source
 from common.failures import Failure
 from common.files import read_small
@@ -86,9 +86,9 @@ def _checked(path: Path, program: Program, read: Callable[[Path], ImportedConver
         reason = error.strerror or str(error)
         raise Failure("import.unreadable", str(error), name=path.name, reason=reason) from error
     except gpt4all.NewerVersion as error:
-        raise Failure("import.newer_program", str(error), name=path.name, program=PROGRAM_NAMES[program]) from error
+        raise Failure("import.newer_program", str(error), name=path.name, program=PROGRAMS[program].name) from error
     except ValueError as error:
-        raise Failure("import.not_a_chat", str(error), name=path.name, program=PROGRAM_NAMES[program]) from error
+        raise Failure("import.not_a_chat", str(error), name=path.name, program=PROGRAMS[program].name) from error
     if conversation.created is None or conversation.updated is None:
         changed = path.stat().st_mtime
         conversation.updated = changed if conversation.updated is None else conversation.updated
@@ -140,7 +140,7 @@ def _file(path: Path, advance: Advance) -> Iterator[Item]:
 
 
 def _database(path: Path, advance: Advance, program: Program | None = None) -> Iterator[Item]:
-    with opened(path, PROGRAM_NAMES[program] if program else "") as db:
+    with opened(path, PROGRAMS[program].name if program else "") as db:
         names = tables(db)
         if "chat" in names:
             yield from _counted(map(open_webui.conversation_of, open_webui.rows(db)), _count(db, "chat"), path, advance)

@@ -157,3 +157,19 @@ def test_downloads_go_into_the_chosen_folder_and_old_models_are_still_found(
     for expected in (path, old, first / "wren.gguf"):
         qtbot.waitUntil(lambda expected=expected: ("here", expected) in open_models.rows)  # type: ignore[misc]
     assert path.read_bytes() == content
+
+
+def test_an_action_that_a_row_does_not_have_deletes_nothing(
+    open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, every unknown action cancelled a download, and removed a model."""
+    controller = chickadee.models.controller
+    monkeypatch.setattr(part_file, "SPARE", 1 << 60)
+    download(open_models, qtbot)
+    ends_with(open_models, qtbot, "not enough disk space")
+    here = next(key for key in open_models.rows if isinstance(key, tuple) and key[0] == "here")
+    for key in (JOB, here):
+        with pytest.raises(KeyError):
+            controller.do_action(key, "unknown")
+        assert key in open_models.rows
+    assert [job.state for job in controller.list.jobs] == ["failed"]

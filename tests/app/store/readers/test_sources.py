@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from app.dialogs.import_dialog import hint_words
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.importing import Choice, import_chats, preview, undo_import
 from app.store.readers import sources
-from app.store.readers.places import Source, found_sources
+from app.store.readers.neutral import PROGRAMS
+from app.store.readers.places import Source, candidates, found_sources
 from app.store.transfer import TransferProgress
 from app.store.tree import Tree
 from common.failures import Failure
@@ -187,3 +189,15 @@ def test_a_thread_of_jan_can_be_chosen(home: Path, store: ChatStore) -> None:
     path.write_text(json.dumps([]))
     with pytest.raises(Failure, match="version of Jan"):
         load(path, store)
+
+
+def test_every_program_that_keeps_chats_has_a_place_and_the_hint_names_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA_DIR", str(home))
+    samples.write_all(home)
+    assert {program for program, _path in candidates()} == {name for name, facts in PROGRAMS.items() if facts.kept}
+    assert hint_words() == (
+        "Chickadee looks for chats of GPT4All, Jan, LM Studio, Open WebUI and Ollama. For an export of ChatGPT, "
+        "Claude, Open WebUI or llama.cpp, choose the file. The originals stay unchanged."
+    )
