@@ -28,7 +28,7 @@ from common.paths import path_text
 from common.planning import Ask, Verdict
 from engine.costs.profile import machine_profile
 from models.default import default_model
-from models.verdict import verdicts
+from models.planner import verdicts
 
 PROMPT_WORDS = 700  # about 1,000 tokens
 TOKENS = 48

@@ -43,6 +43,13 @@ def is_being_written(path: Path, status: os.stat_result) -> bool:
     return abs(time.time() - status.st_mtime) < WRITE_SECONDS
 
 
+def delete_leftovers(folder: Path) -> None:
+    """Delete the temporary files in `folder` whose writers are gone. Raises OSError."""
+    for path, _status in files_in(folder):
+        if (owner := OWNER.match(path.name)) and not writer_is_alive(int(owner[1]), path):
+            path.unlink(missing_ok=True)
+
+
 def writer_is_alive(process: int, path: Path) -> bool:
     """Return whether process number `process` is still the one that wrote the file: systems reuse the numbers."""
     try:

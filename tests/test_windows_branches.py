@@ -52,7 +52,7 @@ TESTS = {  # in tests/
     "models/locations.py": "models/test_collection.py::test_models_of_other_programs_are_found",
     "models/part_file.py": "models/test_download.py::test_a_file_arrives",
     "models/terminal.py": "models/test_commands.py::test_commands_end_quietly_when_their_reader_goes",
-    "models/verdict.py": "engine/commands/test_plans.py::test_the_planner_as_a_process",
+    "models/planner.py": "engine/commands/test_plans.py::test_the_planner_as_a_process",
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from app.folders import Folders
 from app.words import mark
+from common.files import TEMPORARY
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
             mark("Cached context"),
             mark("What models have already read of your chats, so that long chats open quickly."),
             cache,
-            ("chats", "moving-*"),
+            ("chats", f"{TEMPORARY}*"),
             mark("Delete the cached context? Models will read your chats again."),
         ),
         FileKind(

@@ -9,9 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing import TypeVar, get_args
 import msgspec
 
 from common.byte_sizes import show_bytes
-from common.engine_program import engine_command
 from common.failures import Failure
 from common.paths import display_name, path_of, path_text
 from common.planning import DEFAULT_KV_TYPE, Ask, Computer, Estimate, Verdict
@@ -51,10 +49,10 @@ from engine.protocol.lines import claim_stdout
 from engine.protocol.requests import BackendName, BackendWish, KVModeName, Load
 from engine.protocol.settings import filled
 from engine.rights import add_read_option
-from engine.run_subprocess import NO_CONSOLE
 from engine.runtime.contexts import make_kv_mode
 from models.default import default_model
 from models.header import read_header
+from models.planner import PlannerClient
 from models.split import whole_header
 
 log = logging.getLogger("engine.plan")
@@ -154,49 +152,9 @@ def part_title(part: str) -> str:
 # --- plans, for other programs ---
 
 
-class OtherPlanner:
-    """A planner process for the library that this process does not hold; it is kept for further questions."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def ask(self, ask: Ask) -> Verdict:
-        """Return the process's verdict; one with a problem if the process ends or cannot be started."""
-        try:
-            process = self._started()
-            assert process.stdin
-            assert process.stdout
-            process.stdin.write(msgspec.json.encode(ask) + b"\n")
-            process.stdin.flush()
-            return msgspec.json.decode(process.stdout.readline(), type=Verdict)
-        except (OSError, msgspec.MsgspecError) as error:
-            log.warning("the other planner: %s", error)
-            self.close()
-            return Verdict(id=ask.id, problem=Sentence.of("planner.ended"))
-
-    def close(self) -> None:
-        if self._process:
-            with suppress(BrokenPipeError):  # the process ended before its last line was written
-                self._process.communicate()
-            self._process = None
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process and self._process.poll() is not None:
-            self.close()
-        if self._process is None:
-            self._process = subprocess.Popen(
-                engine_command("plans"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                creationflags=NO_CONSOLE,
-            )
-        return self._process
-
-
 def answer_all(_options: argparse.Namespace) -> int:
     output = claim_stdout()
-    with closing(OtherPlanner()) as other:
+    with closing(PlannerClient()) as other:
         try:
             while line := sys.stdin.buffer.readline(MAX_LINE):
                 output.write(msgspec.json.encode(answer(line, other)) + b"\n")
@@ -206,7 +164,7 @@ def answer_all(_options: argparse.Namespace) -> int:
     return 0
 
 
-def answer(line: bytes, other: OtherPlanner) -> Verdict:
+def answer(line: bytes, other: PlannerClient) -> Verdict:
     """Return the verdict on one line of input.
 
     Raises nothing: a model that cannot be planned gets a verdict with a problem.
@@ -223,7 +181,7 @@ def answer(line: bytes, other: OtherPlanner) -> Verdict:
         return Verdict(id=ask.id, problem=Sentence.plain(str(error)))
 
 
-def _planned(ask: Ask, other: OtherPlanner) -> Verdict:
+def _planned(ask: Ask, other: PlannerClient) -> Verdict:
     if ask.estimate:
         return _estimated(ask, ask.estimate)
     if ask.path is None:

@@ -13,8 +13,8 @@ from models.collection import LocalModel, scan_models
 from models.commands import output
 from models.commands.find import find
 from models.estimate import estimate_of
+from models.planner import verdicts
 from models.split import model_headers
-from models.verdict import verdicts
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -10,7 +10,7 @@ from models.added_paths import AddedPaths
 from models.catalogue import catalogue
 from models.collection import scan_models
 from models.commands import output
-from models.verdict import verdicts
+from models.planner import verdicts
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

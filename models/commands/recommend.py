@@ -13,8 +13,8 @@ from models.catalogue import CatalogueEntry, catalogue
 from models.choices import Choice, candidates, choice_of, choices
 from models.collection import scan_models
 from models.commands.output import print_json, table
+from models.planner import verdicts
 from models.recommend import Candidate, Recommendation, recommend
-from models.verdict import verdicts
 
 GB = 10**9
 # RAM that is free beside the system, a browser and an editor.

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import finalize
 
-from common.eviction import writer_is_alive
+from common.eviction import delete_leftovers
 from common.failures import Failure
-from common.files import make_private_folder
+from common.files import make_private_folder, temporary_prefix
 from engine.runtime.capi.context import SEQUENCE, CContext
 from engine.tokenization.pictures import Block, saved_positions
 
@@ -150,19 +150,6 @@ def restore_state(context: CContext, data: Buffer, sequence: int = SEQUENCE, fla
     array = (ctypes.c_uint8 * len(data)).from_buffer_copy(data) if isinstance(data, bytes) else data.obj  # type: ignore
     read = context.lib.llama_state_seq_set_data_ext(context.pointer, array, len(data), sequence, flags)
     return bool(read == len(data))
-
-
-def temporary_prefix() -> str:
-    """Return how this process begins the names of files that hold a cache while it moves."""
-    return f"moving-{os.getpid()}-"
-
-
-def delete_leftovers(folder: Path) -> None:
-    """Delete the moving caches that crashed engines left in `folder`. Raises OSError."""
-    for file in folder.glob("moving-*-*"):
-        owner = file.name.split("-")[1]
-        if owner.isdigit() and not writer_is_alive(int(owner), file):
-            file.unlink(missing_ok=True)
 
 
 Restore = Callable[[CContext], None]  # loads a copy of the chat's sequence into a context; may work only once

@@ -16,9 +16,10 @@ from typing import IO
 import msgspec
 import numpy as np
 
+from common.eviction import delete_leftovers
 from common.failures import Failure
-from common.files import make_private_folder
-from engine.runtime.capi.sequences import MOST_IN_RAM, create_private_file, delete_leftovers, temporary_prefix
+from common.files import make_private_folder, temporary_prefix
+from engine.runtime.capi.sequences import MOST_IN_RAM, create_private_file
 from engine.runtime.graph.kv_layout import KVLayout
 
 log = logging.getLogger("engine.graph")

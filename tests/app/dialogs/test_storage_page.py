@@ -17,6 +17,7 @@ from app.dialogs.storage_page import StoragePage
 from app.folders import Folders
 from app.store.kept_files import delete_files, kinds, measure_sizes
 from app.wiring import Chickadee
+from common.files import TEMPORARY
 from common.folders import CACHE_DIR_VARIABLE
 from engine.kv.saved import SavedChats
 
@@ -60,7 +61,7 @@ def test_what_is_saved_of_chats_is_as_large_as_the_engine_counts_it(folders: Fol
     saved = measure_sizes(kinds(folders, cache))["saved"]
     assert saved == (5, 3_002_000)
     assert SavedChats(cache / "chats").used_bytes == saved[1]
-    (cache / "moving-77-x7").write_bytes(bytes(30))  # a cache that is being moved into a larger one
+    (cache / f"{TEMPORARY}77-x7").write_bytes(bytes(30))  # a cache that is being moved into a larger one
     assert measure_sizes(kinds(folders, cache))["saved"] == (6, 3_002_030)
 
 

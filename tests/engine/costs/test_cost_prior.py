@@ -11,7 +11,7 @@ import pytest
 from benchmarks.tiny_models import write_tiny_model
 from benchmarks.tiny_shapes import SHAPES
 from common.planning import Ask, Computer, Estimate, Verdict
-from engine.commands.plan import OtherPlanner, answer
+from engine.commands.plan import answer
 from engine.costs import cost_prior as module
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.cost_prior import (
@@ -34,6 +34,7 @@ from engine.costs.cost_prior import (
 from engine.machine import KINDS
 from models.default import default_model
 from models.header import read_header
+from models.planner import PlannerClient
 from models.shapes import WeightReads, shapes_of
 from models.tensors import tensor_bytes
 from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
@@ -252,7 +253,7 @@ def test_quantisations_by_name(name, type):
 
 def test_the_planner_predicts_files_and_estimates(monkeypatch, tmp_path):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    other = OtherPlanner()
+    other = PlannerClient()
     for ask in (Ask(path=str(default_model())), Ask(estimate=DENSE), Ask(estimate=DENSE, computer=LAPTOP)):
         verdict = answer(msgspec.json.encode(ask), other)
         assert isinstance(verdict, Verdict)

@@ -20,8 +20,8 @@ from engine.loading.first_look import PASSED, LibraryCrashed, Patience, look_key
 from engine.run_subprocess import start_engine_command
 from engine.stop import Stopped
 from models.default import default_model
+from models.planner import verdicts
 from models.split import model_headers
-from models.verdict import verdicts
 from tests.engine.altered import F32, STRING, U32, Value, rwkv_values, texts, write_altered
 
 HUGE = 1 << 31

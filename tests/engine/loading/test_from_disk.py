@@ -17,7 +17,7 @@ from benchmarks.trials import pretend_fast_disk
 from common.failures import Failure
 from common.planning import Ask
 from engine.__main__ import main
-from engine.commands.plan import OtherPlanner, answer
+from engine.commands.plan import answer
 from engine.costs.measurements import SLOW_DISK
 from engine.engine import Engine
 from engine.loading import from_disk, resolve
@@ -26,6 +26,7 @@ from engine.machine import Memory
 from engine.protocol.events import Finished, Loaded, SpeedExpected
 from engine.protocol.requests import Generate, Load, Message, Sampling
 from models.locations import usual_folder
+from models.planner import PlannerClient
 from models.recommend import READING_SPEED
 
 MIB = 1 << 20
@@ -170,7 +171,7 @@ def test_the_planner_predicts_its_speed_from_the_disk(
     mixture: Path, small_memory: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(from_disk, "file_read_speed", lambda *_arguments: 1e6)
-    question, other = msgspec.json.encode(Ask(path=str(mixture))), OtherPlanner()
+    question, other = msgspec.json.encode(Ask(path=str(mixture))), PlannerClient()
     fast = answer(question, other)
     small_memory()
     slow = answer(question, other)

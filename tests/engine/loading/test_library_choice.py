@@ -47,7 +47,7 @@ from engine.runtime.ik import needs
 from models.default import default_model
 from models.header import Header, read_header
 from models.identity import file_identity
-from models.verdict import verdicts
+from models.planner import verdicts
 from tests.engine.altered import STRING, USUAL, Value, write_altered
 from tests.engine.asking import needs_ik
 from tests.engine.conftest import write_gguf

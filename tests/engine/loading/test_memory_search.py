@@ -17,6 +17,7 @@ from benchmarks.tiny_shapes import SHAPES
 from benchmarks.trials import pretend_fast_disk
 from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
+from common.files import TEMPORARY
 from common.planning import KVType
 from engine.engine import Engine
 from engine.loading.memory_search import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
@@ -449,7 +450,7 @@ def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable
     folder = tmp_path / "cache"
     if writable:
         folder.mkdir()
-        (folder / "moving-99999999-x").write_bytes(b"of a crashed engine")
+        (folder / f"{TEMPORARY}99999999-x").write_bytes(b"of a crashed engine")
     else:
         folder.write_text("in the way")
     target = LlamaRuntime(real[0], ContextOptions(256, 1), StopFlag(), folder)
