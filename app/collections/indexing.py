@@ -10,6 +10,7 @@ from pathlib import Path
 
 from app.attachments.attachment import Refused
 from app.attachments.extraction import Extracted, read_text
+from app.attachments.kinds import KINDS, kind_of
 from app.collections.embedding import NO_CODE, WordVectors
 from app.collections.index import (
     READING,
@@ -33,7 +34,6 @@ BATCH_CHARACTERS = 4_000_000  # of text that are written in one transaction
 BATCH_SECONDS = 2.0
 REPORT_SECONDS = 0.3  # between two reports about a folder
 FORGOTTEN_AT_ONCE = 20  # files
-RISKY = (".pdf", ".docx", ".doc", ".html", ".htm")  # read by large libraries
 RISKY_SIZE = 1 << 20  # bytes of any other file
 Report = Callable[[FolderProgress], object]
 
@@ -128,7 +128,7 @@ class Indexer:
     def _read(self, file: TextFile) -> tuple[FileEntry, Extracted | None]:
         entry = FileEntry(file.path, file.size, file.modified)
         path = Path(file.path)
-        if path.suffix.lower() in RISKY or file.size > RISKY_SIZE:
+        if KINDS[kind_of(path)].risky or file.size > RISKY_SIZE:
             with transaction(self._db):
                 forget_file(self._db, file.path)
                 put_entry(self._db, replace(entry, refused=READING))
