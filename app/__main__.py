@@ -138,6 +138,7 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
 
     from app.bugs import BUG, log_bugs
     from app.services.frames import FirstFrame
+    from app.services.json_line_process import wait_for_children
     from app.services.preparation import remaining_command
     from app.wiring import Chickadee
 
@@ -169,6 +170,7 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
         if question is not None:
             QTimer.singleShot(0, lambda: chickadee.ask(question))
         code = application.exec()
+        wait_for_children()  # those that `aboutToQuit` has closed
         for number in SIGNALS:  # no handler of ours would run while a dialog is open
             signal.signal(number, signal.SIG_DFL)
         if chickadee.unsaved_sentences:

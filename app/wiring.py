@@ -56,6 +56,7 @@ from app.notice import NO_MODEL
 from app.services.background import Background
 from app.services.engine_process import EngineProcess
 from app.services.frames import Collector
+from app.services.json_line_process import wait_for_children
 from app.settings.settings import Settings
 from app.state.collections import Collections
 from app.state.engine_queue import EngineQueue
@@ -306,12 +307,13 @@ class Chickadee(QObject):
         if self.engine.active is not None:
             self.engine.active.fail_answer(None, reason="cancelled")
         self.process.close()
-        self.store.writer.close()  # later writes are done at once, in this thread
+        self.store.writer.close()  # later writes are done at once, in this thread; the children end meanwhile
         self.unsaved_sentences = self.chats.unsaved.close()
         try:
             self.store.close()
         except Failure as failure:
             log.warning("%s", failure.log_text)
+        wait_for_children()
         self._collector.close()
 
     def ask(self, question: str, token: str = "") -> None:

@@ -450,11 +450,12 @@ class Engine(BaseEngine):
     def close(self) -> None:
         """Free the loaded model, and whatever belongs to it.
 
-        What is known of its chat is saved first if that waited for a time when the computer is plugged in.
+        What waited for a time when the computer is plugged in is saved first: what was learned for drafts, then the
+        chat's keys and values, which are large. The window ends this process if that takes long.
         """
         if self._model and self._owes_idle_work:
-            self.save_chat()
             self._model.sources.store_learned()
+            self.save_chat()
         self.unload()
 
     def _loaded(self) -> LoadedModel:

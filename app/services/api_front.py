@@ -56,8 +56,8 @@ class ApiFront(QObject):
         self._process.write(encode(event))
 
     def close(self) -> None:
-        """End the process: close its stdin as a request to end, then terminate it, then kill it."""
-        self._process.close(GRACE_MS, terminate=True)
+        """Ask the process to end; it is killed if it does not."""
+        self._process.close(GRACE_MS)
 
     def _receive(self, lines: list[bytes]) -> None:
         for line in lines:

@@ -1,22 +1,31 @@
-"""A child process that is one of Chickadee's own programs and exchanges lines of JSON with the window."""
+"""A child process that is one of Chickadee's own programs and exchanges lines of JSON with the window.
+
+Nothing here waits for a process, except `wait_for_children` when the program ends: it waits for all of them together.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 import psutil
-from PySide6.QtCore import QObject, QProcess
+from PySide6.QtCore import QObject, QProcess, QTimer
 
 from common.process_end import ProcessEnd
 
+log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parents[2]
-KILLED_MS = 30_000  # a killed process ends at once, except on a very busy machine
+CHILDREN_SECONDS = 0.5  # in which all children that were closed end by themselves, before they are killed
+KILLED_SECONDS = 0.3  # for the system to take back the memory of killed ones; the kernel goes on without us
 REMEMBERED_LINES = 20  # last lines of stderr that become the end's `output`
 Errors = Literal["drop", "forward"] | logging.Logger
 
@@ -68,15 +77,17 @@ class JsonLineProcess(QObject):
         # A packaged program contains the modules; otherwise they are imported from the checkout.
         if not getattr(sys, "frozen", False):
             process.setWorkingDirectory(str(CHECKOUT))
+        self._connections = [
+            process.readyReadStandardOutput.connect(self._read),
+            process.finished.connect(self._finished),
+            process.errorOccurred.connect(self._failed),
+        ]
         if self._errors == "drop":
             process.setStandardErrorFile(QProcess.nullDevice())
         elif self._errors == "forward":
             process.setProcessChannelMode(QProcess.ProcessChannelMode.ForwardedErrorChannel)
         else:
-            process.readyReadStandardError.connect(self._read_errors)
-        process.readyReadStandardOutput.connect(self._read)
-        process.finished.connect(self._finished)
-        process.errorOccurred.connect(self._failed)
+            self._connections.append(process.readyReadStandardError.connect(self._read_errors))
         process.start(command[0], list(command[1:]))
 
     def write(self, line: bytes) -> None:
@@ -106,14 +117,16 @@ class JsonLineProcess(QObject):
         if self._process is not None:
             self._process.terminate()
 
-    def close(self, grace_ms: int = 0, terminate: bool = False) -> bool:
-        """Close the child's stdin as a request to end; kill the child if it still runs after `grace_ms`.
+    def close(self, grace_ms: int = 0, group: bool = False) -> None:
+        """Close the child's stdin as a request to end, and have the child killed if it still runs after `grace_ms`.
 
-        With `terminate`, the child first gets a signal and another `grace_ms`. Returns whether it ended without signal
-        or kill.
+        Does not wait. With `group`, the child's whole process group is killed, which the child leads.
         """
         process, self._process = self._process, None
-        return process is None or _end(process, grace_ms, terminate)
+        if process is not None:
+            for connection in self._connections:
+                QObject.disconnect(connection)
+            _Ending(process, grace_ms, group)
 
     def _read(self) -> None:
         if self._process is not None:
@@ -174,25 +187,53 @@ class LineBuffer:
         return [line.removesuffix(b"\r") for line in lines if line.strip()]
 
 
-def _end(process: QProcess, grace_ms: int, terminate: bool) -> bool:
-    """End the process and return whether it ended by itself within `grace_ms`.
+class _Ending:
+    """The end of a closed child, whose output and end interest nobody any more.
 
-    Its signals are blocked. Qt warns if a QProcess is destroyed while its process runs, so this waits for the end.
+    It keeps the QProcess, which Qt would wait for if it were destroyed while its process runs.
     """
-    process.blockSignals(True)
-    process.closeWriteChannel()
-    ended_by_itself = _has_ended(process, grace_ms)
-    if not ended_by_itself and terminate:
-        process.terminate()
-        _has_ended(process, grace_ms)
-    if not _has_ended(process, 0):
-        process.kill()
-        _has_ended(process, KILLED_MS)
-    process.deleteLater()
-    return ended_by_itself
+
+    running: ClassVar[set[_Ending]] = set()
+
+    def __init__(self, process: QProcess, grace_ms: int, group: bool) -> None:
+        self.process, self._group, self._pid = process, group, process.processId()
+        process.setParent(None)
+        self.running.add(self)
+        process.stateChanged.connect(self._changed)
+        process.closeWriteChannel()
+        if grace_ms:
+            QTimer.singleShot(grace_ms, process, self.kill)
+        else:
+            self.kill()
+        self._changed(process.state())
+
+    def kill(self) -> None:
+        if self not in self.running:
+            return
+        if self._group and hasattr(os, "killpg") and self._pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._pid, signal.SIGKILL)
+        self.process.kill()
+
+    def wait_until(self, when: float) -> None:
+        """Wait for the end, until `when` by `time.monotonic` at most."""
+        while self in self.running and (left := when - time.monotonic()) > 0:
+            self.process.waitForFinished(max(1, round(left * 1000)))
+
+    def _changed(self, state: QProcess.ProcessState) -> None:
+        if state == QProcess.ProcessState.NotRunning and self in self.running:
+            self.running.discard(self)
+            self.process.deleteLater()
 
 
-def _has_ended(process: QProcess, within_ms: int) -> bool:
-    if process.state() != QProcess.ProcessState.NotRunning:
-        process.waitForFinished(within_ms)
-    return process.state() == QProcess.ProcessState.NotRunning
+def wait_for_children(seconds: float = CHILDREN_SECONDS) -> None:
+    """Wait for all closed children together for `seconds` at most; then kill those that still run."""
+    for step, patience in ((None, seconds), (_Ending.kill, KILLED_SECONDS)):
+        until = time.monotonic() + patience
+        for child in tuple(_Ending.running):
+            if step is not None:
+                step(child)
+        for child in tuple(_Ending.running):
+            child.wait_until(until)
+    if _Ending.running:
+        log.warning("%d killed processes have not ended yet", len(_Ending.running))

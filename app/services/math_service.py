@@ -23,7 +23,6 @@ START_MS = 15_000  # starting Python and loading fonts takes 0.3 s, more on a sl
 IDLE_MS = 60_000
 BATCH_MS = 50
 FAILURES = 3  # failed starts of the process, after which formulas are shown as source
-GRACE_MS = 50
 
 
 def worker_command() -> list[str]:
@@ -80,7 +79,7 @@ class MathService(QObject):
         """End the process; the next formula starts it again."""
         self._watch.cancel()
         self._idle.cancel()
-        self._process.close(0 if self._waiting else GRACE_MS)
+        self._process.close()
 
     def _start(self) -> None:
         self._idle.cancel()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import re
-import signal
 import sys
 from collections import deque
 from collections.abc import Sequence
@@ -65,10 +62,7 @@ class Preparation(QObject):
 
     def close(self) -> None:
         """End set-up; the files compiled so far are kept, and the next window continues."""
-        group = self._process.pid  # set-up leads a process group with all processes it starts
-        if not self._process.close(GRACE_MS) and hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):  # on a busy computer set-up may not end them in time
-                os.killpg(group, signal.SIGKILL)
+        self._process.close(GRACE_MS, group=True)  # set-up leads a process group with all processes it starts
 
     def _receive(self, lines: list[bytes]) -> None:
         for line in lines:

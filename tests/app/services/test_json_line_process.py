@@ -7,13 +7,14 @@ import signal
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from app.services.json_line_process import Errors, JsonLineProcess, LineBuffer
+from app.services.json_line_process import Errors, JsonLineProcess, LineBuffer, wait_for_children
 from common.process_end import ProcessEnd
 from tests.common.confined_program import linux
 
@@ -52,7 +53,7 @@ def test_what_is_written_is_answered_and_closing_ends_it(qtbot: QtBot, parent: Q
     child.process.write(b"b\n")
     qtbot.waitUntil(lambda: child.lines == [b"aa", b"bb"])
     assert child.process.running
-    assert child.process.close(grace_ms=30_000)
+    child.process.close(grace_ms=600_000)
     child.process.write(b"c\n")
     qtbot.wait(20)
     assert (child.lines, child.ends) == ([b"aa", b"bb"], [])
@@ -83,17 +84,52 @@ def test_one_that_does_not_react_is_killed(qtbot: QtBot, parent: QObject) -> Non
         assert str(end) == "ended by SIGKILL from us"
 
 
+DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('begun', flush=True)\ntime.sleep(600)"
+
+
 @linux
-def test_closing_asks_then_terminates_then_kills(qtbot: QtBot, parent: QObject, tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    deaf = f"import signal, time; from pathlib import Path; told = Path({str(told)!r})"
-    deaf += "\nsignal.signal(signal.SIGTERM, lambda *_: told.touch())\nprint('begun', flush=True)"
+def test_closing_waits_for_nothing(qtbot: QtBot, parent: QObject) -> None:
+    """A child that does not hear gets its time without anybody waiting in the window's thread."""
     child = Child(parent)
-    child.start(deaf + "\nwhile True: time.sleep(0.01)")
+    child.start(DEAF)
     qtbot.waitUntil(lambda: bool(child.lines))
-    assert not child.process.close(grace_ms=500, terminate=True)
-    assert told.exists()
+    process = psutil.Process(child.process.pid)
+    child.process.close(grace_ms=600_000)
+    assert process.is_running()
+    wait_for_children(0.01)
+    assert not process.is_running()
     assert child.ends == []
+
+
+@linux
+def test_children_are_given_their_time_together(qtbot: QtBot, parent: QObject, tmp_path: Path) -> None:
+    """Each child ends by itself only when the other one was told to end, so that no order of one by one would do."""
+    code = """import sys, time; from pathlib import Path
+me, other = map(Path, {names})
+print('begun', flush=True); sys.stdin.read(); me.with_suffix('.told').touch()
+while not other.with_suffix('.told').exists(): time.sleep(0.01)
+me.touch()"""
+    files = [tmp_path / "a", tmp_path / "b"]
+    children = [Child(parent), Child(parent)]
+    for child, names in zip(children, (files, files[::-1]), strict=True):
+        child.start(code.format(names=[str(name) for name in names]))
+    qtbot.waitUntil(lambda: all(child.lines for child in children))
+    for child in children:
+        child.process.close(grace_ms=600_000)
+    wait_for_children(60)
+    assert [file.exists() for file in files] == [True, True]
+
+
+@linux
+def test_a_group_is_killed_with_the_process_that_leads_it(qtbot: QtBot, parent: QObject) -> None:
+    child = Child(parent)
+    helper = f"subprocess.Popen([sys.executable, '-c', {DEAF!r}])"
+    child.start(f"import os, subprocess, sys, time; os.setpgid(0, 0); print({helper}.pid, flush=True); time.sleep(600)")
+    qtbot.waitUntil(lambda: len(child.lines) == 2)  # its own line, and the helper's
+    number = int(next(line for line in child.lines if line != b"begun"))
+    child.process.close(group=True)
+    wait_for_children()
+    qtbot.waitUntil(lambda: not psutil.pid_exists(number) or psutil.Process(number).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_what_cannot_be_started_ends(qtbot: QtBot, parent: QObject) -> None:
