@@ -341,3 +341,24 @@ def test_a_short_draft_may_be_followed_by_the_next_one() -> None:
 def test_a_draft_that_costs_time_is_shorter() -> None:
     rates = [0.9] * 31
     assert 0 < best_length(rates, STEEP, rich(), drafting=0.2).length < best_length(rates, STEEP, rich()).length
+
+
+def test_a_plain_answer_lets_the_next_one_lose_its_share() -> None:
+    """A hundredth of 80 plain tokens is carried over, so that an answer after many has more to try with."""
+    budget = DraftBudget()
+    for _ in range(80):
+        budget.record_step(1, 1)
+    budget.begin()
+    assert budget.carried == pytest.approx(0.8)
+    assert budget.left == pytest.approx(INITIAL_LOSS + 0.8)
+
+
+def test_a_costly_drafter_is_not_probed_with_time_that_is_not_left() -> None:
+    """A probe that would cost three steps waits until plain steps have earned them, however long ago the last was."""
+    policy, drafter = DraftPolicy(), Costly(right=False)
+    drafter.cost = 3.0
+    costs = StepCosts(lambda k: 0.5 + 0.5 * k, lambda: 1.0)
+    policy.begin()
+    assert policy.tokens_to_request(drafter, costs) == 0
+    policy.budget.record_step(100, 97)  # three steps won
+    assert policy.tokens_to_request(drafter, costs) == 1
