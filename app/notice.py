@@ -31,7 +31,8 @@ class NoticeArea(QWidget):
 
     A caller that posted a notice can dismiss exactly that one. A problem stays until it is solved or closed, and a
     notice with an undo until its time is over, whatever is posted later. Of the other notices only the latest one is
-    kept. A problem replaces an earlier one with the same sentence or of the same topic.
+    kept, and the latest question: one with a button. A problem replaces an earlier one with the same sentence or of the
+    same topic.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -77,6 +78,7 @@ class NoticeArea(QWidget):
     ) -> NoticeRow:
         """Show `sentence` and a button labelled `step` that calls `work`; return the row, which `dismiss` takes.
 
+        `work` returns False if it cannot be done now: the notice then stays until it was done or is dismissed.
         `milliseconds` is how long the notice stays; 0 keeps it until it is dismissed. A notice that has both `work` and
         a time is an undo. `strong` is the part of the sentence to emphasise. A text that is a Sentence or a function is
         worded again when the language changes. `topic` names what a problem is about; `solve` removes those of a topic.
@@ -84,6 +86,7 @@ class NoticeArea(QWidget):
         undo = work is not None and milliseconds > 0
         row = self._add(self._latest)
         row.undo, row.problem, row.topic = undo, kind == "problem", topic
+        row.asks = work is not None and bool(step)
         row.fill(sentence, step, work, kind, detail, milliseconds, strong)
         if not undo:
             for each in [each for each in self.rows if each.replaced_by(row)]:
@@ -151,7 +154,8 @@ class NoticeRow(Live, QFrame):
     """One notice: its sentence, an optional button, details that unfold, and a button that closes it.
 
     `ended` is emitted when the notice was closed, its button was pressed, or its time is over. `undo` is whether the
-    button takes something back for a limited time; `problem` is whether it says what is wrong, `topic` with what.
+    button takes something back for a limited time; `problem` is whether it says what is wrong, `topic` with what;
+    `asks` is whether it has a button.
     """
 
     ended = Signal()
@@ -159,7 +163,7 @@ class NoticeRow(Live, QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
-        self.undo = self.problem = False
+        self.undo = self.problem = self.asks = False
         self.topic = ""
         self.text = QLabel(self)
         self.text.setObjectName("noticeText")
@@ -216,8 +220,10 @@ class NoticeRow(Live, QFrame):
 
     def replaced_by(self, row: NoticeRow) -> bool:
         """Return whether the later notice `row`, which has no undo, takes the place of this one."""
-        if self.undo or not self.problem:
-            return not self.undo
+        if self.undo:
+            return False
+        if not self.problem:
+            return not self.asks or row.asks
         return row.problem and (row.text.text() == self.text.text() or bool(row.topic and row.topic == self.topic))
 
     def end(self) -> None:
@@ -243,10 +249,10 @@ class NoticeRow(Live, QFrame):
         self.details.setText(current_text(self._detail)[-2000:])
 
     def _do_work(self) -> None:
-        work = self._work
-        self.ended.emit()
-        if work is not None:
-            work()
+        if self._work is not None and self._work() is False:
+            self._timer.stop()
+        else:
+            self.ended.emit()
 
     def _layout(self) -> None:
         row = QHBoxLayout()

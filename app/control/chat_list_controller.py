@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -22,7 +22,7 @@ from app.sidebar.search_view import SearchRunner
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
-from app.store.chat import Chat
+from app.store.chat import Chat, Folder
 from app.store.message_search import Search
 from app.store.upkeep import run_upkeep
 from app.window import Window
@@ -30,6 +30,7 @@ from app.words import tr, tr_n
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
+R = TypeVar("R")
 LIST_EVERY_MS = 50
 CLOSING_SECONDS = 0.2  # the window is closed by then; the next start continues
 
@@ -122,34 +123,33 @@ class ChatListController(QObject):
     def rename(self, chat_id: str, title: str) -> None:
         self.do(lambda: self._open_chats.rename(chat_id, title))
 
-    def delete(self, chat_ids: Iterable[str]) -> None:
-        """Delete the chats and show a notice whose Undo button restores them."""
-        ids = list(chat_ids)
-        for chat_id in ids:
-            conversation = self._open_chats.conversation(chat_id)
-            if conversation is not None:
-                self._engine.stop(conversation)
+    def delete(self, chat_ids: Iterable[str]) -> bool:
+        """Delete the chats and show a notice whose Undo button restores them; return whether it could be done."""
         was_current = self._open_chats.current.chat.id
-        deleted = self.do(lambda: self._open_chats.delete(ids))
-        if not deleted:
-            return
-        for chat in deleted:
-            self._engine.idle.forget(chat.id)
 
-        def undo() -> None:
-            restored = self.do(lambda: self._open_chats.restore(deleted)) or []
-            self._chats_came_or_went()
-            if was_current in [chat.id for chat in restored]:
+        def undo(chats: list[Chat]) -> bool:
+            restored = self._restore([chat.id for chat in chats])
+            if restored and was_current in [chat.id for chat in chats]:
                 self._chat.open(was_current)
+            return restored
 
-        self._chats_came_or_went()
-        self._window.notice.post(lambda: _deleted_text(deleted), lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+        def deleted(chats: list[Chat]) -> None:
+            for chat in chats:
+                self._stop(self._open_chats.conversation(chat.id))
+                self._engine.idle.forget(chat.id)
+            self._chats_came_or_went()
+            if chats:
+                self._window.notice.post(
+                    lambda: _deleted_text(chats), lambda: tr("Undo"), lambda: undo(chats), milliseconds=UNDO_MS
+                )
+
+        return self.do(lambda: self._open_chats.delete(chat_ids), deleted)
 
     def delete_all(self) -> None:
         """Delete all chats permanently, those included that wait for an answer or can be restored. Raises Failure."""
         ids, was_open = self._open_chats.delete_all()
         for conversation in was_open:
-            self._engine.stop(conversation)
+            self._stop(conversation)
         for chat_id in ids:
             self._engine.idle.forget(chat_id)
         self._window.notice.dismiss_undos()
@@ -180,25 +180,23 @@ class ChatListController(QObject):
 
     def new_folder(self, chat_ids: Iterable[str] = ()) -> None:
         """Create a folder that contains these chats, and let the user type its name in the list."""
-        folder = self.do(lambda: self._open_chats.add_folder(tr("New folder")))
-        if folder is None:
-            return
-        self.do(lambda: self._open_chats.move(chat_ids, folder.id))
-        self._rename_in_place(folder.id)
+
+        def added(folder: Folder) -> None:
+            self.do(lambda: self._open_chats.move(chat_ids, folder.id))
+            self._rename_in_place(folder.id)
+
+        self.do(lambda: self._open_chats.add_folder(tr("New folder")), added)
 
     def delete_folder(self, folder_id: str) -> None:
-        result = self.do(lambda: self._open_chats.delete_folder(folder_id))
-        if result is None:
-            return
-        folder, chat_ids = result
+        def deleted(folder: Folder, chat_ids: list[str]) -> None:
+            self._window.notice.post(
+                lambda: tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name),
+                lambda: tr("Undo"),
+                lambda: self.do(lambda: self._open_chats.restore_folder(folder, chat_ids)),
+                milliseconds=UNDO_MS,
+            )
 
-        def undo() -> None:
-            self.do(lambda: self._open_chats.restore_folder(folder, chat_ids))
-
-        def sentence() -> str:
-            return tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name)
-
-        self._window.notice.post(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+        self.do(lambda: self._open_chats.delete_folder(folder_id), lambda result: deleted(*result))
 
     def delete_empty_folder(self, folder_id: str) -> None:
         """Delete a folder that has no chats; there is nothing to tell and nothing to bring back."""
@@ -229,13 +227,13 @@ class ChatListController(QObject):
     def _bin_closed(self) -> None:
         self._bin = None
 
-    def _restore(self, ids: list[str]) -> None:
-        deleted = self.do(self._open_chats.store.deleted_chats) or []
-        self.do(lambda: self._open_chats.restore([chat for chat, _ in deleted if chat.id in ids]))
+    def _restore(self, ids: list[str]) -> bool:
+        restored = self.do(lambda: self._open_chats.restore(ids))
         self._chats_came_or_went()
+        return restored
 
     def _delete_for_good(self, ids: list[str]) -> None:
-        self.do(lambda: self._open_chats.store.delete_for_good(*ids))
+        self.do(lambda: self._open_chats.delete_for_good(ids))
         self.upkeep.run_now()
         self._chats_came_or_went()
 
@@ -246,29 +244,37 @@ class ChatListController(QObject):
             self._search_runner.search(words)
 
     def _show_deleted(self) -> None:
-        deleted = self.do(self._open_chats.store.deleted_chats, listing=False) or []
+        try:
+            deleted = self._open_chats.store.deleted_chats()
+        except Failure as failure:
+            self._window.notice.post_failure(failure, "list")
+            return
         self._window.sidebar.show_bin(len(deleted))
         if self._bin is not None:
             self._bin.show_chats(deleted)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def do(self, work: Callable[[], Any], listing: bool = True) -> Any:
-        """Run `work` and return its result, or None after showing a Failure as a notice.
+    def do(self, work: Callable[[], R], then: Callable[[R], object] = lambda _result: None) -> bool:
+        """Run `work`, then `then` with its result, and list the chats.
 
-        Afterwards refresh the list in any case if `listing`.
+        Return whether it could be done; else a notice says why.
         """
         try:
             result = work()
-            if listing:  # reading alone may work while writing does not
-                self._window.notice.solve("list")
-            return result
         except Failure as failure:
             self._window.notice.post_failure(failure, "list")
-            return None
+            return False
+        else:
+            self._window.notice.solve("list")
+            then(result)
+            return True
         finally:
-            if listing:
-                self.list_now()
+            self.list_now()
+
+    def _stop(self, conversation: Conversation | None) -> None:
+        if conversation is not None:
+            self._engine.stop(conversation)
 
     def _connect(self) -> None:
         bind = self._window.commands.bind

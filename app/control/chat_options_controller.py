@@ -96,7 +96,7 @@ class ChatOptionsController(QObject):
             self.show_options()
 
     def _use(self, options: ChatOptions) -> None:
-        self._open_chats.current.use_options(options.to_json())
+        self._open_chats.current.update_entry(options=options.to_json())
         self.show_options()
 
     def change_option(self, name: str, value: Value | None) -> None:

@@ -106,13 +106,13 @@ class DraftKeeper:
             self.store_draft(self._changed_in, files=False)
 
     def _save(self, conversation: Conversation, draft: MessageDraft, files: bool) -> None:
-        if conversation.discarded or conversation.temporary:
+        if conversation.state == "gone" or conversation.temporary:
             self._unstored.pop(conversation, None)
             return
 
         def done(failure: Failure | None) -> None:
             before = self._unstored.pop(conversation, None)
-            if conversation.discarded:
+            if conversation.state == "gone":
                 return
             if failure is not None:
                 self._unstored[conversation] = files, failure
@@ -184,7 +184,7 @@ class DraftController(QObject):
         draft = self._drafts.draft_of(conversation)
         self._composer.set_text(draft.text)
         if draft.options and not conversation.stored:  # chosen before the first message, in an earlier run
-            conversation.use_options(draft.options)
+            conversation.update_entry(options=draft.options)
         if draft.collections and not conversation.stored:
             conversation.update_entry(collections=draft.collections)
         self._count_files(conversation)

@@ -113,8 +113,8 @@ class ImportExportController(QObject):
             writer.wait()  # a message that is still being stored belongs to the export
             return exporter.export(store, ids, target, progress)
 
-        def work() -> None:
-            self._begin(EXPORTING, write, self._exported)
+        def work() -> bool:
+            return self._begin(EXPORTING, write, self._exported)
 
         is_file = not exporter.writes_folder(len(self._chats(chat_ids)))
         if is_file and target != Path(path) and os.path.lexists(target):
@@ -131,12 +131,19 @@ class ImportExportController(QObject):
         stored = [chat for chat in self._open_chats.chats() if chat.id not in temporary]
         return [chat for chat in stored if chat_ids is None or chat.id in chat_ids]
 
-    def _begin(self, task_text: str, work: Callable[[TransferProgress], object], done: Callable[..., object]) -> None:
+    def _begin(
+        self,
+        task_text: str,
+        work: Callable[[TransferProgress], object],
+        done: Callable[..., object],
+        failed: Callable[[], object] = lambda: None,
+    ) -> bool:
+        """Run `work` in the background, then `done` or, after a failure, `failed`; return False while one runs."""
         if self._background.running:
             self._window.notice.post(
                 lambda: tr("Another import or export is still running. Try again when it is finished.")
             )
-            return
+            return False
         self._window.notice.solve("transfer")
         self._task_text, progress = task_text, TransferProgress()
         self._progress = progress
@@ -147,9 +154,16 @@ class ImportExportController(QObject):
             except Stopped:
                 return None
 
-        self._background.run(stoppable, lambda result: self._end(done, result), self._failed)
+        def report(failure: Failure) -> None:
+            self._hide_progress()
+            self._chat_list.upkeep.run_soon()
+            self._window.notice.post_failure(failure, "transfer")
+            failed()
+
+        self._background.run(stoppable, lambda result: self._end(done, result), report)
         self._progress_timer.start(PROGRESS_EVERY_MS)
         self._show_progress()
+        return True
 
     def _end(self, done: Callable[..., object], result: object) -> None:
         self._hide_progress()
@@ -159,22 +173,19 @@ class ImportExportController(QObject):
         else:
             done(result)
 
-    def _failed(self, failure: Failure) -> None:
-        self._hide_progress()
-        self._chat_list.upkeep.run_soon()
-        self._window.notice.post_failure(failure, "transfer")
-
     def _imported(self, imported: Imported) -> None:
-        self._open_chats.reload(imported.touched)
-        self._chat_list.show_imported()
+        self._show_changed(imported)
         if imported.added or imported.changed:
-            self._window.notice.post(
-                lambda: _imported_text(imported), lambda: tr("Undo"), lambda: self._undo(imported), milliseconds=UNDO_MS
-            )
+            self._offer_undo(imported)
         else:
             self._window.notice.post(lambda: _imported_text(imported), milliseconds=NOTICE_MS)
 
-    def _undo(self, imported: Imported) -> None:
+    def _offer_undo(self, imported: Imported) -> None:
+        self._window.notice.post(
+            lambda: _imported_text(imported), lambda: tr("Undo"), lambda: self._undo(imported), milliseconds=UNDO_MS
+        )
+
+    def _undo(self, imported: Imported) -> bool:
         """Take an import back: the new chats go to Recently deleted, the changed ones become what they were."""
         store, writer = self._open_chats.store.path, self._open_chats.store.writer
 
@@ -183,13 +194,18 @@ class ImportExportController(QObject):
             undo_import(imported, store)
             return imported
 
-        self._begin(UNDOING, work, self._undone)
+        return self._begin(UNDOING, work, self._undone, lambda: self._offer_undo(imported))
+
+    def _show_changed(self, imported: Imported) -> bool:
+        """Show the chats as the import or its undo has left them; return False if they cannot be read."""
+        shown = self._chat_list.do(lambda: self._open_chats.reload(imported.touched))
+        self._chat_list.show_imported()
+        return shown
 
     def _undone(self, imported: Imported) -> None:
-        self._open_chats.reload(imported.touched)
-        self._chat_list.show_imported()
-        if imported.added:
-            self._chat_list.delete(imported.added)
+        if not self._show_changed(imported) or not self._chat_list.delete(imported.added):
+            self._offer_undo(imported)
+            return
         for folder_id in imported.folders:
             if not any(chat.folder_id == folder_id for chat in self._open_chats.chats()):
                 self._chat_list.delete_empty_folder(folder_id)

@@ -15,11 +15,12 @@ from app.control.source_controller import SourceController
 from app.events import Event
 from app.notice import UNDO_MS, UNSAVED
 from app.services.timers import Debounce
-from app.state.conversation import Conversation, Deleted
+from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.state.saving import EditStore
+from app.store.tree import Deleted
 from app.transcript.message_actions import forgotten_line
 from app.window import Window
 from app.words import UiText, tr, tr_n
@@ -90,7 +91,7 @@ class MessageController(QObject):
         view = self._transcript.view_of(id)
         focused = view is not None and view.has_focus()
         row = self._transcript.hold_lower_edge(id)
-        if self._conversation.show_sibling(id, by) and focused and row is not None:
+        if self._conversation.show(self._conversation.tree.sibling(id, by)) and focused and row is not None:
             self._transcript.focus_message(self._conversation.messages[row].id)
 
     # --- answering --------------------------------------------------------------------------------------------------
@@ -221,39 +222,30 @@ class MessageController(QObject):
 
     def send_edited(self, id: str, text: str) -> None:
         """Send the new wording of a question, or keep that of an answer, as another version."""
-        if self._conversation.tree[id].role == "assistant":
-            self._keep_answer(id, text)
-        elif self._conversation.edit(id, text):
-            self._edits_changed()
-            view = self._transcript.view_of(id)
-            if view is not None:  # the branch changes; this view keeps the old wording
-                view.close_editor()
+        conversation = self._conversation
+        if not conversation.edit(id, text):
+            self._report_busy()
+            return
+        self._edits_changed(conversation)
+        view = self._transcript.view_of(id)
+        if view is not None:  # the branch changes; this view keeps the old wording
+            view.close_editor()
+        if conversation.busy:
             self._submit()
-        else:
-            self._report_busy()
-
-    def _keep_answer(self, id: str, text: str) -> None:
-        if self._conversation.edit_answer(id, text):
-            self._edits_changed()
-            view = self._transcript.view_of(id)
-            if view is not None:
-                view.close_editor()
-        else:
-            self._report_busy()
 
     def _keep_edit(self, id: str, text: str) -> None:
         self._conversation.edits[id] = text
-        self._edits_changed()
+        self._edits_changed(self._conversation)
 
-    def _edits_changed(self) -> None:
-        self._unstored.setdefault(self._conversation)
+    def _edits_changed(self, conversation: Conversation) -> None:
+        self._unstored.setdefault(conversation)
         self._pause.request()
 
     def _store_edits(self) -> None:
         """Store the texts of the open editors; edits that cannot be stored are tried again with the next write."""
         self._pause.cancel()
         for conversation, before in tuple(self._unstored.items()):
-            if conversation.discarded or conversation.temporary:
+            if conversation.state == "gone" or conversation.temporary:
                 del self._unstored[conversation]
                 continue
             if not conversation.stored:  # the edited message is not stored yet either
@@ -276,14 +268,14 @@ class MessageController(QObject):
     def _discard_edit(self, id: str, text: str) -> None:
         conversation = self._conversation
         conversation.edits.pop(id, None)
-        self._edits_changed()
+        self._edits_changed(conversation)
         if text.strip() == conversation.tree[id].content.strip():
             return
 
         def bring_back() -> None:
             conversation.edits[id] = text
+            self._edits_changed(conversation)
             if conversation is self._conversation:
-                self._edits_changed()
                 self._transcript.show_message(id)
                 self.edit(id)
 
@@ -314,7 +306,7 @@ class MessageController(QObject):
         If the chat begins with this message, restore the deleted beginnings beside it too.
         """
         tree = self._conversation.tree
-        self._bring_back([*tree.deleted_with(id), *(tree.deleted_with(None) if tree.begins(id) else [])])
+        _bring_back(self._conversation, [*tree.deleted_with(id), *(tree.deleted_with(None) if tree.begins(id) else [])])
 
     def offer_deleted(self) -> None:
         """Offer to restore the messages of the open chat if all of them have been deleted."""
@@ -324,15 +316,16 @@ class MessageController(QObject):
             self._post(
                 lambda: tr("The messages in this chat were deleted."),
                 lambda: tr("Restore"),
-                lambda: self._bring_back(deleted),
+                lambda: _bring_back(conversation, deleted),
             )
-
-    def _bring_back(self, ids: list[str]) -> None:
-        if ids:
-            self._conversation.restore(Deleted(tuple(ids), ids[0]))
 
     def _report_busy(self) -> None:
         self._post(lambda: tr("An answer is being written. Stop it first, or wait until it is finished."))
 
     def _post(self, sentence: UiText, button_text: UiText = "", work: Callable[[], None] | None = None) -> None:
         self._notice.post(sentence, button_text, work, milliseconds=UNDO_MS)
+
+
+def _bring_back(conversation: Conversation, ids: list[str]) -> None:
+    if ids:
+        conversation.restore(Deleted(tuple(ids), ids[0]))

@@ -96,7 +96,7 @@ class QuickController(QObject):
         quick.text.clear()
         quick.close()
         self._window.raise_window()
-        if conversation.messages and self._is_listed(conversation):
+        if conversation.state == "listed":
             self._chat.open(conversation.chat.id)
         else:
             self._chat.new()
@@ -129,15 +129,12 @@ class QuickController(QObject):
         conversation, quick = self.conversation, self.quick
         if conversation is None or quick is None:
             return
-        if not self._is_listed(conversation):  # deleted in the main window meanwhile
+        if conversation.state in ("deleted", "gone"):  # in the main window meanwhile
             conversation = self._begin()
         if conversation.send(text):
             self._engine.submit(conversation)
         else:
             quick.text.setPlainText(text)  # no typed text is ever lost
-
-    def _is_listed(self, conversation: Conversation) -> bool:
-        return self._open_chats.conversation(conversation.chat.id) is conversation
 
     def _stop(self) -> None:
         if self.conversation is not None:

@@ -15,7 +15,7 @@ from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
-from app.state.titles import LEAST_PARAMETERS, MOST_TOKENS, clean_title, title_question
+from app.state.titles import LEAST_PARAMETERS, MOST_TOKENS, clean_title, first_line_title, title_question
 from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import tr
@@ -51,17 +51,20 @@ class TitleController(QObject):
 
     def use_first_line(self, chat_id: str) -> None:
         """Give the chat its first line as its title, with an undo."""
-        if not any(chat.id == chat_id for chat in self._open_chats.chats()):
+        if not self._open_chats.is_listed(chat_id):
             return
-        result = self._list.do(lambda: self._open_chats.use_first_line(chat_id))
-        if result is None:
-            return
-        before, title = result
+        self._list.do(lambda: self._open_chats.load(chat_id), self._use_first_line)
+
+    def _use_first_line(self, conversation: Conversation) -> None:
+        before = conversation.chat
+        title = first_line_title(conversation.messages) or before.title
+        conversation.update_entry(title=title, title_from="user")
 
         def undo() -> None:
-            self._list.rename(chat_id, before)
+            if conversation.chat.title == title:  # else the user has renamed it since
+                conversation.update_entry(title=before.title, title_from=before.title_from)
 
-        if before != title:
+        if before.title != title:
             self._window.notice.post(
                 lambda: tr("The title is “{title}” now.", title=title), lambda: tr("Undo"), undo, milliseconds=UNDO_MS
             )
@@ -81,8 +84,9 @@ class TitleController(QObject):
         able = model is not None and model.parameters >= LEAST_PARAMETERS and not self._engine.state.host
         power = self._engine.state.power
         wanted = self._settings.values[SETTING] == "on" and not (power.reason or power.postpones_idle_work)
-        fresh = conversation.has_first_line_title and conversation.chat.id not in self._tried
-        return able and wanted and fresh and not conversation.busy and not conversation.discarded
+        chat, first_line = conversation.chat, first_line_title(conversation.messages)
+        fresh = not chat.title_from and chat.title == first_line and chat.id not in self._tried
+        return able and wanted and fresh and not conversation.busy and conversation.state != "gone"
 
     def _ask(self) -> None:
         conversation, self._next = self._next, None

@@ -51,7 +51,7 @@ class ActiveAnswer:
             case events.ThinkingStarted():
                 conversation.append_text(event.text, "opened")
             case events.ThinkingEnded():
-                conversation.end_thought(event.text, "closed" if event.opened else "unopened", event.tokens)
+                conversation.append_text(event.text, "closed" if event.opened else "unopened", event.tokens)
 
     def count(self) -> None:
         """Count one more token."""
@@ -66,7 +66,8 @@ class ActiveAnswer:
         if event.code == "cancelled":  # stopped before the first piece of the answer
             conversation.fail_answer(None, reason="cancelled")
         elif event.code == "engine_end":
-            at_picture = end is not None and end.crashed and conversation.reads_pictures
+            answer = conversation.answer
+            at_picture = end is not None and end.crashed and answer is not None and answer.reads_pictures
             sentence = Sentence.of("engine_end.picture") if at_picture else event.sentence
             conversation.fail_answer(sentence, event.detail, reason="engine")
         else:

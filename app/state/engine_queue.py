@@ -91,7 +91,8 @@ class EngineQueue:
 
     def answer_now(self, conversation: Conversation) -> bool:
         """End the thought of the conversation's answer, so that the answer follows; return False if there is none."""
-        if self._answer is None or conversation is not self.active or not conversation.thinking:
+        thinking = conversation.answer is not None and conversation.answer.thinking
+        if self._answer is None or conversation is not self.active or not thinking:
             return False
         self._client.submit(requests.AnswerNow(0, self._answer.id), lambda _event: None, hold=False)
         return True
@@ -173,7 +174,7 @@ class EngineQueue:
         """
         host, allowed = self.state.host, None
         for conversation in self._waiting:
-            if host and not conversation.may_leave_for(host):
+            if host and not conversation.chat.may_leave_for(host):
                 conversation.ask_about(host)
             elif allowed is None:
                 allowed = conversation

@@ -66,12 +66,12 @@ class IdleRequests:
         On battery only a chat with new files is read ahead, because the user will surely ask about those.
         """
         state = self._model.state
-        if state.power.postpones_idle_work and not conversation.has_new_files:
+        files = conversation.draft.certain_attachments() if conversation.draft else ()
+        if state.power.postpones_idle_work and not files:
             return
         if self._busy() or state.host or not self._model.usable or conversation.busy or conversation.remedies:
             return
         chat, options = conversation.chat, self._model.options_for(conversation)
-        files = conversation.draft.certain_attachments() if conversation.draft else ()
         thinking, power = options.generate.thinking, options.generate.power
         read = (chat.id, chat.leaf_id, chat.forget_turns, chat.options, options.system_prompt, thinking, files)
         if read == self._read:

@@ -17,70 +17,60 @@ log = logging.getLogger(__name__)
 class ChatSaver:
     """Writer of one chat; what cannot be stored is kept and written again with the next write.
 
-    `failed` is called with the reason once, until a write succeeds again. `stored` is whether the chat is in the store
-    or about to be. `stopped` is whether nothing of it is written any more.
+    `entry` returns the chat's entry as it is now and whether the chat is deleted, or None while nothing of the chat is
+    to be stored. `failed` is called with the reason once, until a write succeeds again. `stored` is whether the chat is
+    in the store or about to be, `unsaved` has the messages that are not, and `failure` is why.
     """
 
-    def __init__(self, store: ChatStore, stored: bool, failed: Callable[[Failure], None]) -> None:
+    def __init__(
+        self,
+        store: ChatStore,
+        entry: Callable[[], tuple[Chat, bool] | None],
+        failed: Callable[[Failure], None],
+        stored: bool,
+    ) -> None:
         self.stored = stored
-        self._store = store
-        self._failed = failed
-        self._unsaved: dict[str, ChatMessage] = {}
-        self._next_entry: Chat | None = None  # to be written when the current write has ended
-        self._entry: Chat | None = None
-        self._writing = self._reported = self.stopped = False
-        self._failure: Failure | None = None
-
-    def stop(self) -> None:
-        """Write nothing of the chat any more, because it was deleted permanently."""
-        self.stopped, self._failure = True, None
-        self._unsaved.clear()
-
-    def save(self, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
-        """Store the chat's entry, these messages, and those that could not be stored before."""
-        if self.stopped:
-            return
-        self._unsaved.update((message.id, message) for message in messages)
-        self._entry = chat
-        if self._writing:
-            self._next_entry = chat
-            return
-        written, was_stored = list(self._unsaved.values()), self.stored
-        self._writing = self.stored = True
-        self._store.save_in_turn(
-            chat, written, lambda failure: self._done(written, was_stored, failure), new=not was_stored
-        )
-
-    def retry_unstored(self) -> Failure | None:
-        """Try once more to store what could not be stored; return why it still cannot, or None.
-
-        Call this at the program's end, when all writes are done at once.
-        """
-        if self._failure is not None and self._entry is not None:
-            self.save(self._entry)
-        return self._failure
-
-    def _done(self, written: list[ChatMessage], was_stored: bool, failure: Failure | None) -> None:
+        self.unsaved: dict[str, ChatMessage] = {}
+        self.failure: Failure | None = None
+        self._store, self._entry, self._failed = store, entry, failed
         self._writing = False
-        if self.stopped:
-            return
-        self._failure = failure
-        if failure is not None:
-            self.stored = was_stored
-            self._report(failure)
-        else:
-            self._reported = False
-            for message in written:
-                if self._unsaved.get(message.id) is message:  # not a newer state of the message
-                    del self._unsaved[message.id]
-        next_entry, self._next_entry = self._next_entry, None
-        if next_entry is not None:
-            self.save(next_entry)
 
-    def _report(self, failure: Failure) -> None:
+    def save(self, messages: Iterable[ChatMessage] = ()) -> None:
+        """Store the chat's entry, these messages, and those that could not be stored before."""
+        self.unsaved.update((message.id, message) for message in messages)
+        if not self._writing:
+            self._write()
+
+    def _write(self) -> None:
+        entry = self._entry()
+        if entry is None:
+            self.unsaved.clear()
+            self.failure = None
+            return
+        written, was_stored = list(self.unsaved.values()), self.stored
+        self._writing = self.stored = True
+
+        def done(failure: Failure | None) -> None:
+            self._writing = False
+            if failure is not None:
+                self.stored = was_stored
+                self._keep_failure(failure)
+                return
+            self.failure = None
+            for message in written:
+                if self.unsaved.get(message.id) is message:  # not a newer state of the message
+                    del self.unsaved[message.id]
+            if self.unsaved or self._entry() != entry:
+                self._write()
+
+        chat, deleted = entry
+        self._store.save_in_turn(chat, written, done, deleted)
+
+    def _keep_failure(self, failure: Failure) -> None:
+        """Remember why a write failed; report it unless the write before failed too."""
         log.warning("not stored: %s", failure.log_text)
-        was_reported, self._reported = self._reported, True
-        if not was_reported:
+        before, self.failure = self.failure, failure
+        if before is None and self._entry() is not None:
             self._failed(failure)
 
 

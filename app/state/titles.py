@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from app.store.chat import TITLE_LENGTH, ChatMessage
+from app.store.chat import TITLE_LENGTH, ChatMessage, title_of
 from common.reasoning import without_thoughts
 from engine.protocol.requests import Message
 
@@ -34,6 +34,14 @@ CHATTER = re.compile(
 WIDE = ("CJK", "JAPANESE", "HANGUL", "THAI")  # scripts that are written without blanks, or whose words have few signs
 ROOT = 4  # letters that words of the same root begin with
 FAMILIES = {"HIRAGANA": "JAPANESE", "KATAKANA": "JAPANESE"}
+
+
+def first_line_title(messages: Sequence[ChatMessage]) -> str:
+    """Return the title that a chat has by itself, of its first question; "" for a chat without one."""
+    first = messages[0] if messages else None
+    if first is None or first.role != "user" or not (first.content or first.attachments):
+        return ""
+    return title_of(first.content or first.attachments[0].name)
 
 
 def title_question(messages: Sequence[ChatMessage]) -> str:

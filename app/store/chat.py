@@ -102,6 +102,10 @@ class Chat:
     collections: str = ""
     title_from: Literal["", "user", "model"] = ""
 
+    def may_leave_for(self, host: str) -> bool:
+        """Return whether the user lets this server read the chat."""
+        return host in self.agreed.split("\n")
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import update_wrapper
 from pathlib import Path
@@ -34,7 +34,7 @@ DOOMED = 0  # `deleted_at` of permanently deleted chats, which app.store.upkeep 
 # `deleted_at` of chats that are being imported. No list shows them, and the next start removes those left by a kill.
 HIDDEN = -1.0
 DOOM_HIDDEN = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at < {DOOMED}"
-EXISTS = f"SELECT 1 FROM chats WHERE id = ? AND deleted_at IS NOT {DOOMED}"
+MARK_DELETED = "UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL"
 DOOM_OLD = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at > {DOOMED} AND deleted_at < ?"
 UNSENT = ("unsent", "unsent_files")
 FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
@@ -91,24 +91,28 @@ class ChatStore:
         with transaction(self._db):
             write_chat(self._db, chat, messages)
 
-    def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done, new: bool = True) -> None:
+    def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done, deleted: bool = False) -> None:
         """Save like `save`, and call `done` with the outcome: at once, or later if these or earlier ones are long.
 
-        A chat that is not `new` and is no longer in the store was deleted permanently: nothing of it is written.
+        A `deleted` chat can be restored from the store, as if it had been stored before it was deleted.
         """
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
-                if new or db.execute(EXISTS, (chat.id,)).fetchone():
-                    write_chat(db, chat, messages)
+                write_chat(db, chat, messages)
+                if deleted:
+                    db.execute(MARK_DELETED, (time.time(), chat.id))
 
         self.writer.write(write, done, long=sum(map(_length, messages)) >= LONG)
 
     @_guarded
-    def save_chats(self, chats: Iterable[Chat]) -> None:
-        """Insert or replace the entries in one transaction."""
+    def change_chats(self, chat_ids: Iterable[str], values: Mapping[str, Any]) -> None:
+        """Change these values of the chats' entries in one transaction; the other values stay as they are."""
+        names = ", ".join(f"{name} = ?" for name in values)
         with transaction(self._db):
-            self._db.executemany(_upsert("chats", CHAT_FIELDS), [_values(chat) for chat in chats])
+            self._db.executemany(
+                f"UPDATE chats SET {names} WHERE id = ?", [(*values.values(), chat_id) for chat_id in chat_ids]
+            )
 
     @_guarded
     def chats(self) -> list[Chat]:

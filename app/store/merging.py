@@ -68,8 +68,8 @@ class Imported:
 
     @property
     def touched(self) -> tuple[str, ...]:
-        """Ids of the changed chats."""
-        return tuple(before.chat.id for before in self.changed)
+        """Ids of the new and the changed chats."""
+        return (*self.added, *(before.chat.id for before in self.changed))
 
 
 class Step(msgspec.Struct):

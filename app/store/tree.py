@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
-from app.store.chat import ChatMessage
+from app.store.chat import ChatMessage, new_id
 
 ROOT = ""  # the parent of messages without a parent
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Deleted messages: their ids, and the last message shown before."""
+
+    ids: tuple[str, ...]
+    leaf: str
 
 
 class Tree:
@@ -70,6 +78,20 @@ class Tree:
     def siblings(self, id: str) -> list[str]:
         """Return the ids of `id` and its siblings, oldest first, without deleted ones."""
         return self._visible(self._parents[id])
+
+    def sibling(self, id: str, by: int) -> str | None:
+        """Return the id of the sibling `by` places after `id`; None if there is none."""
+        siblings = self.siblings(id)
+        at = siblings.index(id) + by
+        return siblings[at] if 0 <= at < len(siblings) else None
+
+    def copies(self, id: str, chat_id: str) -> list[ChatMessage]:
+        """Return copies, for another chat, of the messages from the beginning to `id`."""
+        ids = {old: new_id() for old in self.path(id)}
+        return [
+            replace(self._messages[old], id=new, chat_id=chat_id, parent_id=ids.get(self._parents[old]))
+            for old, new in ids.items()
+        ]
 
     def deleted_below(self, id: str | None) -> list[str]:
         """Return the deleted children of `id`; None is the beginning of the chat."""

@@ -112,6 +112,28 @@ def test_a_problem_stays_until_it_is_solved_or_closed(qtbot: QtBot) -> None:
     assert notice.isHidden()
 
 
+def test_a_notice_stays_until_its_work_can_be_done(qtbot: QtBot) -> None:
+    """A later note does not take it away either: the user is still asked."""
+    notice, may = NoticeArea(), False
+    qtbot.addWidget(notice)
+
+    def work() -> bool:
+        if not may:
+            notice.post("Not now.", milliseconds=1)
+        return may
+
+    for milliseconds in (0, 1_000):
+        may = False
+        row = notice.post("Replace the file?", "Replace", work, milliseconds=milliseconds)
+        qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+        assert sentences(notice) == ["Replace the file?", "Not now."]
+        qtbot.waitUntil(lambda: sentences(notice) == ["Replace the file?"])
+        assert not row._timer.isActive()
+        may = True
+        qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+        assert sentences(notice) == []
+
+
 def test_a_problem_that_comes_again_is_shown_once(qtbot: QtBot) -> None:
     notice = NoticeArea()
     qtbot.addWidget(notice)

@@ -104,9 +104,9 @@ def test_the_list_marks_chats_that_are_busy_and_unread(chickadee: Chickadee, ask
     first = chickadee.open_chats.current
     chickadee.chats.chat.open(busy.chat.id)
     qtbot.waitUntil(lambda: mark(chickadee, other) == "unread")
-    assert OpenChats(chickadee.store)._chats[other].unread_at  # after a restart too
+    assert OpenChats(chickadee.store).load(other).chat.unread_at  # after a restart too
     assert row(chickadee, other).unread
     chickadee.chats.chat.open(other)
     assert chickadee.open_chats.current is first
     qtbot.waitUntil(lambda: mark(chickadee, other) == "")
-    assert OpenChats(chickadee.store)._chats[other].unread_at is None
+    assert OpenChats(chickadee.store).load(other).chat.unread_at is None

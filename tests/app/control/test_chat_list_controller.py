@@ -69,7 +69,7 @@ def test_an_undo_brings_no_chat_back_that_was_deleted_permanently(chickadee: Chi
     chat, notice = chickadee.open_chats.current.chat.id, chickadee.window.notice
     chickadee.chats.list.delete([chat])
     undo = notice.button
-    chickadee.open_chats.store.delete_for_good(chat)
+    chickadee.chats.list._delete_for_good([chat])
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
     assert chickadee.open_chats.chats() == []
     ask(chickadee, "two")
@@ -85,8 +85,8 @@ def test_a_late_answer_does_not_bring_its_chat_back(chickadee: Chickadee, ask: A
     answered = chickadee.open_chats.current
     qtbot.waitUntil(lambda: answered.phase == "answering")
     store = chickadee.open_chats.store
-    store.delete(answered.chat.id)
-    store.delete_for_good(answered.chat.id)
+    chickadee.open_chats.delete([answered.chat.id])
+    chickadee.open_chats.delete_for_good([answered.chat.id])
     store.with_connection(lambda db: db.execute("DELETE FROM chats"))
     answered.fail_answer(None, reason="cancelled")
     assert store.with_connection(lambda db: db.execute("SELECT id FROM chats").fetchall()) == []

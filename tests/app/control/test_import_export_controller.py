@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 from PySide6.QtCore import Qt, QTimer
@@ -15,6 +17,7 @@ from app.folders import Folders
 from app.store.exchange import JsonExporter
 from app.store.importing import Choice
 from app.store.readers.places import Source
+from app.store.transfer import TransferProgress
 from app.store.upkeep import run_upkeep
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
@@ -61,6 +64,45 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
     assert chickadee.open_chats.current.chat.title == "another title"
     assert chickadee.window.transcript.conversation is chickadee.open_chats.current
     assert chickadee.open_chats.current.messages[-1].content == "late words"
+
+
+class SlowExporter(JsonExporter):
+    """An exporter that waits until it may go on, as one of very many chats takes long."""
+
+    def __init__(self) -> None:
+        self.may_go_on = Event()
+
+    def export(self, store: Path, chat_ids: Sequence[str] | None, path: Path, progress: TransferProgress) -> int:
+        self.may_go_on.wait()
+        return super().export(store, chat_ids, path, progress)
+
+
+def test_an_import_can_be_undone_after_another_transfer_and_after_a_failure(
+    filled: Chickadee,  # noqa: F811
+    qtbot: QtBot,
+    tmp_path: Path,
+    folders: Folders,
+) -> None:
+    exchange, notice, file = filled.chats.import_export, filled.window.notice, tmp_path / "new.json"
+    chat = {"id": "new", "title": "new", "created_at": 1, "updated_at": 1}
+    turn = {"id": "turn", "parent_id": None, "role": "user", "content": "words"}
+    file.write_text(json.dumps({"format": "chickadee-chats", "version": 1, "chats": [chat | {"messages": [turn]}]}))
+    exchange.import_choices([Choice(Source(file))])
+    qtbot.waitUntil(lambda: told(filled) == "1 chat was imported.")
+    undo, slow = notice.button, SlowExporter()
+    exchange.export(None, str(tmp_path / "all.json"), slow)
+    qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
+    assert told(filled).startswith("Another import or export is still running.")
+    slow.may_go_on.set()
+    qtbot.waitUntil(lambda: told(filled) == "7 chats were exported.")
+    folders.store.rename(folders.store.with_name("away"))
+    qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not exchange._background.running and told(filled) == "1 chat was imported.")
+    folders.store.unlink(missing_ok=True)
+    folders.store.with_name("away").rename(folders.store)
+    qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: told(filled) == "“new” was deleted.")
+    assert "new" not in [each.id for each in filled.open_chats.chats()]
 
 
 def test_a_bad_file_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:

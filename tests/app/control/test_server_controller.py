@@ -160,11 +160,12 @@ def test_consent_is_per_chat_and_neither_copied_nor_exported(
     use(chickadee, server, qtbot)
     ask(chickadee, "hello")
     agreed(chickadee, qtbot)
-    chat = current(chickadee).chat
+    original = current(chickadee)
+    chat = original.chat
     assert chat.agreed == chickadee.engine.state.host
     assert chickadee.store.chats()[0].agreed == chat.agreed
-    assert current(chickadee).branch_off(current(chickadee).messages[-1].id).chat.agreed == ""
-    exported = encode_chat(chat, current(chickadee).messages)
+    assert chickadee.open_chats.branch_off(original.messages[-1].id).chat.agreed == ""
+    exported = encode_chat(chat, original.messages)
     assert chat.agreed.encode() not in exported.replace(b"echo \xc2\xb7 " + chat.agreed.encode(), b"")
 
     forged = msgspec.json.decode(exported) | {"agreed": "evil.example"}

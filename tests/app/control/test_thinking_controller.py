@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.settings.schema import for_model
+from app.state.conversation import Conversation
 from app.transcript.answer_view import AnswerView, ThoughtView
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Prepare, ThinkingOptions
@@ -120,13 +121,17 @@ def thought_of(chickadee: Chickadee) -> ThoughtView:
     return body.thoughts[0]
 
 
+def thinks(conversation: Conversation) -> bool:
+    return conversation.answer is not None and conversation.answer.thinking
+
+
 @pytest.mark.parametrize("way", ["button", "command"])
 def test_a_thought_ends_when_the_answer_is_wanted(chickadee: Chickadee, qtbot: QtBot, way: str) -> None:
     chickadee.window.commands.run("answer_now")
     assert "not thinking" in chickadee.window.notice.text.text()
     conversation = chickadee.open_chats.current
     chickadee.chats.drafts.send("ponder this")
-    qtbot.waitUntil(lambda: conversation.thinking and "hm3" in conversation.answer_text)
+    qtbot.waitUntil(lambda: thinks(conversation) and "hm3" in conversation.answer_text)
     thought = thought_of(chickadee)
     assert thought.answer_now.isVisible()
     if way == "button":
@@ -145,7 +150,7 @@ def test_a_thought_ends_when_the_answer_is_wanted(chickadee: Chickadee, qtbot: Q
 def test_tokens_of_a_thought_are_there_after_a_restart(chickadee: Chickadee, open_window: Opener, qtbot: QtBot) -> None:
     conversation = chickadee.open_chats.current
     chickadee.chats.drafts.send("ponder this")
-    qtbot.waitUntil(lambda: conversation.thinking and "hm3" in conversation.answer_text)
+    qtbot.waitUntil(lambda: thinks(conversation) and "hm3" in conversation.answer_text)
     chickadee.chats.messages.answer_now()
     qtbot.waitUntil(lambda: not conversation.busy)
     chickadee.window.close()
@@ -157,10 +162,10 @@ def test_tokens_of_a_thought_are_there_after_a_restart(chickadee: Chickadee, ope
 def test_a_stopped_thought_keeps_its_line(chickadee: Chickadee, qtbot: QtBot) -> None:
     conversation = chickadee.open_chats.current
     chickadee.chats.drafts.send("ponder this")
-    qtbot.waitUntil(lambda: conversation.thinking)
+    qtbot.waitUntil(lambda: thinks(conversation))
     chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: not conversation.busy)
     thought = thought_of(chickadee)
     assert thought.answer_now.isHidden()
-    assert not conversation.thinking
+    assert not thinks(conversation)
     assert "340 tokens" in thought.line.text()

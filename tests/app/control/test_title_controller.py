@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.sidebar.chat_list import chat_menu
 from app.sidebar.chat_rows import Row
 from app.state.titles import MOST_TOKENS, OTHER
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee, Intervals
 from engine.protocol.events import Titled
@@ -151,12 +152,10 @@ def test_the_first_line_comes_back_and_stays(titling: Chickadee, ask: Ask, qtbot
     assert title(titling) == "About small birds"
 
 
-def test_the_menu_of_a_chat_that_is_not_open_has_it_too(titling: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    answered(titling, ask, qtbot, "small birds")
-    qtbot.waitUntil(lambda: title(titling) == "About small birds")
-    chat = titling.open_chats.current.chat
-    titling.window.commands.run("new_chat")
-    titling.open_chats._open.pop(chat.id)
+def test_the_menu_of_a_chat_that_is_not_open_has_it_too(titling: Chickadee) -> None:
+    chat = Chat("About small birds")
+    titling.store.save(chat, [ChatMessage(chat.id, None, "user", "small birds")])
+    titling.open_chats.reload()
     row = Row("chat", chat.title, chat.id)
     menu = chat_menu(titling.window, row, [row], [])
     action = next(action for action in menu.actions() if action.text() == "Use first line as title")

@@ -120,7 +120,8 @@ def test_a_click_beside_the_chats_leaves_the_open_one_marked(filled: Chickadee, 
 
 def test_the_selection_and_the_place_stay_when_the_list_changes(filled: Chickadee, qtbot: QtBot) -> None:
     view = filled.window.sidebar.list
-    filled.open_chats.store.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
+    for number in range(40):
+        filled.open_chats.store.save(Chat(f"old {number}", updated_at=float(number)))
     filled.open_chats.reload()
     filled.chats.list.list_now()
     bar = view.verticalScrollBar()

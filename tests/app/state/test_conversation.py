@@ -118,14 +118,16 @@ def test_no_text_of_an_answer_waits_for_a_second_to_be_stored(
 def test_reading_tells_the_time_that_is_left(conversation: Conversation, clock: Clock) -> None:
     conversation.send("q")
     conversation.begin_answer("model")
+    answer = conversation.answer
+    assert answer
     conversation.update_prompt_progress(1000, 3000, 1000)
-    assert conversation.prompt_progress
-    assert conversation.prompt_progress.seconds_left is None
+    assert answer.progress
+    assert answer.progress.seconds_left is None
     clock.now += 2
     conversation.update_prompt_progress(1500, 3000, 1000)
-    assert conversation.prompt_progress.seconds_left == pytest.approx(6)
+    assert answer.progress.seconds_left == pytest.approx(6)
     conversation.append_text("x")
-    assert conversation.prompt_progress is None
+    assert answer.progress is None
 
 
 def test_a_failure_keeps_the_partial_answer(conversation: Conversation) -> None:
@@ -183,10 +185,10 @@ def test_an_edit_is_a_sibling_and_both_are_kept(conversation: Conversation) -> N
     assert contents(conversation) == ["won"]
     answer(conversation, "new")
     assert contents(conversation) == ["won", "new"]
-    assert conversation.show_sibling(conversation.messages[0].id, -1)
+    assert conversation.show(conversation.tree.sibling(conversation.messages[0].id, -1))
     assert contents(conversation) == ["one", "answer to one", "two", "answer to two"]
-    assert not conversation.show_sibling(first, -1)
-    assert conversation.show_sibling(first, 1)
+    assert not conversation.show(conversation.tree.sibling(first, -1))
+    assert conversation.show(conversation.tree.sibling(first, 1))
     assert contents(conversation) == ["won", "new"]
 
 
@@ -215,7 +217,7 @@ def test_any_answer_can_be_written_again(conversation: Conversation) -> None:
     assert [message.content for message in conversation.messages] == ["one"]
     answer(conversation, "other")
     assert contents(conversation) == ["one", "other"]
-    conversation.show_sibling(conversation.messages[1].id, -1)
+    conversation.show(conversation.tree.sibling(conversation.messages[1].id, -1))
     assert contents(conversation)[2:] == ["two", "answer to two"]
 
 
@@ -233,7 +235,6 @@ def test_a_stopped_answer_grows_on(conversation: Conversation, reason: StopReaso
     assert conversation.continue_answer()
     assert conversation.continuing
     conversation.begin_answer("model")
-    conversation.checkpoint(at_once=True)
     assert in_file(conversation)[-1].content == "One, two"
     conversation.append_text(", three.")
     conversation.finish_answer(NUMBERS)
@@ -318,7 +319,7 @@ def test_a_deleted_chat_comes_back(store: ChatStore) -> None:
     (chat,) = open_chats.delete([open_chats.current.chat.id])
     assert open_chats.chats() == []
     assert not open_chats.current.messages
-    open_chats.restore([chat])
+    open_chats.restore([chat.id])
     assert open_chats.chats() == [chat]
 
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.markdown.prose_view import ProseView
-from app.state.conversation import ThoughtTimer
+from app.state.answer import ThoughtTimer
 from app.state.prompt import prompt_of
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView, thought_line
@@ -109,7 +109,7 @@ def test_time_is_measured_while_the_model_thinks() -> None:
             timer.add_piece(piece.kind)
         now[0] += 1
     assert timer.seconds == 3  # from the marker's end to the closing one
-    timer.resume("no thought", None)
+    timer = ThoughtTimer(lambda: now[0], "no thought")
     timer.add_piece("text")
     assert timer.seconds is None
 
@@ -127,8 +127,7 @@ def test_time_of_a_thought_that_only_its_end_shows() -> None:
 
 def test_a_thought_goes_on_being_measured() -> None:
     now = [0.0]
-    timer = ThoughtTimer(lambda: now[0])
-    timer.resume("<think>so far", 5.0)
+    timer = ThoughtTimer(lambda: now[0], "<think>so far", 5.0)
     timer.add_piece("thought")
     now[0] = 2.0
     timer.add_piece("closed")

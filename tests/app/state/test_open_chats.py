@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.state.open_chats import OpenChats
-from app.store.chat import Chat
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
+from app.store.upkeep import run_upkeep
 from common.failures import Failure
 from engine.protocol.events import Statistics
 
@@ -67,19 +68,106 @@ def test_many_are_deleted_and_come_back(store: ChatStore) -> None:
     assert [chat.id for chat in open_chats.chats()] == ["2", "0"]
     assert open_chats.current.chat.id != "1"
     assert [(chat.id, moment > 0) for chat, moment in store.deleted_chats()] == [("3", True), ("1", True)]
-    open_chats.restore(gone)
+    open_chats.restore([chat.id for chat in gone])
     assert [chat.id for chat in open_chats.chats()] == ["3", "2", "1", "0"]
     assert store.deleted_chats() == []
 
 
 def test_what_another_wrote_is_read_again(store: ChatStore) -> None:
     open_chats = OpenChats(store)
-    current = open_chats.open("1")
-    store.save(Chat("renamed", id="1", updated_at=9.0))
+    current, shown = open_chats.open("1"), list[str]()
+    current.branch_changed.connect(lambda conversation: shown.extend(each.content for each in conversation.messages))
+    store.save(Chat("renamed", id="1", updated_at=9.0), [ChatMessage("1", None, "user", "from elsewhere")])
     open_chats.reload(["1"])
     assert open_chats.chats()[0].title == "renamed"
-    assert open_chats.current is not current
-    assert open_chats.current.chat.title == "renamed"
+    assert open_chats.current is current
+    assert current.chat.title == "renamed"
+    assert shown == ["from elsewhere"]
+
+
+def test_an_import_leaves_what_is_being_written(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.open("1")
+    conversation.send("a question")
+    conversation.begin_answer("model")
+    conversation.append_text("half an")
+    waits = open_chats.load("2")
+    with monkeypatch.context() as full:
+        full.setattr(store.writer, "write", lambda _work, done, **_: done(Failure("store_locked.file", path="x")))
+        waits.send("not stored yet")
+    for id in ("1", "2"):
+        store.save(
+            Chat("renamed", id=id, updated_at=9.0), [ChatMessage(id, None, "user", "from elsewhere", f"new {id}")]
+        )
+    open_chats.reload(["1", "2"])
+    assert len(conversation.tree) == 3
+    conversation.append_text(" answer")
+    conversation.finish_answer(NUMBERS)
+    assert [each.content for each in conversation.messages] == ["a question", "half an answer"]
+    assert open_chats.retry_unstored() == []
+    again = OpenChats(store)
+    assert [each.content for each in again.open("1").messages] == ["a question", "half an answer"]
+    assert [each.content for each in again.open("2").messages] == ["not stored yet"]
+    assert "new 2" in again.current.tree
+
+
+def test_a_chat_that_was_never_stored_is_stored_as_deleted(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.current
+    with monkeypatch.context() as full:
+        full.setattr(store.writer, "write", lambda _work, done, **_: done(Failure("store_locked.file", path="x")))
+        conversation.send("a question")
+    open_chats.delete([conversation.chat.id])
+    assert open_chats.retry_unstored() == []
+    again = OpenChats(store)
+    assert conversation.chat.id not in [chat.id for chat in again.chats()]
+    assert again.restore([conversation.chat.id]) == [conversation.chat.id]
+    assert again.open(conversation.chat.id).messages[0].content == "a question"
+
+
+def test_undoing_a_deletion_keeps_what_an_import_changed_since(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    open_chats.delete(["1"])
+    store.save(Chat("renamed", id="1", updated_at=9.0))
+    open_chats.restore(["1"])
+    assert open_chats.chats()[0].title == "renamed"
+    open_chats.pin(["1"])
+    assert OpenChats(store).chats()[0].title == "renamed"
+
+
+def test_a_chat_that_an_import_brings_back_is_the_same_conversation(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.open("1")
+    open_chats.delete(["1"])
+    open_chats.delete_for_good(["1"])
+    assert not conversation.send("into nothing")
+    conversation.update_entry(title="never stored")
+    run_upkeep(store.path)
+    store.save(Chat("imported", id="1", updated_at=9.0))
+    open_chats.reload(["1"])
+    assert open_chats.open("1") is conversation
+    assert conversation.chat.title == "imported"
+    conversation.send("a question")
+    assert OpenChats(store).open("1").messages[0].content == "a question"
+
+
+def test_undoing_the_deletion_of_a_folder_leaves_chats_in_their_new_folder(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    first, second = open_chats.add_folder("first"), open_chats.add_folder("second")
+    open_chats.move(["1", "2"], first.id)
+    deleted = open_chats.delete_folder(first.id)
+    open_chats.move(["1"], second.id)
+    open_chats.restore_folder(*deleted)
+    assert {chat.id: chat.folder_id for chat in open_chats.chats() if chat.folder_id} == {"1": second.id, "2": first.id}
+
+
+def test_a_turn_is_not_included_twice(store: ChatStore) -> None:
+    """Two undos of leaving out turns may be pressed in any order."""
+    conversation = OpenChats(store).open("1")
+    conversation.forget_oldest(1)
+    conversation.forget_oldest(-1)
+    conversation.forget_oldest(-1)
+    assert conversation.chat.forget_turns == 0
 
 
 def test_a_chat_that_is_deleted_while_it_is_answered_comes_back_with_the_answer(store: ChatStore) -> None:
@@ -90,10 +178,12 @@ def test_a_chat_that_is_deleted_while_it_is_answered_comes_back_with_the_answer(
     conversation.begin_answer("model")
     conversation.append_text("The first half")
     gone = open_chats.delete(["1"])
-    assert open_chats.conversation("1") is None
+    assert conversation.state == "deleted"
+    assert open_chats.current is not conversation
+    assert open_chats.open("1") is not conversation
     conversation.append_text(" and the second.")
     conversation.finish_answer(NUMBERS)
-    assert [chat.id for chat in open_chats.restore(gone)] == ["1"]
+    assert open_chats.restore([chat.id for chat in gone]) == ["1"]
     assert open_chats.open("1") is conversation
     assert conversation.messages[-1].content == "The first half and the second."
     [again] = [chat for chat in OpenChats(store).chats() if chat.id == "1"]
@@ -113,7 +203,7 @@ def test_text_that_could_not_be_stored_outlives_deleting_and_undo(
         new.send("never stored")
     gone = open_chats.delete(["1", new.chat.id])
     assert open_chats.retry_unstored() == []
-    assert {chat.id for chat in open_chats.restore(gone)} == {"1", new.chat.id}
+    assert set(open_chats.restore([chat.id for chat in gone])) == {"1", new.chat.id}
     again = OpenChats(store)
     assert again.open("1").messages[-1].content == "a question"
     assert again.open(new.chat.id).messages[-1].content == "never stored"

@@ -121,7 +121,7 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window:
     conversation = Conversation(store)
     conversation.send("what is in it?", (note("a.txt", "word " * LONG),))
     conversation.begin_answer("model")
-    conversation.use_options("{}")
+    conversation.update_entry(options="{}")
     assert conversation.stored
     window.hear()
     store.writer.wait()

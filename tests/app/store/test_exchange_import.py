@@ -298,7 +298,7 @@ def test_undoing_an_import_keeps_what_the_user_did_since(store: ChatStore, tmp_p
     assert set(imported.touched) == {"birds", "trees"}
     row = store.chat_row("birds")
     assert row
-    store.save_chats([replace(row[0], title="My name", pinned_at=30.0)])
+    store.change_chats(["birds"], {"title": "My name", "pinned_at": 30.0})
     store.delete("trees")
     undo_import(imported, store.path)
     row, deleted = store.chat_row("birds"), store.chat_row("trees")

@@ -1,0 +1,140 @@
+"""One answer while the engine writes it: its text, how long the model thought, how much of the prompt it has read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from app.attachments.attachment import pictures_in
+from app.state.answer_facts import continued, statistics_from_json, statistics_to_json
+from app.store.chat import ChatMessage, Ending
+from common.reasoning import PieceKind, open_sections
+from common.sentences import Sentence, encode_sentence
+from engine.protocol.events import Statistics
+
+# The promise is that at most one second of an answer is lost: up to 0.25 s until the next tick (app.wiring) and the
+# delays of a busy computer are added to this.
+CHECKPOINT_SECONDS = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """Progress of prefill in tokens; `seconds_left` is None until there is a rate to estimate it from.
+
+    `looking`: the fraction of all pictures that is encoded, while one is; else 0.
+    """
+
+    done: int
+    total: int
+    seconds_left: float | None
+    looking: float = 0.0
+
+
+class Answer:
+    """An answer to `question` under way: the model reads the prompt until the first piece comes, then it writes.
+
+    `message` is the answer as last stored, and `text` the whole of it. `continues` is whether this is the rest of an
+    answer that had stopped. `progress` is known while the prompt is read. `thinking_tokens` counts those of the
+    thoughts that have ended. `clock` gives monotonic seconds.
+    """
+
+    def __init__(
+        self, message: ChatMessage, question: ChatMessage | None, continues: bool, clock: Callable[[], float]
+    ) -> None:
+        self.message, self.continues = message, continues
+        self._question = question
+        self.phase: Literal["reading", "answering"] = "reading"
+        self.progress: PromptProgress | None = None
+        self.thinking_tokens = 0
+        self._pieces = [message.content]
+        self._clock = clock
+        self._thought = ThoughtTimer(clock, message.content, message.thought_seconds)
+        self._stored_at = clock()
+        self._first_progress: tuple[float, int] | None = None  # when it came, and the tokens read by then
+
+    @property
+    def text(self) -> str:
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether the question that the model is still reading has pictures."""
+        question = self._question
+        return self.phase == "reading" and question is not None and bool(pictures_in(question.attachments))
+
+    @property
+    def thinking(self) -> bool:
+        """Whether the model is thinking before it answers."""
+        return self.phase == "answering" and self._thought.under_way
+
+    def update_progress(self, done: int, total: int, reused: int, looking: float) -> None:
+        now = self._clock()
+        self._first_progress = self._first_progress or (now, reused)
+        since, first = self._first_progress
+        rate = (done - first) / (now - since) if now > since and done > first else 0.0
+        self.progress = PromptProgress(done, total, (total - done) / rate if rate else None, looking)
+
+    def append(self, text: str, kind: PieceKind, thinking_tokens: int) -> None:
+        self._pieces.append(text)
+        self.thinking_tokens += thinking_tokens
+        self._thought.add_piece(kind)
+        self.phase, self.progress = "answering", None
+
+    def checkpoint(self) -> ChatMessage | None:
+        """Return the answer so far if it is to be stored, because CHECKPOINT_SECONDS have passed; else None."""
+        if self.phase == "reading" or self._clock() - self._stored_at < CHECKPOINT_SECONDS:
+            return None
+        self._stored_at = self._clock()
+        self.message = self._so_far()
+        return self.message
+
+    def finished(self, statistics: Statistics) -> ChatMessage:
+        """Return the whole answer."""
+        whole = continued(statistics_from_json(self.message.statistics), statistics)
+        return replace(self._so_far(), stop_reason=statistics.stop_reason, statistics=statistics_to_json(whole))
+
+    def failed(self, reason: Ending, sentence: Sentence | None, detail: str) -> ChatMessage:
+        """Return the answer with the text written so far and the problem that ended it."""
+        problem = encode_sentence(sentence) if sentence else ""
+        return replace(self._so_far(), stop_reason=reason, problem=problem, detail=detail)
+
+    def _so_far(self) -> ChatMessage:
+        return replace(self.message, content=self.text, thought_seconds=self._thought.seconds)
+
+
+class ThoughtTimer:
+    """Timer of how long a model thinks before it answers, driven by the pieces of the answer; `clock` gives seconds.
+
+    `text` is the beginning of an answer that is continued, in which it thought for `seconds`. `under_way` is whether a
+    thought is.
+    """
+
+    def __init__(self, clock: Callable[[], float], text: str = "", seconds: float | None = None) -> None:
+        sections = open_sections(text)
+        self.under_way = sections.thinking
+        self._has_thought = any(section.thought for section in sections.all)
+        self._clock, self._seconds = clock, seconds or 0.0
+        self._first: float | None = None
+        self._last = 0.0
+
+    def add_piece(self, kind: PieceKind) -> None:
+        """Add the time since the last piece to the thought, if the model was thinking."""
+        now = self._clock()
+        if self._first is None:
+            self._first = self._last = now
+        if self.under_way:
+            self._seconds += now - self._last
+        if kind == "opened":
+            self.under_way = self._has_thought = True
+        elif kind == "closed":
+            self.under_way = False
+        elif kind == "unopened":  # only the end mark shows that all text so far was a thought
+            self._seconds, self._has_thought = now - self._first, True
+        self._last = now
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds of thought; None if the model did not think."""
+        return self._seconds if self._has_thought else None
