@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from threading import Event
 
@@ -73,9 +73,9 @@ class SlowExporter(JsonExporter):
     def __init__(self) -> None:
         self.may_go_on = Event()
 
-    def export(self, store: Path, chat_ids: Sequence[str] | None, path: Path, progress: TransferProgress) -> int:
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
         self.may_go_on.wait()
-        return super().export(store, chat_ids, path, progress)
+        return super().export(store, chat_ids, target, progress)
 
 
 def test_an_import_can_be_undone_after_another_transfer_and_after_a_failure(
