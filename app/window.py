@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
+    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -25,7 +24,7 @@ from app.composer.chat_model_line import ChatModelLine
 from app.composer.composer import Composer, DropHint
 from app.composer.consent_line import ConsentLine
 from app.composer.status_line import StatusLine
-from app.events import Event
+from app.file_dialogs import FileDialogs
 from app.look.live import Live, LiveAction
 from app.look.tab_stops import step_around
 from app.look.theme import SIZES, icon, theme
@@ -34,95 +33,12 @@ from app.sidebar.sidebar import Sidebar
 from app.transcript.find_bar import FindBar
 from app.transcript.transcript import Transcript
 from app.transcript.welcome import Welcome
+from app.window_state import WindowState
 from app.words import UiText, current_text, tr
 
-log = logging.getLogger(__name__)
 FIRST_SIZE = QSize(1120, 760)
 SMALLEST = QSize(420, 400)
 NAME = "Chickadee"
-
-
-class WindowState:
-    """State of the window for the next start: geometry, sidebar, open chat, scroll position, introduction.
-
-    window.ini is read once. Changed values are in memory until the function that `pending_write` returns has written
-    them; the event `changed` says that there is something to write. Without a path nothing is stored. A value of the
-    wrong type counts as missing.
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        self.changed: Event[()] = Event()
-        file = QSettings(str(path), QSettings.Format.IniFormat) if path else None
-        self._values: dict[str, object] = {key: file.value(key) for key in file.allKeys()} if file else {}
-        self._unwritten: dict[str, object] = {}
-
-    @property
-    def geometry(self) -> QByteArray | None:
-        value = self._values.get("geometry")
-        return value if isinstance(value, QByteArray) else None
-
-    @property
-    def sidebar(self) -> bool:
-        return self._values.get("sidebar") != "false"
-
-    @property
-    def introduced(self) -> bool:
-        """Whether the introduction of the first start is over."""
-        return self._values.get("introduced") == "true"
-
-    @property
-    def chat(self) -> str:
-        """Id of the chat that was open, "" for a new one."""
-        value = self._values.get("chat")
-        return value if isinstance(value, str) else ""
-
-    @property
-    def place(self) -> str:
-        """Id of the message at the top of the view, "" at the end of the chat."""
-        value = self._values.get("place")
-        return value if isinstance(value, str) else ""
-
-    def set_geometry(self, geometry: QByteArray, sidebar: bool) -> None:
-        self._set(geometry=geometry, sidebar="true" if sidebar else "false")
-
-    def set_chat(self, chat: str, place: str) -> None:
-        self._set(chat=chat, place=place)
-
-    @property
-    def offers_dismissed(self) -> bool:
-        """Whether the user wants to see no more offers of better models on the welcome page."""
-        return self._values.get("offers_dismissed") == "true"
-
-    def dismiss_offers(self) -> None:
-        self._set(offers_dismissed="true")
-
-    def set_introduced(self) -> None:
-        self._set(introduced="true")
-
-    def pending_write(self) -> Callable[[], None] | None:
-        """Return a function that writes the changes to the file, or None if there are none.
-
-        The function may run in any thread, because it waits for the disk.
-        """
-        path, values, self._unwritten = self._path, self._unwritten, {}
-        return (lambda: _write(path, values)) if path and values else None
-
-    def _set(self, **values: object) -> None:
-        changed = {name: value for name, value in values.items() if self._values.get(name) != value}
-        if changed:
-            self._values |= changed
-            self._unwritten |= changed
-            self.changed.emit()
-
-
-def _write(path: Path, values: dict[str, object]) -> None:
-    file = QSettings(str(path), QSettings.Format.IniFormat)  # locks the file and replaces it as a whole
-    for name, value in values.items():
-        file.setValue(name, value)
-    file.sync()
-    if file.status() != QSettings.Status.NoError:
-        log.warning("%s could not be written: %s", path, file.status())
 
 
 class Scrim(QFrame):
@@ -237,6 +153,7 @@ class Window(Live, QMainWindow):
         self.status = StatusLine(self.commands)
         self.drop_hint = DropHint(self, self.composer)
         self.state = WindowState(geometry)
+        self.files = FileDialogs(self.state, self)
         self._sidebar_wanted = self.state.sidebar
         self._was_shown = False
         self._build()
@@ -354,7 +271,7 @@ class Window(Live, QMainWindow):
         assert isinstance(application, QApplication)
         application.focusWindowChanged.connect(self._quit_from_dialog)
         self.commands.bind("write", self.composer.setFocus)
-        self.commands.bind("attach", self.composer.choose_files)
+        self.commands.bind("attach", self._choose_files)
         self.commands.bind("sidebar", self.toggle_sidebar)
         self.composer.text.pressed_beyond.connect(self.transcript.page)
         self.commands.bind("to_start", self.transcript.to_start)
@@ -367,6 +284,10 @@ class Window(Live, QMainWindow):
         quit = self.commands.actions["quit"]
         if dialog is not None and quit not in dialog.actions():
             dialog.addAction(quit)
+
+    def _choose_files(self) -> None:
+        dialog = self.files.ask("attach", tr("Attach files"), mode=QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(lambda names: self.composer.text.take_files([Path(name) for name in names]))
 
     def _full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)

@@ -370,7 +370,7 @@ def page_read(chickadee: Chickadee, ids: dict[str, str]) -> None:
         done(attachment)
         return lambda: None
 
-    chickadee.chats.drafts.attach_page(PAGE, "en.wikipedia.org", read)
+    chickadee.chats.drafts.files.attach_page(chickadee.open_chats.current, PAGE, "en.wikipedia.org", read)
     chickadee.window.composer.text.setPlainText(f"What do these say about huts?\n{PAGE} {OTHER_PAGE}")
     wait_until(lambda: chickadee.window.composer.offers.addresses == (OTHER_PAGE,))
     wait_until(lambda: chickadee.open_chats.current.draft.fit == "all")  # type: ignore[union-attr]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -14,13 +15,15 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QTextCursor,
+    QTextDocument,
 )  # fmt: skip
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextDocumentLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.commands.commands import ActionButton, CommandSet
 from app.composer.collections_button import CollectionsButton
 from app.composer.page_offers import PageOffers
 from app.composer.prompt_editor import PromptEditor
+from app.composer.queued_message import QueuedMessage
 from app.composer.think_button import ThinkButton
 from app.composer.tray import Tray
 from app.look.live import Live
@@ -58,12 +61,23 @@ class ComposerText(PromptEditor):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, MAX_LINES)
         self._host = ""
+        self._documents: WeakKeyDictionary[object, QTextDocument] = WeakKeyDictionary()  # by chat
         self.textChanged.connect(self.fit_height)
         self.apply_look()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Message"))
         self.setPlaceholderText(tr("Message to {host}", host=self._host) if self._host else tr("Message"))
+
+    def show_document(self, chat: object, text: str) -> None:
+        """Show the text of a chat in a document of its own, so that undo works there after other chats were shown."""
+        document = self._documents.get(chat)
+        if document is None or document.toPlainText() != text:
+            document = self._documents[chat] = QTextDocument(text, self)
+            document.setDocumentLayout(QPlainTextDocumentLayout(document))
+        document.setDefaultFont(self.font())
+        self.setDocument(document)
+        self.moveCursor(QTextCursor.MoveOperation.End)
 
     def show_host(self, host: str) -> None:
         """Name the server that reads what is typed here; "" for this computer."""
@@ -108,11 +122,11 @@ class ComposerText(PromptEditor):
 class Composer(Live, QFrame):
     """Editor for the next message, with the attached files and the buttons.
 
-    Signals: `sent` carries the text; `recalled` asks for the last prompt; `stopped` asks to stop the answer;
+    Signals: `sent` asks to send what is here; `recalled` asks for the last prompt; `stopped` asks to stop the answer;
     `text.attached` carries content to attach, which `tray` then shows.
     """
 
-    sent = Signal(str)
+    sent = Signal()
     stopped = Signal()
     recalled = Signal()
 
@@ -126,6 +140,7 @@ class Composer(Live, QFrame):
         self.progress.setObjectName("progressText")
         self.progress.setTextFormat(Qt.TextFormat.PlainText)  # the text contains file names
         self.progress.hide()
+        self.queued = QueuedMessage(self)
         self.tray = Tray(self)
         self.offers = PageOffers(self)
         self.attach_button = ActionButton(commands.actions["attach"], self)
@@ -147,6 +162,7 @@ class Composer(Live, QFrame):
         layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
         layout.setSpacing(4)
         layout.addWidget(self.progress)
+        layout.addWidget(self.queued)
         layout.addWidget(self.tray)
         layout.addWidget(self.offers)
         layout.addLayout(row)
@@ -162,9 +178,7 @@ class Composer(Live, QFrame):
         """Show what the conversation waits for; while an answer is being written, the Send button is a Stop button."""
         self._waiting_shown = engine, conversation
         self.text.show_host(engine.host)
-        if conversation.busy != self.busy:
-            self.busy = conversation.busy
-            self._update_button()
+        self._set_busy(conversation.busy)
         self.set_progress(*waiting_line(engine, conversation))
 
     def set_progress(self, text: str, fraction: float | None) -> None:
@@ -178,18 +192,23 @@ class Composer(Live, QFrame):
             self._fraction = fraction
             self.update()
 
+    def show_searching(self, searching: bool) -> None:
+        """Lock the text while something is searched for it: text typed now would not be sent."""
+        self.text.setReadOnly(searching)
+        self._update_button()
+
     def submit(self) -> None:
-        """Send the typed text, unless an answer is being written: then the text stays in the editor."""
-        text = self.text.toPlainText()
-        if not self.busy and (text.strip() or not self.tray.empty):
-            self.text.clear()
-            self.sent.emit(text)
+        """Ask to send what is here; while an answer is being written, it waits for the answer's end."""
+        if self._has_content or not (self.busy or self.queued.isHidden()):
+            self.sent.emit()
 
     def set_text(self, text: str) -> None:
-        """Show another chat's text, or a text that was not sent, with the cursor at its end."""
+        """Replace the text in one step, which undo takes back, with the cursor at its end."""
         if text != self.text.toPlainText():
-            self.text.setPlainText(text)
-            self.text.moveCursor(QTextCursor.MoveOperation.End)
+            cursor = self.text.textCursor()
+            cursor.select(QTextCursor.SelectionType.Document)
+            cursor.insertText(text)
+            self.text.setTextCursor(cursor)
 
     def append_text(self, text: str) -> None:
         """Append a text that came from elsewhere as a paragraph of its own; undo takes it away again."""
@@ -197,17 +216,6 @@ class Composer(Live, QFrame):
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.insertText(f"\n\n{text}" if self.text.toPlainText().strip() else text)
         self.text.setTextCursor(cursor)
-
-    def choose_files(self) -> None:
-        dialog = QFileDialog(self.window(), tr("Attach files"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(lambda names: self.text.take_files([Path(name) for name in names]))
-        dialog.open()
-
-    def update_button(self) -> None:
-        """Enable the Send button again after the files have changed, because a message may consist of files alone."""
-        self._update_button()
 
     def restyle(self) -> None:
         self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))
@@ -240,19 +248,33 @@ class Composer(Live, QFrame):
         if key == "up" and not self.text.toPlainText():
             self.recalled.emit()
 
+    @property
+    def _has_content(self) -> bool:
+        return bool(self.text.toPlainText().strip()) or not self.tray.empty
+
+    @property
+    def stops(self) -> bool:
+        """Whether the button stops an answer or a search."""
+        return self.busy or self.text.isReadOnly()
+
+    def _set_busy(self, busy: bool) -> None:
+        if busy != self.busy:
+            self.busy = busy
+            self._update_button()
+
     def _clicked(self) -> None:
-        if self.busy:
+        if self.stops:
             self.stopped.emit()
         else:
             self.submit()
 
     def _update_button(self) -> None:
-        ready = self.busy or bool(self.text.toPlainText().strip()) or not self.tray.empty
+        stops, ready = self.stops, self.stops or self._has_content or not self.queued.isHidden()
         self.button.setEnabled(ready)
-        self.button.setIcon(icon("stop" if self.busy else "send", theme().on_accent if ready else theme().soft))
-        name = tr("Stop") if self.busy else tr("Send")
+        self.button.setIcon(icon("stop" if stops else "send", theme().on_accent if ready else theme().soft))
+        name = tr("Stop") if stops else tr("Send")
         self.button.setAccessibleName(name)
-        keys = "Esc" if self.busy else "Enter"
+        keys = "Esc" if stops else "Enter"
         self.button.setToolTip(tr("{words} ({keys})", words=name, keys=keys))
 
 

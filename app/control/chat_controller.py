@@ -89,11 +89,11 @@ class ChatController(QObject):
         self._engine.stop(self._open_chats.current)
 
     def escape(self) -> None:
-        """Close what covers the page, else stop the answer, else dismiss the latest notice and focus the composer."""
+        """Close what covers the page, else stop an answer or a search, else dismiss the latest notice."""
         if self._window.close_overlay() or self._window.find_bar.leave():
             return
-        if self._open_chats.current.busy:
-            self.stop()
+        if self._window.composer.stops:
+            self._window.composer.stopped.emit()
             return
         self._window.notice.dismiss()
         self._window.composer.setFocus()

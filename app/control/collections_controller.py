@@ -140,12 +140,9 @@ class CollectionsController(QObject):
             )
 
     def _ask_for_folder(self, collection_id: str) -> None:
-        dialog = QFileDialog(self._dialog.open or self._window, tr("Choose a folder with documents"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        title, mode = tr("Choose a folder with documents"), QFileDialog.FileMode.Directory
+        dialog = self._window.files.ask("collection", title, mode=mode, parent=self._dialog.open)
         dialog.fileSelected.connect(lambda name: self._folder_chosen(collection_id, Path(name)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
 
     def _folder_chosen(self, collection_id: str, folder: Path) -> None:
         if collection_id:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QObject, QTimer
 
 from app.control.import_export_controller import ImportExportController
 from app.dialogs.dialog import OneDialog
@@ -72,11 +71,8 @@ class ImportController(QObject):
         kinds = (
             tr("Chats ({endings})", endings=" ".join(f"*{ending}" for ending in ENDINGS)) + ";;" + tr("All files (*)")
         )
-        dialog = QFileDialog(self._dialog.open or self._window, tr("Choose a file with chats"), "", kinds)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog = self._window.files.ask("import", tr("Choose a file with chats"), kinds, parent=self._dialog.open)
         dialog.fileSelected.connect(self.look_at_file)
-        dialog.open()
 
     def _look(self, sources: Callable[[], list[Source]], chosen: bool) -> None:
         """Read the sources in a thread, and show each when it is read."""

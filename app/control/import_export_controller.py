@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QFileDialog
 
 from app.control.chat_list_controller import ChatListController
@@ -82,13 +82,12 @@ class ImportExportController(QObject):
         several = tr("Chickadee chats {date}", date=date.today().isoformat())
         name = file_name(chats[0].title if len(chats) == 1 else several)
         exporters = {tr(exporter.name(len(chats))): exporter for exporter in EXPORTERS}
-        dialog = QFileDialog(self._window, tr("Export chats"), name, ";;".join(exporters))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog = self._window.files.ask(
+            "export", tr("Export chats"), ";;".join(exporters), QFileDialog.FileMode.AnyFile, name
+        )
         dialog.fileSelected.connect(
             lambda path: self.export(chat_ids, path, exporters.get(dialog.selectedNameFilter(), EXPORTERS[-1]))
         )
-        dialog.open()
 
     # --- the work ---------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QObject, Signal
 
 from app.control.first_model import FirstModel
 from app.control.model_files import LocalModels, ModelDownloads
@@ -20,6 +19,7 @@ from app.dialogs.dialog import OneDialog
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
+from app.file_dialogs import Mode
 from app.model_fit import PlanEffects
 from app.services.background import Background
 from app.services.planner import Planner, question
@@ -126,10 +126,8 @@ class ModelController(QObject):
         """Let the user choose a model file, and load it."""
         path = self._engine.state.path
         start = str(path.parent) if path and remote_model(path) is None else ""
-        dialog = QFileDialog(self._window, tr("Open model"), start, tr("Models (*.gguf);;All files (*)"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog = self._window.files.ask("model", tr("Open model"), tr("Models (*.gguf);;All files (*)"), start=start)
         dialog.fileSelected.connect(self.use_model)
-        dialog.open()
 
     def use_model(self, path: str) -> None:
         """Load the model at `path`, as `path_text` writes it."""
@@ -184,10 +182,15 @@ class ModelController(QObject):
         dialog.action_requested.connect(self.do_action)
         dialog.search_requested.connect(self.search)
         dialog.update_button.clicked.connect(self._check_catalogue)
-        dialog.folder_button.clicked.connect(lambda: self.local.choose_folder(dialog))
-        dialog.file_button.clicked.connect(lambda: self.local.choose_file(dialog))
+        dialog.folder_button.clicked.connect(lambda: self._choose_to_add(dialog, tr("Add folder…"), Mode.Directory))
+        dialog.file_button.clicked.connect(lambda: self._choose_to_add(dialog, tr("Add file…"), Mode.ExistingFile))
         dialog.server_button.clicked.connect(lambda: self.servers.open(dialog))
         return dialog
+
+    def _choose_to_add(self, dialog: ModelsDialog, title: str, mode: Mode) -> None:
+        """Let the user choose a folder to scan for models, or a model file, to be listed."""
+        kinds = "" if mode == Mode.Directory else tr("Models (*.gguf)")
+        self._window.files.ask("models", title, kinds, mode, parent=dialog).fileSelected.connect(self.local.add)
 
     def close(self) -> None:
         """Stop everything before the window closes; unfinished downloads are listed again at the next start."""

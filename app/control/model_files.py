@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.dialogs.model_list import ModelList, local_title
 from app.services.background import Background
@@ -166,14 +165,6 @@ class LocalModels(QObject):
         self._background = Background(self)
         self._removal: Removal | None = None
 
-    def choose_folder(self, dialog: QWidget | None) -> None:
-        chooser = QFileDialog(dialog, tr("Add folder…"))
-        chooser.setFileMode(QFileDialog.FileMode.Directory)
-        self._choose(chooser)
-
-    def choose_file(self, dialog: QWidget | None) -> None:
-        self._choose(QFileDialog(dialog, tr("Add file…"), "", tr("Models (*.gguf)")))
-
     def add(self, path: str) -> None:
         """Add a model file, or a folder to scan for models."""
         self._run(lambda: self._added.add(path_of(path)))
@@ -239,8 +230,3 @@ class LocalModels(QObject):
         except Failure as failure:
             self.failed.emit(failure)
         self.changed.emit()
-
-    def _choose(self, chooser: QFileDialog) -> None:
-        chooser.fileSelected.connect(self.add)
-        chooser.finished.connect(chooser.deleteLater)
-        chooser.open()

@@ -8,7 +8,8 @@ from PySide6.QtCore import QObject
 
 from app.attachments.attachment import Attachment
 from app.attachments.pages import PageReader
-from app.control.draft_controller import DraftController, FileCallback
+from app.control.draft_controller import DraftController
+from app.control.draft_files import FileCallback
 from app.look.speech import announce
 from app.services.timers import Debounce
 from app.settings.settings import Settings
@@ -77,7 +78,7 @@ class PageController(QObject):
 
             return self._reader.read(address, ended)
 
-        if self._drafts.attach_page(address, host, begin):
+        if self._drafts.files.attach_page(self._current, address, host, begin):
             announce(composer, tr("Reading the page at {host}…", host=host))
         self._offer()
         composer.setFocus()

@@ -35,7 +35,7 @@ class ScreenshotController(QObject):
 
     def take(self) -> None:
         """Take a picture, unless the model cannot see: then say so."""
-        if not self._drafts.can_attach_picture():
+        if not self._drafts.files.can_attach_picture(self._drafts.current):
             return
         if self._grabs:
             screen.grab_behind(self._window, self._taken)
@@ -46,7 +46,7 @@ class ScreenshotController(QObject):
         if isinstance(taken, Path):
             self._drafts.attach([taken])
         elif taken is not None and not taken.isNull():
-            self._drafts.attach_image(taken, tr("Screenshot"))
+            self._drafts.files.attach_image(self._drafts.current, taken, tr("Screenshot"))
         elif taken is not None:
             self._window.notice.post(lambda: tr(NONE_TAKEN), kind="problem")
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QDate, QLocale, QObject, Qt
+from PySide6.QtCore import QDate, QLocale, QObject
 from PySide6.QtGui import QClipboard, QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -17,6 +17,7 @@ from app.composer.snippet_popup import SnippetPopup
 from app.dialogs.dialog import OneDialog
 from app.dialogs.snippet_dialog import SnippetDialog
 from app.dialogs.snippet_form import SnippetForm
+from app.file_dialogs import Mode
 from app.state.placeholders import Variable, fill, variables_of
 from app.state.snippets import SHIPPED, Snippet, Snippets
 from app.store.snippet_json import SnippetEntry
@@ -197,23 +198,16 @@ class SnippetController(QObject):
             self._do(lambda: self.snippets.put_back(before))
 
     def _ask_import(self) -> None:
-        dialog = self._file_dialog(tr("Import prompt snippets"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(self.import_file)
-        dialog.open()
+        self._file_dialog(tr("Import prompt snippets")).fileSelected.connect(self.import_file)
 
     def _ask_export(self) -> None:
-        dialog = self._file_dialog(tr("Export prompt snippets"), EXPORT_NAME)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog = self._file_dialog(tr("Export prompt snippets"), Mode.AnyFile, EXPORT_NAME)
         dialog.setDefaultSuffix("json")  # so that the dialog asks about the file that is replaced
         dialog.fileSelected.connect(self.export_file)
-        dialog.open()
 
-    def _file_dialog(self, title: str, name: str = "") -> QFileDialog:
+    def _file_dialog(self, title: str, mode: Mode = Mode.ExistingFile, name: str = "") -> QFileDialog:
         kinds = tr(JSON) + ";;" + tr("All files (*)")
-        dialog = QFileDialog(self.dialog or self._window, title, name, kinds)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return dialog
+        return self._window.files.ask("snippets", title, kinds, mode, name, self.dialog)
 
     def _refill(self, place: int | None = None) -> None:
         if self.dialog is not None:

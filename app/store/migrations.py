@@ -269,6 +269,13 @@ def remember_who_wrote_titles(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE chats ADD COLUMN title_from TEXT NOT NULL DEFAULT ''")
 
 
+def keep_queued_messages(db: sqlite3.Connection) -> None:
+    """Add the message that waits for an answer to end, and the paths of files that were still being read."""
+    db.execute("ALTER TABLE unsent ADD COLUMN queued TEXT NOT NULL DEFAULT ''")
+    for column in ("unread", "queued", "queued_unread"):
+        db.execute(f"ALTER TABLE unsent_files ADD COLUMN {column} TEXT NOT NULL DEFAULT '[]'")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -295,6 +302,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     remember_web_pages,
     keep_unsent_collections,
     remember_who_wrote_titles,
+    keep_queued_messages,
 )
 
 

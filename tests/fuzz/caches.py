@@ -165,7 +165,7 @@ def _settings(folder: Path, kind: str, what: Any) -> str:
 def _window(folder: Path, kind: str, what: Any) -> str:
     from PySide6.QtCore import QByteArray
 
-    from app.window import WindowState
+    from app.window_state import WindowState
 
     path = folder / "window.ini"
     state = WindowState(path)

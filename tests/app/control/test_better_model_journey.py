@@ -15,7 +15,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
-from app.window import WindowState
+from app.window_state import WindowState
 from app.wiring import Chickadee, Intervals
 from models.catalogue import FILE, forget_catalogue
 from models.default import default_model

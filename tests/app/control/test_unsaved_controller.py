@@ -12,7 +12,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
-from app.state.draft import DraftStore
+from app.state.draft_keeper import DraftStore
 from app.state.saving import EditStore
 from app.wiring import Chickadee, Intervals
 from tests.app.conftest import SECONDS, Opener

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
 from app.transcript.welcome import CODE, LARGE, SMALL
-from app.window import WindowState
+from app.window_state import WindowState
 from app.wiring import Chickadee
 from tests.app.conftest import FAKE, Opener
 

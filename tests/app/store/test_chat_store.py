@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.state.draft import DraftStore
+from app.state.draft_keeper import DraftStore
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.database import failure_of

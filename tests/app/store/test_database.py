@@ -13,7 +13,8 @@ import pytest
 
 from app.attachments.attachment import Attachment
 from app.state.conversation import Conversation
-from app.state.draft import DraftFile, DraftStore, MessageDraft
+from app.state.draft import DraftFile, MessageDraft
+from app.state.draft_keeper import DraftStore
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import LONG, ChatStore
 from app.store.upkeep import run_upkeep
@@ -144,7 +145,7 @@ def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, 
     assert ended == [None, None]
     again = DraftStore(store).load("c")
     assert (again.text, again.attachments) == ("a longer question", (file,))
-    draft.clear_sent(draft.text)
+    draft.clear()
     draft_store.save("c", draft, ended.append)
     window.hear()
     assert not DraftStore(store).load("c").has_content

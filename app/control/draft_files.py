@@ -1,0 +1,251 @@
+"""The files of unsent messages: reads files, pictures, pasted texts and web pages, and says which were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QImage
+
+from app.attachments.attachment import Attachment, Refused, ScannedPages, sentence
+from app.attachments.extraction import extracted
+from app.attachments.pictures import picture_of
+from app.attachments.reader import FileReader, Outcome
+from app.events import Event
+from app.notice import NoticeArea
+from app.services.background import Background
+from app.state.conversation import Conversation
+from app.state.draft import DraftFile, Unsent
+from app.state.draft_keeper import DraftKeeper
+from app.state.engine_state import EngineState
+from app.state.sight import USUAL_PIXELS, wanted_pixels, was_scaled
+from app.words import UiText, current_text, tr
+from engine.protocol.events import Statistics
+from models.added_paths import AddedPaths
+from models.seeing import smallest_in_catalogue, smallest_on_disk
+
+MAX_FILES = 20  # files in one message
+FILES = "files"  # topic of problems with the files of a message
+FileCallback = Callable[[Attachment | str], None]
+
+
+class DraftFiles(QObject):
+    """Reader of what is attached to the chats' drafts.
+
+    `changed` is emitted when a message has other files, `refused` when one of its files could not be read.
+
+    A file belongs to its draft at once, so that it is not lost if the program ends before the file was read.
+    """
+
+    def __init__(self, drafts: DraftKeeper, state: EngineState, notice: NoticeArea, parent: QObject) -> None:
+        super().__init__(parent)
+        self.changed: Event[Conversation, Unsent] = Event()
+        self.refused: Event[Unsent] = Event()
+        self._drafts, self._state, self._notice = drafts, state, notice
+        self._reader = FileReader(self)
+        self._background = Background(self)
+        self._here: dict[DraftFile, Callable[[], None]] = {}  # being read by this process; what reads them at once
+        self._encoded: Statistics | None = None  # of the last answer for which pictures were encoded
+        self._refused: list[UiText] = []  # what was refused since the user attached something
+        state.numbers_changed.connect(self._remember_encoded)
+
+    def close(self) -> None:
+        """Read the rest of what is no file, because the next start could not read it again; end the other reading."""
+        self._reader.close()
+        self._background.wait()
+        for read in tuple(self._here.values()):
+            read()
+
+    # --- what is attached -------------------------------------------------------------------------------------------
+
+    def attach(self, conversation: Conversation, paths: Iterable[Path]) -> None:
+        """Read the files in the background, as many as the message can have."""
+        self._refused = []
+        paths = list(paths)
+        room = MAX_FILES - len(self._drafts.draft_of(conversation).items)
+        if len(paths) > room:
+            self._refuse(lambda: tr("A message can have {most} files; the others were not attached.", most=MAX_FILES))
+        for path in paths[: max(0, room)]:
+            self._add(conversation, DraftFile(path.name, source=path))
+
+    def attach_image(self, conversation: Conversation, image: QImage, name: str) -> None:
+        """Attach a picture that is no file, such as one of the clipboard."""
+        self._add(conversation, DraftFile(name, source=image))
+
+    def attach_text(self, conversation: Conversation, text: str) -> DraftFile:
+        """Attach a pasted text as a file, and return the file."""
+        item = DraftFile(tr("Pasted text"), source=text)
+        self._add(conversation, item)
+        return item
+
+    def attach_page(
+        self, conversation: Conversation, link: str, name: str, read: Callable[[FileCallback], Callable[[], object]]
+    ) -> bool:
+        """Attach the web page at `link`, which `read` begins to read; return False if the message has no room for it.
+
+        `read` gets the callback for its outcome, and returns what stops it: removing the page does.
+        """
+        self._refused = []
+        item = DraftFile(name, link=link)
+        if not self._has_room(conversation):
+            return False
+        self._add(conversation, item)
+        item.stop = read(lambda result: self._end_reading(conversation, item, result))
+        return True
+
+    def can_attach_picture(self, conversation: Conversation) -> bool:
+        """Return whether the model sees and the message has room for a picture; if not, say why."""
+        self._refused = []
+        if not self._pixels():
+            self._refuse(lambda: tr("This model cannot see pictures."))
+            self._name_seeing_model()
+            return False
+        return self._has_room(conversation)
+
+    def toggle_detail(self, conversation: Conversation, item: DraftFile) -> None:
+        """Read a picture again with all its detail, or as small as usual."""
+        if message := self._drafts.draft_of(conversation).message_with(item):
+            item.in_detail = not item.in_detail
+            item.attachment = item.tokens = None
+            self._read(conversation, item)
+            self._note_change(conversation, message)
+
+    def resume(self, conversation: Conversation) -> None:
+        """Read the files that were still being read when the program ended."""
+        draft = self._drafts.draft_of(conversation)
+        for message in (draft, draft.queued):
+            for item in message.items:
+                if item.attachment is None and isinstance(item.source, Path):
+                    self._read(conversation, item, self._pixels() or USUAL_PIXELS)  # no model is loaded at the start
+
+    def remove(self, conversation: Conversation, item: DraftFile) -> bool:
+        """Remove the file from its message; return False if it is gone already."""
+        message = self._drafts.draft_of(conversation).message_with(item)
+        if message is None:
+            return False
+        message.drop(item)
+        self._note_change(conversation, message)
+        return True
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def _add(self, conversation: Conversation, item: DraftFile) -> None:
+        draft = self._drafts.draft_of(conversation)
+        draft.items.append(item)
+        self._read(conversation, item)
+        self._note_change(conversation, draft)
+
+    def _read(self, conversation: Conversation, item: DraftFile, pixels: int | None = None) -> None:
+        """Begin to read the item's source; whoever attached a web page reads it."""
+        pixels = self._pixels(item) if pixels is None else pixels
+        if isinstance(item.source, Path):
+            self._reader.read(item.source, lambda result: self._end_reading(conversation, item, result), pixels)
+        elif isinstance(item.source, str | QImage):
+            self._read_here(conversation, item, item.source, pixels)
+
+    def _read_here(self, conversation: Conversation, item: DraftFile, source: str | QImage, pixels: int) -> None:
+        def operation() -> Attachment | str:
+            try:
+                if isinstance(source, QImage):
+                    picture = picture_of(source, pixels)
+                    return Attachment(item.name, "picture", len(picture.data), "", picture=picture)
+                pasted = extracted("pasted", len(source.encode("utf-8", "replace")), source)
+                return Attachment(item.name, pasted.kind, pasted.size, pasted.text, pasted.parts)
+            except Refused as refused:
+                return sentence(refused.code, item.name, refused.values)
+
+        def ended(result: Attachment | str) -> None:
+            self._here.pop(item, None)
+            self._end_reading(conversation, item, result)
+
+        self._here[item] = lambda: ended(operation())
+        self._background.run(operation, ended)
+
+    def _end_reading(self, conversation: Conversation, item: DraftFile, result: Outcome) -> None:
+        draft = self._drafts.draft_of(conversation)
+        message = draft.message_with(item)
+        if message is None:  # the user has removed it meanwhile
+            return
+        if isinstance(result, str):
+            message.drop(item)
+            self.refused.emit(message)
+            self._refuse(result)
+            if result == sentence("blind", item.name):
+                self._name_seeing_model()
+        elif isinstance(result, ScannedPages):
+            self._insert_pages(message, item, result)
+        else:
+            item.attachment, item.name = result, result.name
+            item.more_detail = item.in_detail or self._has_more_detail(item, result)
+        self._note_change(conversation, message)
+
+    def _note_change(self, conversation: Conversation, message: Unsent) -> None:
+        if message.fit != "too_much":
+            message.fit = "unknown"
+        self._drafts.store_draft(conversation)
+        self.changed.emit(conversation, message)
+
+    def _insert_pages(self, message: Unsent, item: DraftFile, scan: ScannedPages) -> None:
+        """Put the pages of a scanned PDF in the PDF's place, as many as the message can have."""
+        pages = scan.pages[: MAX_FILES - len(message.items) + 1]
+        at = message.items.index(item)
+        message.items[at : at + 1] = [DraftFile(page.name, page) for page in pages]
+        if len(pages) < scan.count:
+            self._refuse(
+                lambda: tr(
+                    "“{name}” has {count} pages without text; {n} of them were attached as pictures.",
+                    name=item.name,
+                    count=scan.count,
+                    n=len(pages),
+                )
+            )
+
+    # --- what a model can see -----------------------------------------------------------------------------------------
+
+    def _pixels(self, item: DraftFile | None = None) -> int:
+        """Return how many pixels a new picture keeps at most; 0 if the model cannot see."""
+        model, full = self._state.model, item is not None and item.in_detail
+        return wanted_pixels(model.vision if model else None, self._encoded, full)
+
+    def _has_more_detail(self, item: DraftFile, read: Attachment) -> bool:
+        """Return whether the picture was scaled down although the model can use more of it."""
+        usual, full = self._pixels(), self._pixels(DraftFile("", in_detail=True))
+        return bool(item.source and read.picture and full > usual and was_scaled(read.picture, usual))
+
+    def _remember_encoded(self, state: EngineState) -> None:
+        if state.statistics and state.statistics.encoded_tokens:
+            self._encoded = state.statistics
+
+    # --- what is refused --------------------------------------------------------------------------------------------
+
+    def _has_room(self, conversation: Conversation) -> bool:
+        has_room = len(self._drafts.draft_of(conversation).items) < MAX_FILES
+        if not has_room:
+            self._refuse(lambda: tr("A message can have {most} files. Remove one first.", most=MAX_FILES))
+        return has_room
+
+    def _name_seeing_model(self) -> None:
+        """Say which model can see, once it is known."""
+
+        def named(models: tuple[str, str]) -> None:
+            self._refuse(lambda: seeing_words(*models))
+
+        self._background.run(lambda: (smallest_on_disk(AddedPaths().read()), smallest_in_catalogue()), named)
+
+    def _refuse(self, words: UiText) -> None:
+        """Say that something was not attached, below what was refused of the same files before."""
+        self._refused.append(words)
+        refused = list(self._refused)
+        self._notice.post(lambda: "\n".join(map(current_text, refused)), kind="problem", topic=FILES)
+
+
+def seeing_words(on_disk: str, in_catalogue: str) -> str:
+    """Return which model can see: the smallest one here, else the smallest of the catalogue."""
+    if on_disk:
+        return tr("The smallest model on this computer that can see is {name}.", name=on_disk)
+    return tr(
+        "A model sees with a projector: a second file, named mmproj, beside its own. The smallest such model in the"
+        " catalogue is {name}.",
+        name=in_catalogue,
+    )
