@@ -155,7 +155,7 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
         def end_session(*_: object) -> None:
             nonlocal someone_is_there
             someone_is_there = False
-            chickadee.window.close()
+            chickadee.window.quit()
 
         def end_session_soon(*_: object) -> None:
             """Have the event loop end the session: a signal's handler may run in the middle of any of our functions."""

@@ -42,7 +42,7 @@ def run(application: QApplication, model: Path | None, data: Path | None) -> str
             chickadee.window.show()
             _ask(chickadee)
         finally:
-            chickadee.window.close()
+            chickadee.window.quit()
             application.processEvents()
         return _stored(Path(folder) / "library.sqlite3")
 

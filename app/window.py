@@ -132,9 +132,13 @@ class Header(Live, QWidget):
 
 
 class Window(Live, QMainWindow):
-    """The main window; `commands` are its menus and shortcuts, and `closing` is emitted before it is gone."""
+    """The main window; `commands` are its menus and shortcuts.
+
+    `closing` is emitted before the program ends, `left_running` when closing has only hidden the window.
+    """
 
     closing = Signal()
+    left_running = Signal()
 
     def __init__(self, geometry: Path | None = None) -> None:
         super().__init__()
@@ -155,7 +159,7 @@ class Window(Live, QMainWindow):
         self.state = WindowState(geometry)
         self.files = FileDialogs(self.state, self)
         self._sidebar_wanted = self.state.sidebar
-        self._was_shown = False
+        self._was_shown = self._keeps_running = False
         self._build()
         self._bind_commands()
         self._restore()
@@ -265,7 +269,7 @@ class Window(Live, QMainWindow):
 
     def _bind_commands(self) -> None:
         """Bind the commands that need nothing but the window."""
-        self.commands.bind("quit", self.close)
+        self.commands.bind("quit", self.quit)
         self.commands.actions["quit"].setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
@@ -319,8 +323,27 @@ class Window(Live, QMainWindow):
             # Without a window manager, nothing else gives the window the keys. It must be visible before.
             QTimer.singleShot(0, self, self.activateWindow)
 
+    def keep_running(self, keeps: bool) -> None:
+        """Let closing the window only hide it, because the user can get it back from elsewhere."""
+        self._keeps_running = keeps
+        QApplication.setQuitOnLastWindowClosed(not keeps)
+
+    def quit(self) -> None:
+        """End the program, whether the window is shown or not."""
+        was_hidden = self._keeps_running and not self.isVisible()
+        self.keep_running(False)
+        self.close()
+        if was_hidden:  # Qt ends the program only with a window that was shown
+            QTimer.singleShot(0, QApplication.quit)
+
     def closeEvent(self, event: QCloseEvent) -> None:
-        self.note_state()
+        if self.isVisible():
+            self.note_state()
+        if self._keeps_running:
+            event.ignore()
+            self.hide()
+            self.left_running.emit()
+            return
         self.commands.actions["quit"].setEnabled(False)  # the program is ending already
         self.hide()  # at once, because the engine may need time to end
         self.closing.emit()

@@ -25,7 +25,7 @@ from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.store.chat import ChatMessage
 from app.window import NAME, Window
-from app.words import mark
+from app.words import mark, tr
 
 TRAY = "window.tray"
 ACTIVATION = "XDG_ACTIVATION_TOKEN"  # Qt takes it from there, and Wayland then gives the window the keys
@@ -51,6 +51,7 @@ class QuickController(QObject):
         self.quick: QuickWindow | None = None
         self.conversation: Conversation | None = None
         self.tray: QSystemTrayIcon | None = None
+        self._said_where = False
         open_chats.phase_changed.connect(self._changed)
         open_chats.progress_changed.connect(self._changed)
         open_chats.message_added.connect(lambda conversation, _message: self._changed(conversation))
@@ -59,6 +60,7 @@ class QuickController(QObject):
         engine.state.progress_changed.connect(lambda _state: self._show_waiting())
         settings.changed.connect(self._apply_tray)
         window.commands.bind("ask", self.open)
+        window.left_running.connect(self._say_where_it_is)
         self._apply_tray()
 
     def close(self) -> None:
@@ -186,6 +188,13 @@ class QuickController(QObject):
             self.tray = self._make_tray()
         if self.tray is not None:
             self.tray.setVisible(wanted)
+        self._window.keep_running(wanted)
+
+    def _say_where_it_is(self) -> None:
+        """Say once that the program goes on, because closing a window ends most programs."""
+        if self.tray is not None and not self._said_where:
+            self._said_where = True
+            self.tray.showMessage(NAME, tr("Chickadee goes on running. Quit it from the menu of this icon."))
 
     def _make_tray(self) -> QSystemTrayIcon:
         tray = QSystemTrayIcon(application_icon(), self)
@@ -194,7 +203,7 @@ class QuickController(QObject):
         for title, work in (
             (mark("Ask…"), self.open),
             (mark("Show the main window"), self._window.raise_window),
-            (mark("&Quit"), self._window.close),
+            (mark("&Quit"), self._window.quit),
         ):
             action = LiveAction(menu, title)
             action.triggered.connect(lambda _checked=False, work=work: work())

@@ -46,7 +46,8 @@ WINDOW = (
     ),
     Setting(
         "window", "tray", "choice", "off", mark("Icon in the tray"),
-        mark("A click on it opens a small window for a quick question. Some desktops, such as GNOME, have no tray."),
+        mark("A click on it opens a small window for a quick question. With it, closing the window leaves the program "
+             "running. Some desktops, such as GNOME, have no tray."),
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting(

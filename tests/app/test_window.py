@@ -73,13 +73,6 @@ def test_stop_keeps_what_was_written(chickadee: Chickadee, ask: Ask, qtbot: QtBo
     assert text == last_text(chickadee)
 
 
-def test_what_is_typed_during_an_answer_stays(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    ask(chickadee, "slow")
-    ask(chickadee, "next")
-    assert chickadee.window.composer.text.toPlainText() == "next"
-    assert len([message for message in chickadee.open_chats.current.messages if message.role == "user"]) == 1
-
-
 def test_the_prompt_being_read_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "read wait")
     progress = chickadee.window.composer.progress

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QSystemTrayIcon
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
 from app.control.quick_controller import QuickController
@@ -154,6 +154,39 @@ def test_the_icon_is_there_only_where_the_desktop_has_a_tray(
     assert quick.quick.isVisible()
     chickadee.settings.change({"window.tray": "off"})
     assert not icon.isVisible()
+
+
+def test_closing_leaves_the_program_running_only_with_the_icon(
+    chickadee: Chickadee, quick: QuickController, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(QSystemTrayIcon, "showMessage", lambda _self, _title, text: said.append(text))
+    monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: True)
+    chickadee.settings.change({"window.tray": "on"})
+    icon = icon_of(quick)
+    assert icon
+    ask, show, leave = icon.contextMenu().actions()
+    for _ in range(2):
+        chickadee.window.close()
+        assert not chickadee.window.isVisible()
+        assert (chickadee.engine.state.phase, QApplication.quitOnLastWindowClosed()) == ("ready", False)
+        show.trigger()
+        assert chickadee.window.isVisible()
+    assert len(said) == 1
+    chickadee.window.close()
+    ask.trigger()
+    assert quick.quick
+    quick.quick.close()
+    with qtbot.waitSignal(chickadee.window.closing):
+        leave.trigger()
+    assert QApplication.quitOnLastWindowClosed()
+    qtbot.waitUntil(lambda: not chickadee.process.running)
+
+
+def test_without_the_icon_closing_ends_the_program(chickadee: Chickadee, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(chickadee.window.closing):
+        chickadee.window.close()
+    qtbot.waitUntil(lambda: not chickadee.process.running)
 
 
 @pytest.fixture
