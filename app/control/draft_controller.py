@@ -291,7 +291,11 @@ class DraftController(QObject):
                 self._model = state.model
                 self._recount(self.current)
         elif state.phase in ("off", "failed"):
-            self.sender.go_on()
+            self._go_on_soon()
+
+    def _go_on_soon(self) -> None:
+        """Send what waited for the counting, once the engine has finished what it is telling: it may be ending."""
+        QTimer.singleShot(0, self, self.sender.go_on)
 
     def _recount(self, conversation: Conversation) -> None:
         """Check again whether the files fit, because the chat before them has changed."""
@@ -309,7 +313,7 @@ class DraftController(QObject):
         self._show(conversation)
         if message is self._drafts.draft_of(self.current):
             self._chat.read_ahead_soon()  # now the files of the next message are certain
-        self.sender.go_on()
+        self._go_on_soon()
 
     def _store_and_show(self, conversation: Conversation) -> None:
         self._drafts.store_draft(conversation)

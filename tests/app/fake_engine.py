@@ -34,7 +34,7 @@ Words in a model's path:
 - other (in the file's name): a new process is asked for first
 
 Each Load, Prepare, Generate, Title and Watch is logged in `requests.log` beside the model. A Prepare of a chat with
-"read" in it continues until the next request. A token has four characters.
+"read" in it continues until the next request. A token has four characters; a text with "uncounted" is never counted.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def listen() -> None:
             ANSWERING_NOW.add(request.request)
             say(events.AnsweringNow(request.id, True))
         elif isinstance(request, requests.Count):
-            say(count(request))
+            if not any("uncounted" in text for text in request.texts):
+                say(count(request))
         else:
             REQUESTS.put(request)
     os._exit(0)

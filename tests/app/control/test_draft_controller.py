@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication, QImage
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.attachments.attachment import Attachment, block_of
@@ -344,6 +345,119 @@ def test_what_is_begun_in_a_new_chat_outlives_a_message_in_another(
     again.chats.chat.new()
     assert again.window.composer.text.toPlainText() == "half a thought"
     assert len(chips(again)) == 1
+
+
+def test_a_file_that_was_still_being_read_is_read_by_the_next_start(
+    chickadee: Chickadee, open_window: Opener, qtbot: QtBot, tmp_path: Path
+) -> None:
+    gone = file(tmp_path, "gone.md")
+    chickadee.window.composer.text.attached.emit([file(tmp_path), gone])
+    chickadee.window.composer.text.attached.emit(LONG_PASTE)
+    chickadee.window.close()  # before any of them was read
+    gone.unlink()
+    again = open_window()
+    assert [item.name for item in draft(again).items] == ["Pasted text", "birds.md", "gone.md"]
+    qtbot.waitUntil(lambda: not draft(again).reading)
+    assert [item.name for item in draft(again).items] == ["Pasted text", "birds.md"]
+    assert "gone.md" in again.window.notice.text.text()
+    assert [file.text for file in draft(again).attachments] == [LONG_PASTE, TEXT]
+
+
+def test_undo_works_after_another_chat_was_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    first, text = chickadee.open_chats.current.chat.id, chickadee.window.composer.text
+    qtbot.keyClicks(text, "words")
+    text.selectAll()
+    qtbot.keyClick(text, Qt.Key.Key_Delete)
+    chickadee.chats.chat.new()
+    qtbot.keyClicks(text, "new")
+    chickadee.chats.chat.open(first)
+    assert text.toPlainText() == ""
+    qtbot.keyClick(text, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert text.toPlainText() == "words"
+    chickadee.chats.chat.new()
+    assert text.toPlainText() == "new"
+    text.undo()
+    assert text.toPlainText() == ""
+
+
+def test_what_waits_for_the_counting_is_sent_when_the_engine_has_ended(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee.window.composer.text.attached.emit([file(tmp_path, text="uncounted")])
+    qtbot.waitUntil(lambda: not draft(chickadee).reading)
+    ask(chickadee, "What?")
+    assert chickadee.chats.drafts.sender.phase(draft(chickadee)) == "counting"
+    assert chickadee.window.composer.text.toPlainText() == "What?"
+    psutil.Process(chickadee.process.pid).kill()
+    qtbot.waitUntil(lambda: answered(chickadee))
+    assert [each.name for each in chickadee.open_chats.current.messages[0].attachments] == ["birds.md"]
+
+
+def test_a_message_whose_file_is_refused_stays_with_the_user(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee.window.composer.text.attached.emit([tmp_path / "gone.md"])
+    ask(chickadee, "What?")
+    qtbot.waitUntil(lambda: not draft(chickadee).items)
+    assert chickadee.chats.drafts.sender.phase(draft(chickadee)) == "editing"
+    assert chickadee.window.composer.text.toPlainText() == "What?"
+    assert chickadee.open_chats.current.messages == []
+
+
+def test_a_search_locks_its_own_chat_alone_and_is_left_by_esc(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: answered(chickadee))
+    first, composer = chickadee.open_chats.current, chickadee.window.composer
+    found: list[Callable[[tuple[Attachment, ...]], object]] = []
+    retriever = chickadee.chats.drafts._retriever
+    monkeypatch.setattr(retriever, "is_wanted", lambda *_: True)
+    monkeypatch.setattr(retriever, "find", lambda _chat, _text, _files, done: found.append(done))  # no answer
+    ask(chickadee, "second")
+    assert composer.text.isReadOnly()
+    assert composer.button.accessibleName() == "Stop"
+    chickadee.chats.chat.new()
+    assert not composer.text.isReadOnly()
+    chickadee.chats.chat.open(first.chat.id)
+    assert composer.text.isReadOnly()
+    qtbot.keyClick(composer.text, Qt.Key.Key_Escape)
+    assert not composer.text.isReadOnly()
+    assert composer.text.toPlainText() == "second"
+    found[0](())  # too late
+    assert len(first.messages) == 2
+    ask(chickadee, " try")
+    chickadee.chats.chat.new()
+    found[1](())
+    qtbot.waitUntil(lambda: len(first.messages) == 4)
+    assert first.messages[2].content == "second try"
+
+
+def test_dialogs_open_where_a_file_was_chosen_before(
+    chickadee: Chickadee, open_window: Opener, qtbot: QtBot, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+
+    def dialog(chickadee: Chickadee, command: str) -> QFileDialog:
+        chickadee.window.commands.run(command)
+        (found,) = chickadee.window.findChildren(QFileDialog)
+        return found
+
+    chosen = dialog(chickadee, "attach")
+    chosen.filesSelected.emit([str(file(tmp_path / "notes"))])
+    chosen.close()
+    qtbot.waitUntil(lambda: len(chips(chickadee)) == 1)
+    chickadee.window.close()
+    again = open_window()
+    attach = dialog(again, "attach")
+    assert attach.directory().absolutePath() == str(tmp_path / "notes")
+    attach.close()
+    qtbot.waitUntil(lambda: not again.window.findChildren(QFileDialog))
+    model = dialog(again, "open_model")
+    assert model.directory().absolutePath() != str(tmp_path / "notes")
+    model.close()
 
 
 def test_the_real_engine_does_not_read_a_file_twice(
