@@ -17,12 +17,10 @@ from app.control.chat_list_controller import ChatListController, Upkeep
 from app.control.chat_model_controller import ChatModelController
 from app.control.chat_options_controller import ChatOptionsController
 from app.control.collections_controller import CollectionsController
-from app.control.consent_controller import ConsentController
 from app.control.context_menu import ContextMenu
 from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
 from app.control.find_controller import FindController
-from app.control.idle_controller import IdleController
 from app.control.import_controller import ImportController
 from app.control.import_export_controller import ImportExportController
 from app.control.indexing_controller import IndexingController
@@ -32,7 +30,6 @@ from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
 from app.control.page_controller import PageController
 from app.control.palette_controller import PaletteController
-from app.control.power_controller import PowerController
 from app.control.preparation_controller import PreparationController
 from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
@@ -44,7 +41,6 @@ from app.control.snippet_controller import SnippetController
 from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
-from app.control.thinking_controller import ThinkingController
 from app.control.title_controller import TitleController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
@@ -94,13 +90,11 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Models:
-    """The engine queue, and the controllers of models, of the status line, of idle time and of saving power."""
+    """The engine queue, and the controllers of models and of the status line."""
 
     engine: EngineQueue
     controller: ModelController
     status: StatusController
-    idle: IdleController
-    power: PowerController
 
 
 @dataclass(frozen=True)
@@ -124,7 +118,6 @@ class Chats:
     snippets: SnippetController
     quick: QuickController
     options: ChatOptionsController
-    thinking: ThinkingController
     engine_monitor: EngineMonitorController
     context_menu: ContextMenu
     notifications: NotificationController
@@ -153,14 +146,12 @@ def compose_models(
     engine = EngineQueue(process.client, settings, keys)
     settings.changed.connect(engine.model.apply_settings)
     controller = ModelController(window, settings, engine, open_chats, keys)
-    status = StatusController(window, engine, controller, intervals.tick)
+    status = StatusController(window, engine, controller, settings, intervals.tick, intervals.minute)
     SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
-    idle = IdleController(window, engine, settings, intervals.minute)
-    power = PowerController(window, engine, settings, intervals.minute)
     engine.state.phase_changed.connect(controller.engine_changed)
     window.commands.bind("models", controller.open)
     window.commands.bind("open_model", controller.choose_model)
-    return Models(engine, controller, status, idle, power)
+    return Models(engine, controller, status)
 
 
 def compose_settings(
@@ -217,7 +208,6 @@ def compose_chats(
         snippets=snippets,
         quick=QuickController(window, open_chats, engine, chat, drafts, snippets, settings.settings),
         options=options,
-        thinking=ThinkingController(window, open_chats, engine, settings.settings, options),
         engine_monitor=EngineMonitorController(window, engine, open_chats),
         context_menu=ContextMenu(window.status, open_chats, engine, window.notice),
         notifications=NotificationController(
@@ -230,7 +220,6 @@ def compose_chats(
     window.commands.bind("storage", chats.storage.open)
     window.commands.bind("logs", chats.storage.open_logs)
     settings.settled.connect(chat.read_ahead_soon)
-    ConsentController(window, open_chats, engine)
     SpeechController(window, open_chats, intervals.speech)
     WelcomeController(window, open_chats, engine, chat, drafts).show()
     return chats
@@ -297,8 +286,6 @@ class Chickadee(QObject):
         """Store everything, end the engine, close the store."""
         self.chats.close()
         self.models.status.close()
-        self.models.idle.close()
-        self.models.power.close()
         self.api.close()
         self.preparation.close()
         self.appearance.close()

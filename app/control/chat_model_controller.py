@@ -1,4 +1,4 @@
-"""The model of the open chat: says which one it was while another one is loaded, and switches back on request."""
+"""The lines above the composer: which model the open chat had, and whether it may be sent to a server."""
 
 from __future__ import annotations
 
@@ -22,16 +22,22 @@ from models.titles import title_of
 
 
 class ChatModelController(QObject):
-    """Controller of the line above the composer. Opening a chat never loads a model; only the button does."""
+    """Controller of the two lines above the composer about where the open chat is answered.
+
+    One offers the chat's model: opening a chat never loads a model, only the button does. The other asks once whether
+    the chat may be sent to a server; `EngineQueue` lets the chat wait until it is answered.
+    """
 
     def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, models: ModelController) -> None:
         super().__init__(window)
-        self._open_chats, self._engine, self._models = open_chats, engine, models
+        self._window, self._open_chats, self._engine, self._models = window, open_chats, engine, models
         self._line = window.chat_model
         self._line.switch_requested.connect(self._switch)
         self._background = Background(self)
         self._shown: tuple[str, str] | None = None  # the name and path of the model that is shown or looked for
         self._offered: Path | None = None
+        window.consent.agreed.connect(self._agree)
+        window.consent.refused.connect(self._refuse)
         open_chats.current_changed.connect(self._update)
         for event in (open_chats.entry_changed, open_chats.phase_changed, open_chats.branch_changed):
             event.connect(self._update_if_open)
@@ -46,7 +52,11 @@ class ChatModelController(QObject):
             self._update(conversation)
 
     def _update(self, conversation: Conversation) -> None:
-        """Show the chat's model if it is another one than the loaded one, once it is known whether its file is here."""
+        """Show the chat's model if it is another one than the loaded one, once it is known whether its file is here.
+
+        Show the question whether the chat may be sent to a server too, while it waits for an answer.
+        """
+        self._window.consent.ask(conversation.asked_host)
         chat = conversation.chat
         if not conversation.messages or is_in_use(chat, self._engine.state):
             self._shown = None
@@ -74,6 +84,17 @@ class ChatModelController(QObject):
     def _switch(self) -> None:
         if self._offered is not None:
             self._models.use_model(path_text(self._offered))
+
+    def _agree(self) -> None:
+        conversation = self._open_chats.current
+        if conversation.asked_host:
+            conversation.agree()
+            self._engine.submit(conversation)
+        self._window.composer.setFocus()
+
+    def _refuse(self) -> None:
+        self._engine.stop(self._open_chats.current)
+        self._window.composer.setFocus()
 
 
 def is_in_use(chat: Chat, state: EngineState) -> bool:

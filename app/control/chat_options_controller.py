@@ -1,4 +1,4 @@
-"""The panel of the open chat's options: opens it, applies changes, and saves, renames and deletes personas."""
+"""The open chat's options: their panel, the personas that save them, and whether the model thinks."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import QObject
 
 from app.dialogs.chat_panel import ChatPanel
+from app.notice import UNDO_MS
 from app.settings.resolve import ChatOptions, Values, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
+from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.window import Window
 from app.words import UiText, mark, tr
 from common.failures import Failure
+from engine.protocol.events import ThinkingControls
+from engine.protocol.requests import ThinkingEffort, ThinkingOptions
 from engine.protocol.settings import Value
 
+MODE, EFFORT = "answer.thinking", "answer.thinking_effort"
 THEIRS = mark("{host} uses its own value until you change this one.")
 
 
 class ChatOptionsController(QObject):
+    """Controller of the open chat's options: their panel, and the think button beside the message.
+
+    The think button is shown only where the loaded model leaves a choice whether or how much it thinks.
+    """
+
     def __init__(
         self, window: Window, open_chats: OpenChats, engine: EngineQueue, settings: Settings, personas: Personas
     ) -> None:
@@ -29,12 +39,16 @@ class ChatOptionsController(QObject):
         self.panel: ChatPanel | None = None
         self._window, self._open_chats, self._engine, self._settings = window, open_chats, engine, settings
         self._personas = personas
-        self._hidden: Collection[str] = ()
+        self._hidden: Collection[str] = ()  # options that the loaded model does not have
+        self._controls = ThinkingControls()  # of the model that was loaded last: it may be loaded again
         window.commands.bind("chat_options", self.open)
+        window.commands.bind("think", self.change_thinking)
         open_chats.current_changed.connect(self._changed)
         open_chats.options_changed.connect(self._changed)
         settings.changed.connect(self.show_options)
-        engine.state.phase_changed.connect(lambda _state: self._grey())
+        settings.changed.connect(self.show_thinking)
+        engine.state.phase_changed.connect(self._engine_changed)
+        self.show_thinking()
 
     def open(self) -> None:
         if self.panel is None:
@@ -58,12 +72,6 @@ class ChatOptionsController(QObject):
             if self.panel is not None:
                 self.panel.show_problem(failure.sentence)
         self._window.header.show_persona(name or ((lambda: tr("Changed")) if options.values else ""))
-
-    def hide(self, names: Collection[str]) -> None:
-        """Hide the options with these names in the panel, because the loaded model does not have them."""
-        self._hidden = names
-        if self.panel is not None:
-            self.panel.hide_rows(names)
 
     def _grey(self) -> None:
         """Grey out what the server that answers does not do."""
@@ -94,6 +102,7 @@ class ChatOptionsController(QObject):
     def _changed(self, conversation: Conversation) -> None:
         if conversation is self._open_chats.current:
             self.show_options()
+            self.show_thinking()
 
     def _use(self, options: ChatOptions) -> None:
         self._open_chats.current.update_entry(options=options.to_json())
@@ -148,3 +157,58 @@ class ChatOptionsController(QObject):
             self.panel.show_problem(sentence)
         else:
             self._window.notice.post(sentence, kind="problem")
+
+    # --- whether and how much the model thinks ----------------------------------------------------------------------
+
+    def change_thinking(self) -> None:
+        """Let the model think in this chat, or stop it from thinking; with efforts, take the next one."""
+        chosen = self._thinking
+        inherited = self._settings.options(self._engine.state.path).generate.thinking
+        efforts = self._controls.efforts
+        if self._controls.switch:
+            on = not self._thinks(chosen)
+            self._use_thinking(MODE, "on" if on else "off", on == self._thinks(inherited))
+        elif efforts:
+            now = self._effort(chosen)
+            effort = efforts[(efforts.index(now) + 1) % len(efforts) if now in efforts else 0]
+            self._use_thinking(EFFORT, effort, effort == self._effort(inherited))
+        else:
+            self._window.notice.post(
+                lambda: tr("The loaded model leaves no choice whether it thinks."), milliseconds=UNDO_MS
+            )
+
+    def show_thinking(self) -> None:
+        """Show what the model will do with the open chat's next message."""
+        button, chosen = self._window.composer.think_button, self._thinking
+        if self._controls.switch:
+            button.show_switch(self._thinks(chosen))
+        elif self._controls.efforts:
+            button.show_effort(self._effort(chosen))
+        else:
+            button.offer_nothing()
+        choices = {MODE: self._controls.switch, EFFORT: bool(self._controls.efforts)}
+        self._hidden = [name for name, offered in choices.items() if not offered]
+        if self.panel is not None:
+            self.panel.hide_rows(self._hidden)
+
+    @property
+    def _thinking(self) -> ThinkingOptions:
+        """Whether and how much the model is to think in the open chat."""
+        return self._engine.model.options_for(self._open_chats.current).generate.thinking
+
+    def _use_thinking(self, name: str, value: Value, inherited: bool) -> None:
+        """Set the chat's option, or remove it if the settings say the same."""
+        self.change_option(name, None if inherited else value)
+
+    def _thinks(self, options: ThinkingOptions) -> bool:
+        return self._controls.default if options.mode == "auto" else options.mode == "on"
+
+    def _effort(self, options: ThinkingOptions) -> ThinkingEffort:
+        """Return the effort; auto if the model's usual one is not known."""
+        return options.effort if options.effort in self._controls.efforts else self._controls.default_effort
+
+    def _engine_changed(self, state: EngineState) -> None:
+        self._grey()
+        if state.model and state.model.thinking != self._controls:
+            self._controls = state.model.thinking
+            self.show_thinking()
