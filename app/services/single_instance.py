@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import time
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
@@ -19,74 +19,6 @@ log = logging.getLogger(__name__)
 WAIT_MS = 200
 PATIENCE_SECONDS = 20.0  # the first program may just be starting on a busy computer
 LONGEST_LINE = 262_144
-
-
-# A lock that at most one process holds, and that the system releases however its owner ends.
-if sys.platform == "win32":
-    from PySide6.QtCore import QLockFile
-
-    class ProcessLock:
-        """A QLockFile, which keeps its file open exclusively on Windows, so that only a dead owner's can be deleted."""
-
-        def __init__(self, path: Path) -> None:
-            self._path = path
-            self._file = QLockFile(str(path))
-            self._file.setStaleLockTime(0)
-
-        def acquire(self) -> bool:
-            """Try to take the lock; return whether we hold it. Raises OSError if the file cannot be made."""
-            if self._file.tryLock(0):
-                return True
-            if self._file.error() != QLockFile.LockError.LockFailedError:
-                raise OSError(f"{self._path}: {self._file.error().name}")
-            return False
-
-        def release(self) -> None:
-            self._file.unlock()
-
-else:
-    import fcntl
-
-    class ProcessLock:
-        """The kernel's own lock on a file that stays.
-
-        QLockFile deletes its own file and that of a dead owner. If several programs find a dead owner's file at the
-        same time, two of them could each delete a file, and both would be first.
-        """
-
-        def __init__(self, path: Path) -> None:
-            self._path = path
-            self._file: int | None = None
-
-        def acquire(self) -> bool:
-            """Try to take the lock; return whether we hold it. Raises OSError if the file cannot be made."""
-            if self._file is not None:
-                return True
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(file)
-                return False
-            except OSError as error:  # a file system without locks: two windows are better than none
-                log.warning("%s cannot be locked: %s", self._path, error)
-            if not self._is_there(file):  # deleted meanwhile: others lock another file of that name
-                os.close(file)
-                return False
-            self._file = file
-            return True
-
-        def release(self) -> None:
-            """Release the lock; the file stays, because a deleted file could be locked once more."""
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
-
-        def _is_there(self, file: int) -> bool:
-            try:
-                return os.path.samestat(os.fstat(file), self._path.stat())
-            except FileNotFoundError:
-                return False
 
 
 class SingleInstance(QObject):
@@ -104,7 +36,7 @@ class SingleInstance(QObject):
         super().__init__(parent)
         self._name = server_name(folder)
         self._folder = folder
-        self._lock = ProcessLock(folder / "window.lock")
+        self._lock = FileLock(folder / "window.lock", mode=0o600, is_singleton=False)
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._accept)
@@ -132,10 +64,14 @@ class SingleInstance(QObject):
         self._lock.release()
 
     def _acquire(self) -> bool:
+        """Try to take the lock; return whether we hold it. Raises Failure if the file cannot be made."""
         try:
-            return self._lock.acquire()
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            return False
         except OSError as error:
             raise Failure("data_folder.locked", str(error), folder=self._folder) from error
+        return True
 
     def _accept(self) -> None:
         socket = self._server.nextPendingConnection()
