@@ -16,7 +16,7 @@ import msgspec
 from common.engine_program import engine_command
 from common.planning import Ask, Verdict
 from common.sentences import Sentence
-from models.readable_files import readable_files
+from models.readable_files import ReadableFiles, readable_files
 
 log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -34,6 +34,7 @@ class PlannerClient:
     def __init__(self, command: Sequence[str] | None = None) -> None:
         self._command = list(command or engine_command("plans"))
         self._process: subprocess.Popen[bytes] | None = None
+        self._readable = ReadableFiles((), {})
         self._lock = threading.Lock()
         self._closed = False
 

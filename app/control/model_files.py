@@ -105,7 +105,7 @@ class ModelDownloads(QObject):
     def _catalogue_checked(self, update: CatalogueUpdate) -> None:
         self._models.entries = catalogue()
         for entry in update.changed:
-            self._models.planners.pop(("entry", entry.id), None)
+            self._models.verdicts.pop(("entry", entry.id), None)
         self.updated.emit(update)
 
     def download_file(self, path: str) -> None:

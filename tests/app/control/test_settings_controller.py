@@ -37,7 +37,7 @@ def effect(dialog: SettingsDialog, qtbot: QtBot, name: str, words: str) -> None:
 
 
 def test_the_settings_say_what_they_come_to(chickadee: Chickadee, qtbot: QtBot) -> None:
-    assert not chickadee.models.controller.planner._process.running  # nothing is planned before the dialog is open
+    assert chickadee.models.controller.planner._client._process is None  # nothing is planned before the dialog is open
     dialog = open_dialog(chickadee, qtbot)
     pick(dialog, qtbot, "engine.backend", "llama")
     says(dialog, qtbot, "fake: Fits: 406 MB of memory with 8,192 tokens")
