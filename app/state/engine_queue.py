@@ -70,7 +70,7 @@ class EngineQueue:
 
     def submit_guest(self, request: requests.Request) -> None:
         """Take a request of another program, which is answered while no conversation waits."""
-        if self.state.host:
+        if self.state.host and not isinstance(request, requests.Cancel):
             self.guests.heard(events.Failed(request.id, self._private()))
             return
         self.guests.take(request)
