@@ -1533,6 +1533,36 @@
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
+    <source>{model} will be loaded after that and answer again.</source>
+    <translation>之后会加载 {model} 并重新回答。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>{model} will be loaded after that.</source>
+    <translation>之后会加载 {model}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
+    <source>The model will be unloaded after that.</source>
+    <translation>之后会卸载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>Close this line to cancel that.</source>
+    <translation>关闭此提示即可取消。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>Stop the answer</source>
+    <translation>停止回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>“{chat}” is being answered.</source>
+    <translation>正在回答“{chat}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
     <source>An answer is being written. Stop it first, or wait until it is finished.</source>
     <translation>正在生成回答。请先停止，或等待其完成。</translation>
   </message>

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
+from app.state.conversation import Conversation
 from app.store.formats import decode_chat, encode_chat
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Load
@@ -136,29 +137,75 @@ def test_if_that_model_cannot_be_loaded_the_answer_that_was_there_stays(
     assert [type(each) for each in requests()].count(Generate) == 1
 
 
-def test_the_queue_and_the_place_in_the_text_stay_when_another_model_is_chosen(
-    chickadee: Chickadee, ask: Ask, qtbot: QtBot, wren: Path
-) -> None:
+@pytest.fixture
+def three_chats(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> tuple[Conversation, Conversation, Conversation]:
+    """Chats: a long one, which is shown; one that is being answered; one that waits."""
     ask(chickadee, "many")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     long_chat = chickadee.open_chats.current
     chickadee.chats.chat.new()
     ask(chickadee, "slow")
     slow = chickadee.open_chats.current
-    qtbot.waitUntil(lambda: chickadee.engine.active is slow, timeout=SECONDS)
+    qtbot.waitUntil(lambda: bool(slow.answer and slow.answer.text), timeout=SECONDS)
     chickadee.chats.chat.new()
     ask(chickadee, "waits")
     waiting = chickadee.open_chats.current
     chickadee.chats.chat.open(long_chat.chat.id)
+    return long_chat, slow, waiting
+
+
+Three = tuple[Conversation, Conversation, Conversation]
+
+
+def test_the_queue_and_the_place_in_the_text_stay_when_another_model_is_chosen(
+    chickadee: Chickadee, qtbot: QtBot, wren: Path, three_chats: Three
+) -> None:
+    _long, slow, waiting = three_chats
     bar = chickadee.window.transcript.verticalScrollBar()
     bar.setValue(100)
     chickadee.window.composer.set_text("a draft")
     chickadee.models.controller.use_model(str(wren))
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(waiting.messages) == 2 and not waiting.busy, timeout=SECONDS)
     assert [message.model for message in waiting.messages] == ["", "wren"]
     assert slow.messages[-1].stop_reason == "cancelled"
     assert bar.value() == 100
     assert chickadee.window.composer.text.toPlainText() == "a draft"
+    assert chickadee.window.notice.isHidden()
+
+
+def test_a_change_of_the_model_waits_for_the_answers_of_other_chats(
+    chickadee: Chickadee, qtbot: QtBot, wren: Path, three_chats: Three
+) -> None:
+    """The answers that the user does not see end by themselves; then the model is loaded."""
+    long_chat, slow, waiting = three_chats
+    notice, fake = chickadee.window.notice, chickadee.engine.state.path
+    chickadee.chats.messages.answer_with(long_chat.messages[-1].id, wren)
+    assert notice.text.text() == (
+        "“slow” is being answered. wren will be loaded after that and answer again. Close this line to cancel that."
+    )
+    qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
+    assert (chickadee.engine.state.path, slow.phase, long_chat.phase) == (fake, "answering", "idle")
+    chickadee.engine.stop(slow)  # as the user does, who opens that chat
+    qtbot.waitUntil(
+        lambda: len(long_chat.messages) == 2 and long_chat.messages[-1].model == "wren" and not long_chat.busy
+    )
+    assert [message.model for message in waiting.messages] == ["", "fake"]
+    assert notice.isHidden()
+
+
+def test_a_change_of_the_model_that_waits_can_be_cancelled(
+    chickadee: Chickadee, qtbot: QtBot, wren: Path, three_chats: Three
+) -> None:
+    _long, slow, waiting = three_chats
+    fake = chickadee.engine.state.path
+    chickadee.models.controller.use_model(str(wren))
+    qtbot.mouseClick(chickadee.window.notice.close_button, Qt.MouseButton.LeftButton)
+    chickadee.engine.stop(slow)
+    qtbot.waitUntil(lambda: len(waiting.messages) == 2 and not waiting.busy, timeout=SECONDS)
+    assert (chickadee.engine.state.path, chickadee.engine.state.phase) == (fake, "ready")
+    chickadee.models.controller.use_model(str(wren))  # nobody is answered now
+    assert chickadee.engine.state.path == wren
 
 
 def test_an_export_names_the_model_but_not_the_users_folder(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:

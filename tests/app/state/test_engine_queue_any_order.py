@@ -169,7 +169,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert GUEST not in str(request), "another program's text is sent to a server"
         if isinstance(request, Generate):
             chat = self.chats[int(request.messages[-1].content.split()[-1])]
-            assert chat.may_leave_for(self.queue.state.host)
+            assert chat.chat.may_leave_for(self.queue.state.host)
 
     def callback(self) -> Callable[[object], None]:
         number = self.asked = self.asked + 1
@@ -180,9 +180,8 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(data=st.data())
     def send(self, data: st.DataObject) -> None:
         idle = [chat for chat in self.chats if not chat.busy]
-        chat = data.draw(st.sampled_from(idle)) if idle and data.draw(st.booleans()) else None
-        if chat is None:
-            chat = Conversation(self.store, temporary=True)
+        chat = data.draw(st.sampled_from([*idle, Conversation(self.store, temporary=True)]))
+        if chat not in self.chats:
             self.chats.append(chat)
         assert chat.send(str(self.chats.index(chat)))
         self.queue.submit(chat)
@@ -276,7 +275,7 @@ class AnyOrder(RuleBasedStateMachine):
     def say(self, data: st.DataObject) -> None:
         """Say something that ends no request."""
         id = data.draw(st.sampled_from(self.process.unanswered)).id
-        kinds = (events.Text(id, "a"), events.PrefillProgress(id, 1, 2, 0), events.Faster(0, "ik"))
+        kinds: tuple[Event, ...] = (events.Text(id, "a"), events.PrefillProgress(id, 1, 2, 0), events.Faster(0, "ik"))
         self.client.received(data.draw(st.sampled_from(kinds)))
 
     @precondition(lambda self: self.process.start)
