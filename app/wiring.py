@@ -213,7 +213,7 @@ def compose_chats(
         notifications=NotificationController(
             window, open_chats, chat, settings.settings, intervals.notify_after / 1000
         ),
-        unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.save_retry),
+        unsaved=UnsavedController(window, open_chats, drafts, intervals.save_retry),
         storage=StorageController(settings, chat_list, folders, cache_folder(), window.notice, collections),
         window_state=WindowStateController(window, open_chats, intervals.save_window),
     )

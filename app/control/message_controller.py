@@ -12,28 +12,22 @@ from PySide6.QtWidgets import QMenu
 
 from app.control.model_controller import ModelController
 from app.control.source_controller import SourceController
-from app.events import Event
-from app.notice import UNDO_MS, UNSAVED
+from app.notice import UNDO_MS
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
-from app.state.saving import EditStore
 from app.store.tree import Deleted
 from app.transcript.message_actions import forgotten_line
 from app.window import Window
 from app.words import UiText, tr, tr_n
-from common.failures import Failure
 from engine.protocol.events import Remedy
 from models.titles import title_of
 
 
 class MessageController(QObject):
-    """Controller of the transcript: does the requested actions in the current conversation.
-
-    `edit_not_saved` is emitted when the unsent edit of a message could not be stored.
-    """
+    """Controller of the transcript: does the requested actions in the current conversation."""
 
     def __init__(
         self, window: Window, open_chats: OpenChats, engine: EngineQueue, models: ModelController, pause_ms: int
@@ -45,8 +39,7 @@ class MessageController(QObject):
         self._sources = SourceController(window, open_chats)
         transcript = self._transcript = window.transcript
         self._notice = window.notice
-        self.edit_not_saved: Event[()] = Event()
-        self._unstored: dict[Conversation, Failure | None] = {}  # edits not stored yet, and why the last try failed
+        self._edited: set[Conversation] = set()  # whose edits are to be stored after a pause
         # Without restarts, the text of a user who types without a pause is stored too.
         self._pause = Debounce(self._store_edits, pause_ms, self, restarts=False)
         window.closing.connect(self._store_edits)
@@ -238,32 +231,14 @@ class MessageController(QObject):
         self._edits_changed(self._conversation)
 
     def _edits_changed(self, conversation: Conversation) -> None:
-        self._unstored.setdefault(conversation)
+        self._edited.add(conversation)
         self._pause.request()
 
     def _store_edits(self) -> None:
-        """Store the texts of the open editors; edits that cannot be stored are tried again with the next write."""
+        """Store the texts of the open editors."""
         self._pause.cancel()
-        for conversation, before in tuple(self._unstored.items()):
-            if conversation.state == "gone" or conversation.temporary:
-                del self._unstored[conversation]
-                continue
-            if not conversation.stored:  # the edited message is not stored yet either
-                continue
-            try:
-                EditStore(self._open_chats.store).save(conversation.chat.id, conversation.edits)
-            except Failure as failure:
-                self._unstored[conversation] = failure
-                self.edit_not_saved.emit()
-                if before is None:
-                    self._notice.post(failure.sentence, kind="problem", detail=failure.detail, topic=UNSAVED)
-            else:
-                del self._unstored[conversation]
-
-    def retry_unstored(self) -> list[tuple[str, Failure]]:
-        """Try once more to store the edits; return the titles of the chats that failed, each with the Failure."""
-        self._store_edits()
-        return [(each.chat.title, failure) for each, failure in self._unstored.items() if failure is not None]
+        while self._edited:
+            self._edited.pop().save()
 
     def _discard_edit(self, id: str, text: str) -> None:
         conversation = self._conversation

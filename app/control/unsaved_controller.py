@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer
 
 from app.control.draft_controller import DraftController
-from app.control.message_controller import MessageController
 from app.notice import UNDO_MS, UNSAVED
 from app.state.open_chats import OpenChats
 from app.window import Window
@@ -19,18 +18,15 @@ class UnsavedController(QObject):
     timer runs only while something is unsaved, so that an idle window sleeps.
     """
 
-    def __init__(
-        self, window: Window, open_chats: OpenChats, messages: MessageController, drafts: DraftController, again_ms: int
-    ) -> None:
+    def __init__(self, window: Window, open_chats: OpenChats, drafts: DraftController, again_ms: int) -> None:
         super().__init__(window)
-        self._open_chats, self._messages, self._drafts, self._notice = open_chats, messages, drafts, window.notice
+        self._open_chats, self._drafts, self._notice = open_chats, drafts, window.notice
         self._has_unsaved = False
         self._retry_timer = QTimer(self)
         self._retry_timer.setInterval(again_ms)
         self._retry_timer.timeout.connect(self.retry)
         open_chats.not_saved.connect(lambda _conversation, _reason: self._retry_later())
-        for event in (messages.edit_not_saved, drafts.draft_not_saved):
-            event.connect(self._retry_later)
+        drafts.draft_not_saved.connect(self._retry_later)
 
     def is_retrying(self) -> bool:
         """Return whether something is unsaved and will be tried again."""
@@ -62,12 +58,8 @@ class UnsavedController(QObject):
         A sentence names the text that cannot be stored, and the reason.
         """
         unsaved = [
-            (tr("The latest messages in “{title}” could not be saved.", title=title), failure)
+            (tr("The latest changes in “{title}” could not be saved.", title=title), failure)
             for title, failure in self._open_chats.retry_unstored()
-        ]
-        unsaved += [
-            (tr("Your edit in “{title}” could not be saved.", title=title), failure)
-            for title, failure in self._messages.retry_unstored()
         ]
         draft = self._drafts.retry_unstored()
         if draft is not None:

@@ -1,4 +1,4 @@
-"""One answer while the engine writes it: its text, how long the model thought, how much of the prompt it has read."""
+"""One answer, from the wait for it to its end: its text, how long the model thought, how much it has read."""
 
 from __future__ import annotations
 
@@ -29,6 +29,20 @@ class PromptProgress:
     total: int
     seconds_left: float | None
     looking: float = 0.0
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A chat's wait for its answer to begin.
+
+    `continues` is whether the last answer is to be continued; `leaf_before` is the leaf of the branch to show again if
+    the answer never begins. `asked_host` is the host of a server that the user must let read this chat first; "" where
+    nothing is asked.
+    """
+
+    continues: bool = False
+    leaf_before: str | None = None
+    asked_host: str = ""
 
 
 class Answer:

@@ -7,19 +7,19 @@ and is written again with the next write, and `not_saved` gives the reason once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from app.attachments.attachment import Attachment
 from app.events import Event
-from app.state.answer import Answer
+from app.state.answer import Answer, Waiting
 from app.state.answer_facts import sources_of
 from app.state.draft import MessageDraft
 from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
-from app.store.chat_store import ChatStore
+from app.store.chat_store import ChatRow, ChatStore
 from app.store.tree import Deleted, Tree, chosen_from
 from app.words import UiText, mark, tr, worded
 from common.failures import Failure
@@ -31,20 +31,6 @@ from engine.protocol.requests import Message
 GOES_ON = mark("You can go on chatting, but what is not saved is lost when you close the window.")
 Phase = Literal["idle", "waiting", "reading", "answering"]
 State = Literal["new", "listed", "deleted", "gone"]
-
-
-@dataclass(slots=True)
-class Waiting:
-    """A chat's wait for its answer to begin.
-
-    `continues` is whether the last answer is to be continued; `leaf_before` is the leaf of the branch to show again if
-    the answer never begins. `asked_host` is the host of a server that the user must let read this chat first; "" where
-    nothing is asked.
-    """
-
-    continues: bool = False
-    leaf_before: str | None = None
-    asked_host: str = ""
 
 
 class ConversationEvents:
@@ -87,15 +73,16 @@ class Conversation(ConversationEvents):
         messages: Iterable[ChatMessage] = (),
         clock: Callable[[], float] = time.monotonic,
         temporary: bool = False,
-        stored: bool = False,
+        edits: Mapping[str, str] | None = None,
     ) -> None:
+        """Open the chat, or a new one; `edits` are those in the store, None for a chat that is not stored yet."""
         super().__init__()
         self.store, self.temporary = store, temporary
         self.chat = chat or Chat()
         self.state: State = "listed" if chat else "new"
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
         self.messages = self.tree.branch()
-        self.edits: dict[str, str] = {}
+        self.edits = dict(edits or {})
         self.unfolded: set[tuple[str, int]] = set()
         self.draft: MessageDraft | None = None
         self.waiting: Waiting | None = None
@@ -105,7 +92,7 @@ class Conversation(ConversationEvents):
         self.thoughts_counted: Event[int] = Event()
         self.answer_resumed: Event[Conversation] = Event()
         self._clock = clock
-        self._saver = ChatSaver(store, self._entry_to_store, self._cannot_store, stored)
+        self._saver = ChatSaver(store, self._row, self._cannot_store, edits is not None)
 
     # --- what it is doing -------------------------------------------------------------------------------------------
 
@@ -352,7 +339,7 @@ class Conversation(ConversationEvents):
         self._tell_entry(before)
 
     def save(self, *messages: ChatMessage, branch: bool = False) -> None:
-        """Store the entry and these messages, and which branch is shown if `branch`."""
+        """Store the entry, these messages and the edits of messages, and which branch is shown if `branch`."""
         if branch:
             self.chat = replace(self.chat, leaf_id=self.tree.leaf, chosen=self.tree.chosen_text())
         self._saver.save(messages)
@@ -417,10 +404,11 @@ class Conversation(ConversationEvents):
         self.phase_changed.emit(self)
         self.answer_ended.emit(self, message)
 
-    def _entry_to_store(self) -> tuple[Chat, bool] | None:
-        """Return the entry and whether the chat is deleted; None while nothing of the chat is to be stored."""
-        kept = self.state in ("listed", "deleted") and not self.temporary
-        return (self.chat, self.state == "deleted") if kept else None
+    def _row(self) -> ChatRow | None:
+        """Return the chat as it is to be stored; None while nothing of it is."""
+        if self.temporary or self.state not in ("listed", "deleted"):
+            return None
+        return ChatRow(self.chat, tuple(self.edits.items()), self.state == "deleted")
 
     def _cannot_store(self, failure: Failure) -> None:
         self.not_saved.emit(self, lambda: f"{worded(failure.sentence)} {tr(GOES_ON)}")

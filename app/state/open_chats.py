@@ -10,7 +10,6 @@ from weakref import WeakValueDictionary
 
 from app.events import Event
 from app.state.conversation import Conversation, ConversationEvents
-from app.state.saving import EditStore
 from app.store.chat import Chat, ChatMessage, Folder, new_id
 from app.store.chat_store import DOOMED, ChatStore
 from app.words import tr
@@ -104,8 +103,7 @@ class OpenChats(ConversationEvents):
         if chat_id not in self._conversations:
             row = self.store.chat_row(chat_id)
             chat = row[0] if row is not None else self._closed[chat_id]
-            edits, messages = EditStore(self.store).load(chat_id), self.store.messages(chat)
-            self._make(chat, messages, stored=True).edits = edits
+            self._make(chat, self.store.messages(chat), edits=self.store.edits(chat_id))
             del self._closed[chat_id]
         return self._conversations[chat_id]
 
@@ -258,15 +256,9 @@ class OpenChats(ConversationEvents):
         self.current_changed.emit(conversation)
         return conversation
 
-    def _make(
-        self,
-        chat: Chat | None = None,
-        messages: Iterable[ChatMessage] = (),
-        temporary: bool = False,
-        stored: bool = False,
-    ) -> Conversation:
+    def _make(self, *values: Any, **options: Any) -> Conversation:
         """Make the one conversation of a chat, and emit its events as ours too."""
-        conversation = Conversation(self.store, chat, messages, temporary=temporary, stored=stored)
+        conversation = Conversation(self.store, *values, **options)
         self._conversations[conversation.chat.id] = conversation
         conversation.answer_ended.connect(self._mark_unread)
         for name in vars(ConversationEvents()):

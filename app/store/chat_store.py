@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -43,6 +43,18 @@ LONG = 20_000  # characters; storing and indexing this many takes a quarter of a
 P = ParamSpec("P")
 R = TypeVar("R")
 StoreMethod = Callable[Concatenate["ChatStore", P], R]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRow:
+    """A chat as the store keeps it: its entry, the unsent `edits` of its messages as (id, text), and its deletion.
+
+    A `deleted` chat can be restored, also if it was not stored before it was deleted.
+    """
+
+    chat: Chat
+    edits: tuple[tuple[str, str], ...] = ()
+    deleted: bool = False
 
 
 def _guarded(method: StoreMethod[P, R]) -> StoreMethod[P, R]:
@@ -91,19 +103,23 @@ class ChatStore:
         with transaction(self._db):
             write_chat(self._db, chat, messages)
 
-    def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done, deleted: bool = False) -> None:
-        """Save like `save`, and call `done` with the outcome: at once, or later if these or earlier ones are long.
+    def save_in_turn(self, row: ChatRow, messages: Sequence[ChatMessage], done: Done, edits: bool = False) -> None:
+        """Save like `save`, with the edits if they have changed; call `done` with the outcome.
 
-        A `deleted` chat can be restored from the store, as if it had been stored before it was deleted.
+        That is at once, or later if these messages or earlier ones are long.
         """
 
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
-                write_chat(db, chat, messages)
-                if deleted:
-                    db.execute(MARK_DELETED, (time.time(), chat.id))
+                write_chat(db, row.chat, messages)
+                if row.deleted:
+                    db.execute(MARK_DELETED, (time.time(), row.chat.id))
+                if edits:
+                    db.execute("UPDATE messages SET edit = NULL WHERE chat_id = ? AND edit IS NOT NULL", (row.chat.id,))
+                    db.executemany("UPDATE messages SET edit = ? WHERE id = ?", [(text, id) for id, text in row.edits])
 
-        self.writer.write(write, done, long=sum(map(_length, messages)) >= LONG)
+        length = sum(map(_length, messages)) + sum(len(text) for _, text in row.edits if edits)
+        self.writer.write(write, done, long=length >= LONG)
 
     @_guarded
     def change_chats(self, chat_ids: Iterable[str], values: Mapping[str, Any]) -> None:
@@ -136,6 +152,12 @@ class ChatStore:
         for message_id, attachments in read_attachments(self._db, chat.id).items():
             by_id[message_id] = replace(by_id[message_id], attachments=attachments)
         return list(by_id.values())
+
+    @_guarded
+    def edits(self, chat_id: str) -> dict[str, str]:
+        """Return the unsent edits of a chat's messages by message id."""
+        edits = "SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL"
+        return dict(self._db.execute(edits, (chat_id,)).fetchall())
 
     @_guarded
     def delete(self, *chat_ids: str) -> None:

@@ -1923,18 +1923,13 @@
   </message>
   <message>
     <location filename="../../app/control/unsaved_controller.py"/>
-    <source>The latest messages in “{title}” could not be saved.</source>
-    <translation>“{title}”中最近的消息未能保存。</translation>
+    <source>The latest changes in “{title}” could not be saved.</source>
+    <translation>“{title}”中最近的更改未能保存。</translation>
   </message>
   <message>
     <location filename="../../app/control/unsaved_controller.py"/>
     <source>Your draft could not be saved.</source>
     <translation>你的草稿未能保存。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/unsaved_controller.py"/>
-    <source>Your edit in “{title}” could not be saved.</source>
-    <translation>你在“{title}”中的编辑未能保存。</translation>
   </message>
 </context>
 <context>
@@ -7087,7 +7082,7 @@
     <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
   </message>
   <message>
-    <location filename="../../app/state/conversation.py"/>
+    <location filename="../../app/state/open_chats.py"/>
     <source>{title} (branch)</source>
     <translation>{title}（分支）</translation>
   </message>

@@ -34,8 +34,5 @@ def test_a_discarded_edit_is_restored_and_stored_in_its_own_chat(chickadee: Chic
     restore = chickadee.window.notice.button
     chickadee.window.commands.run("new_chat")
     qtbot.mouseClick(restore, Qt.MouseButton.LeftButton)
-    assert messages.retry_unstored() == []
-    assert conversation.edits == {question: "another wording"}
-    edits = "SELECT id, edit FROM messages WHERE edit IS NOT NULL"
-    stored = chickadee.store.with_connection(lambda db: db.execute(edits).fetchall())
-    assert stored == [(question, "another wording")]
+    messages._store_edits()
+    assert chickadee.store.edits(conversation.chat.id) == {question: "another wording"}

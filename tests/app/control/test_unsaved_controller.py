@@ -13,7 +13,6 @@ from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
 from app.state.draft_keeper import DraftStore
-from app.state.saving import EditStore
 from app.wiring import Chickadee, Intervals
 from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
@@ -83,7 +82,7 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     chickadee.chats.drafts._drafts.store_draft(conversation, files=False)
     assert chickadee.chats.unsaved.is_retrying()
     chickadee.chats.unsaved.retry()
-    assert len(chickadee.chats.unsaved.retry_all()) == 3
+    assert len(chickadee.chats.unsaved.retry_all()) == 2
     assert all(sentence.endswith(FULL) for sentence in chickadee.chats.unsaved.retry_all())
     assert chickadee.chats.unsaved.is_retrying()
     filler.unlink()
@@ -93,6 +92,7 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     chickadee.window.close()
     assert chickadee.unsaved_sentences == []
     assert [content for _, content, _ in stored(chickadee.folders)][:3:2] == ["first", SECOND]
+    assert chickadee.open_chats.current.edits == {conversation.messages[0].id: "first, edited " * 500}
 
 
 def test_the_next_start_has_what_the_last_try_stored(open_window: Opener, ask: Ask, qtbot: QtBot) -> None:
@@ -113,7 +113,7 @@ def test_who_closes_the_window_hears_what_is_lost(chickadee: Chickadee, ask: Ask
     ask(chickadee, "slow question")
     qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering", timeout=SECONDS)
     chickadee.window.close()
-    assert chickadee.unsaved_sentences == [f"The latest messages in “slow question” could not be saved. {FULL}"]
+    assert chickadee.unsaved_sentences == [f"The latest changes in “slow question” could not be saved. {FULL}"]
 
 
 def test_who_types_without_a_pause_is_stored_too(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -131,6 +131,6 @@ def test_who_types_without_a_pause_is_stored_too(chickadee: Chickadee, ask: Ask,
         chickadee.window.composer.text.setPlainText(typed[0])
         chickadee.chats.messages._keep_edit(chat.messages[0].id, typed[0])
         draft = DraftStore(chickadee.store).load(chat.chat.id)
-        return bool(draft.text) and bool(EditStore(chickadee.store).load(chat.chat.id))
+        return bool(draft.text) and bool(chickadee.store.edits(chat.chat.id))
 
     qtbot.waitUntil(both_are_stored, timeout=SECONDS)

@@ -152,6 +152,15 @@ class Chatting(RuleBasedStateMachine):
         if conversation.messages and conversation.edit(conversation.messages[at % len(conversation.messages)].id, text):
             self.heard(conversation, text)
 
+    @rule(which=WHICH, at=WHICH)
+    def type_into_an_editor(self, which: int, at: int) -> None:
+        conversation = self.one(which)
+        if conversation.messages:
+            id = conversation.messages[at % len(conversation.messages)].id
+            if conversation.edits.pop(id, None) is None:
+                conversation.edits[id] = self.word()
+            conversation.save()
+
     @rule(which=WHICH)
     def answer_again(self, which: int) -> None:
         self.one(which).answer_again()
@@ -189,9 +198,9 @@ class Chatting(RuleBasedStateMachine):
     @rule(which=WHICH, at=WHICH)
     def delete_message(self, which: int, at: int) -> None:
         conversation = self.one(which)
-        deleted = conversation.delete(conversation.messages[at % len(conversation.messages)].id) if conversation.messages else None
-        if deleted is not None:
-            self.messages_deleted.append((conversation, deleted))
+        if conversation.messages:
+            deleted = conversation.delete(conversation.messages[at % len(conversation.messages)].id)
+            self.messages_deleted += [(conversation, deleted)] if deleted else []
 
     @rule()
     def restore_message(self) -> None:
@@ -414,7 +423,9 @@ class Chatting(RuleBasedStateMachine):
         kept = [id for id in self.ids("listed", "deleted") if not self.known[id].temporary]
         deleted = {chat.id for chat, _ in fresh.deleted_chats()}
         chats = {chat.id: chat for chat in fresh.chats()}
-        assert {id: id in deleted for id in (*chats, *deleted)} == {id: self.known[id].state == "deleted" for id in kept}
+        assert {**dict.fromkeys(chats, "listed"), **dict.fromkeys(deleted, "deleted")} == {
+            id: self.known[id].state for id in kept
+        }
         for id in kept:
             row = fresh.chat_row(id)
             assert row
@@ -425,6 +436,7 @@ class Chatting(RuleBasedStateMachine):
                 assert not conversation.messages or messages
                 assert {message.id: message for message in messages} == all_messages(conversation)
                 assert conversation.waiting or row[0] == conversation.chat
+                assert fresh.edits(id) == conversation.edits
                 again = Conversation(fresh, row[0], messages)
                 assert conversation.busy or again.messages == conversation.messages
         fresh.close()

@@ -16,7 +16,7 @@ from app.state.conversation import Conversation
 from app.state.draft import DraftFile, MessageDraft
 from app.state.draft_keeper import DraftStore
 from app.store.chat import Chat, ChatMessage, Folder
-from app.store.chat_store import LONG, ChatStore
+from app.store.chat_store import LONG, ChatRow, ChatStore
 from app.store.upkeep import run_upkeep
 from common.failures import Failure
 
@@ -62,7 +62,7 @@ def message(chat: Chat, id: str, text: str = "") -> ChatMessage:
 
 def test_a_short_write_is_done_when_it_returns(store: ChatStore) -> None:
     chat, ended = Chat("t"), list[Failure | None]()
-    store.save_in_turn(chat, [message(chat, "a")], ended.append)
+    store.save_in_turn(ChatRow(chat), [message(chat, "a")], ended.append)
     assert ended == [None]
 
 
@@ -86,7 +86,7 @@ def test_what_comes_behind_a_long_write_is_written_behind_it(store: ChatStore, w
 
 def test_who_reads_finds_what_was_to_be_written(store: ChatStore) -> None:
     chat = Chat("t")
-    store.save_in_turn(chat, [message(chat, "a", "x" * LONG)], lambda _: None)
+    store.save_in_turn(ChatRow(chat), [message(chat, "a", "x" * LONG)], lambda _: None)
     assert [each.id for each in store.messages(chat)] == ["a"]
 
 
@@ -95,7 +95,7 @@ def test_what_is_under_way_at_the_end_is_done(tmp_path: Path, window: Window) ->
     store.writer.use_thread(window.tell)
     chat, ended = Chat("t"), list[Failure | None]()
     for id in ("a", "b"):
-        store.save_in_turn(chat, [message(chat, id, "x" * LONG)], ended.append)
+        store.save_in_turn(ChatRow(chat), [message(chat, id, "x" * LONG)], ended.append)
     store.close()
     assert ended == [None, None]
     again = ChatStore(tmp_path / "library.sqlite3")
@@ -165,13 +165,13 @@ def test_a_store_that_is_moved_away_is_told_and_nothing_is_lost(store: ChatStore
     """SQLite itself keeps writing to a file that the user cannot find."""
     chat, ended = Chat("t"), list[Failure | None]()
     store.path.rename(tmp_path / "away")
-    store.save_in_turn(chat, [message(chat, "a")], ended.append)
+    store.save_in_turn(ChatRow(chat), [message(chat, "a")], ended.append)
     with pytest.raises(Failure, match="was moved or deleted"):
         store.save(chat)
     assert [failure and failure.code for failure in ended] == ["store_gone"]
     assert not store.path.exists()
     (tmp_path / "away").rename(store.path)
-    store.save_in_turn(chat, [message(chat, "a")], ended.append)
+    store.save_in_turn(ChatRow(chat), [message(chat, "a")], ended.append)
     assert ended[1:] == [None]
     assert [each.id for each in store.messages(chat)] == ["a"]
 
