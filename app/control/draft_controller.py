@@ -270,8 +270,7 @@ class DraftController(QObject):
 
     def _send_queued(self, conversation: Conversation) -> None:
         queued = self._drafts.draft_of(conversation).queued
-        is_listed = self._open_chats.conversation(conversation.chat.id) is conversation
-        if is_listed and not (conversation.busy or queued.empty):
+        if conversation.state == "listed" and not (conversation.busy or queued.empty):
             self.sender.send(conversation, queued)
 
     def _stop_searching(self) -> None:

@@ -75,7 +75,7 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     filler = fill_up(chickadee.folders.data)
     say(chickadee, SECOND)
     qtbot.waitUntil(lambda: done(chickadee) and len(conversation.messages) == 4, timeout=SECONDS)
-    chickadee.chats.messages._keep_edit(conversation.messages[0].id, "first, edited " * 500)
+    chickadee.chats.messages._keep_edit(conversation.messages[0].id, "first, edited " * 100)
     chickadee.chats.messages._store_edits()
     chickadee.window.composer.text.setPlainText("third " * 1000)
     assert chickadee.chats.drafts.retry_unstored() is None
@@ -92,7 +92,7 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     chickadee.window.close()
     assert chickadee.unsaved_sentences == []
     assert [content for _, content, _ in stored(chickadee.folders)][:3:2] == ["first", SECOND]
-    assert chickadee.open_chats.current.edits == {conversation.messages[0].id: "first, edited " * 500}
+    assert chickadee.open_chats.current.edits == {conversation.messages[0].id: "first, edited " * 100}
 
 
 def test_the_next_start_has_what_the_last_try_stored(open_window: Opener, ask: Ask, qtbot: QtBot) -> None:
