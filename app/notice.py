@@ -21,18 +21,19 @@ log = logging.getLogger(__name__)
 UNDO_MS = 10_000
 UNSAVED = "unsaved"  # topic of problems with the user's texts that could not be stored
 NO_MODEL = "no model"  # topic of problems that are solved when a model is loaded
-# Rows shown at once: the latest one, a problem and an undo, then problems before undos. The others come up when newer
-# ones have ended.
-MOST = 3
+# Rows shown at once: the latest one, then one of each kind, then the others. The rest comes up when newer ones have
+# ended.
+MOST = 4
+Kind = Literal["problem", "undo", "question", "note"]
+ORDER: tuple[Kind, ...] = ("problem", "undo", "question", "note")
 
 
 class NoticeArea(QWidget):
     """The area above the composer that shows notices; hidden when there are none.
 
-    A caller that posted a notice can dismiss exactly that one. A problem stays until it is solved or closed, and a
-    notice with an undo until its time is over, whatever is posted later. Of the other notices only the latest one is
-    kept, and the latest question: one with a button. A problem replaces an earlier one with the same sentence or of the
-    same topic.
+    A caller that posted a notice can dismiss exactly that one. A problem stays until it is solved or closed, a question
+    until it is answered or closed, and an undo until its time is over, whatever is posted later. Of the notes only the
+    latest one is kept. A problem or question replaces an earlier one with the same sentence or of the same topic.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -79,21 +80,20 @@ class NoticeArea(QWidget):
         """Show `sentence` and a button labelled `step` that calls `work`; return the row, which `dismiss` takes.
 
         `work` returns False if it cannot be done now: the notice then stays until it was done or is dismissed.
-        `milliseconds` is how long the notice stays; 0 keeps it until it is dismissed. A notice that has both `work` and
-        a time is an undo. `strong` is the part of the sentence to emphasise. A text that is a Sentence or a function is
-        worded again when the language changes. `topic` names what a problem is about; `solve` removes those of a topic.
+        `milliseconds` is how long the notice stays; 0 keeps it until it is dismissed. A notice that has `work` is an
+        undo if it has a time, else a question, unless it is a problem. `strong` is the part of the sentence to
+        emphasise. A text that is a Sentence or a function is worded again when the language changes. `topic` names what
+        a problem or question is about; `solve` removes those of a topic.
         """
-        undo = work is not None and milliseconds > 0
         row = self._add(self._latest)
-        row.undo, row.problem, row.topic = undo, kind == "problem", topic
-        row.asks = work is not None and bool(step)
+        asks: Kind = "undo" if milliseconds else "question"
+        row.kind, row.topic = asks if work is not None and kind == "note" else kind, topic
         row.fill(sentence, step, work, kind, detail, milliseconds, strong)
-        if not undo:
-            for each in [each for each in self.rows if each.replaced_by(row)]:
-                self._remove(each)
+        for each in [each for each in self.rows if each.replaced_by(row)]:
+            self._remove(each)
         self.rows.append(row)
         self._arrange()
-        announce(row, current_text(sentence), urgent=row.problem)
+        announce(row, current_text(sentence), urgent=row.kind == "problem")
         return row
 
     def post_failure(self, failure: Failure, topic: str = "") -> NoticeRow:
@@ -102,12 +102,12 @@ class NoticeArea(QWidget):
         return self.post(failure.sentence, kind="problem", detail=failure.detail, topic=topic)
 
     def solve(self, topic: str) -> None:
-        """Remove the problems of this topic, because they are solved."""
-        self._remove_all([each for each in self.rows if each.problem and each.topic == topic])
+        """Remove the problems and questions of this topic, because they are solved."""
+        self._remove_all([each for each in self.rows if each.topic == topic])
 
     def dismiss_undos(self) -> None:
         """Remove the notices with an undo, because there is nothing left to bring back."""
-        self._remove_all([each for each in self.rows if each.undo])
+        self._remove_all([each for each in self.rows if each.kind == "undo"])
 
     def dismiss(self, row: NoticeRow | None = None) -> None:
         """Remove `row` if it is still shown; None removes the latest one, which is the one that the user means."""
@@ -141,10 +141,9 @@ class NoticeArea(QWidget):
             if self._latest not in self.rows:
                 self._latest.deleteLater()
             self._latest = self.rows[-1]
-        older = self.rows[-2::-1]
-        problems, undos = [each for each in older if each.problem], [each for each in older if each.undo]
-        notes = [each for each in older if not each.problem and not each.undo]
-        shown = [*self.rows[-1:], *problems[:1], *undos[:1], *problems[1:], *undos[1:], *notes][:MOST]
+        kinds = [[each for each in self.rows[-2::-1] if each.kind == kind] for kind in ORDER]
+        latest = [row for of_kind in kinds for row in of_kind[:1]]
+        shown = [*self.rows[-1:], *latest, *(row for of_kind in kinds for row in of_kind[1:])][:MOST]
         for each in self.rows:
             each.setVisible(each in shown)
         self.setVisible(bool(self.rows))
@@ -153,9 +152,9 @@ class NoticeArea(QWidget):
 class NoticeRow(Live, QFrame):
     """One notice: its sentence, an optional button, details that unfold, and a button that closes it.
 
-    `ended` is emitted when the notice was closed, its button was pressed, or its time is over. `undo` is whether the
-    button takes something back for a limited time; `problem` is whether it says what is wrong, `topic` with what;
-    `asks` is whether it has a button.
+    `ended` is emitted when the notice was closed, its button was pressed, or its time is over. `kind`: a problem says
+    what is wrong, an undo takes something back for a limited time, a question waits for the user. `topic` is what it
+    is about.
     """
 
     ended = Signal()
@@ -163,7 +162,7 @@ class NoticeRow(Live, QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
-        self.undo = self.problem = self.asks = False
+        self.kind: Kind = "note"
         self.topic = ""
         self.text = QLabel(self)
         self.text.setObjectName("noticeText")
@@ -219,12 +218,11 @@ class NoticeRow(Live, QFrame):
             self._timer.start(milliseconds)
 
     def replaced_by(self, row: NoticeRow) -> bool:
-        """Return whether the later notice `row`, which has no undo, takes the place of this one."""
-        if self.undo:
-            return False
-        if not self.problem:
-            return not self.asks or row.asks
-        return row.problem and (row.text.text() == self.text.text() or bool(row.topic and row.topic == self.topic))
+        """Return whether the later notice `row` takes the place of this one."""
+        if self.kind in ("undo", "note"):
+            return self.kind == "note" and row.kind != "undo"
+        same = row.text.text() == self.text.text() or bool(row.topic and row.topic == self.topic)
+        return row.kind == self.kind and same
 
     def end(self) -> None:
         self._timer.stop()

@@ -36,7 +36,7 @@ WAITS_FOR_USER = ("cancelled", "failed", "engine", "context")  # ends of an answ
 class DraftController(QObject):
     """Controller of the composer.
 
-    `files` reads what is attached, `sender` knows what a message waits for, and `draft_not_saved` is emitted each time
+    `files` reads what is attached, `sending` knows what a message waits for, and `draft_not_saved` is emitted each time
     that a draft could not be stored.
     """
 
@@ -60,7 +60,7 @@ class DraftController(QObject):
         self.draft_not_saved = self._drafts.not_saved
         self._fit = DraftFit(engine)
         self.files = DraftFiles(self._drafts, engine.state, window.notice, self)
-        self.sender = Sender(self._fit, retriever, window.notice, self._deliver, self)
+        self.sending = Sender(self._fit, retriever, window.notice, self._deliver, self)
         self._conversation: Conversation | None = None
         self._model: ModelInfo | None = None
         self._listen()
@@ -84,9 +84,9 @@ class DraftController(QObject):
         open_chats.phase_changed.connect(self._show)
         self._engine.state.phase_changed.connect(self._engine_changed)
         self.files.changed.connect(self._files_changed)
-        self.files.refused.connect(lambda message: self.sender.leave(message, "counting"))
+        self.files.refused.connect(lambda message: self.sending.leave(message, "counting"))
         self._fit.decided.connect(self._counted)
-        self.sender.changed.connect(self._phase_changed)
+        self.sending.changed.connect(self._phase_changed)
 
     # --- the chat that is shown -------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class DraftController(QObject):
         if conversation is before:
             return
         if before is not None:
-            self.sender.leave(self._drafts.draft_of(before), "counting", "choosing")
+            self.sending.leave(self._drafts.draft_of(before), "counting", "choosing")
             self._drafts.store_draft(before, files=False)
         self._conversation = conversation
         is_new = conversation.draft is None
@@ -114,7 +114,7 @@ class DraftController(QObject):
     def close(self) -> None:
         """Stop the background work and store the draft, which the next start puts into the composer."""
         self.files.close()
-        self.sender.close()
+        self.sending.close()
         self._drafts.store_draft(self.current, files=False)
 
     def retry_unstored(self) -> Failure | None:
@@ -171,8 +171,8 @@ class DraftController(QObject):
             draft.fit = "too_much"
         elif choice in ("best", "beginning"):
             draft.fit = "best" if choice == "best" else "beginning"
-        sends = self.sender.phase(draft) == "choosing" and draft.fit in ("best", "beginning")
-        self.sender.leave(draft, "choosing")
+        sends = self.sending.phase(draft) == "choosing" and draft.fit in ("best", "beginning")
+        self.sending.leave(draft, "choosing")
         self._show(conversation)
         if item is None:
             self._composer.setFocus()
@@ -195,7 +195,7 @@ class DraftController(QObject):
     def edit_queued(self) -> None:
         """Take the queued message back into the composer, above what is typed there."""
         draft = self._drafts.draft_of(self.current)
-        self.sender.leave(draft.queued, "counting", "choosing", "searching")
+        self.sending.leave(draft.queued, "counting", "choosing", "searching")
         draft.queued.append(draft)
         draft.append(draft.queued)
         self._composer.set_text(draft.text)
@@ -207,7 +207,7 @@ class DraftController(QObject):
         """Remove the queued message; the button of a notice brings it back."""
         conversation = self.current
         queued = self._drafts.draft_of(conversation).queued
-        self.sender.leave(queued, "counting", "choosing", "searching")
+        self.sending.leave(queued, "counting", "choosing", "searching")
         gone = Unsent()
         gone.append(queued)
         self._store_and_show(conversation)
@@ -229,7 +229,7 @@ class DraftController(QObject):
         """Send the message; queue it while an answer is written, or behind what is queued already."""
         draft = self._drafts.draft_of(conversation)
         if conversation.busy or not draft.queued.empty:
-            self.sender.leave(message, "counting", "choosing")
+            self.sending.leave(message, "counting", "choosing")
             draft.queued.append(message)
             self._clear_composer_of(conversation, message)
             self._store_and_show(conversation)
@@ -237,7 +237,7 @@ class DraftController(QObject):
         if conversation.busy:
             announce(self._composer, tr("Your message will be sent when the answer has ended."))
         else:
-            self.sender.send(conversation, message)
+            self.sending.send(conversation, message)
 
     def _deliver(self, conversation: Conversation, message: Unsent, attachments: tuple[Attachment, ...]) -> None:
         """Put the message into its chat and have it answered."""
@@ -271,20 +271,20 @@ class DraftController(QObject):
     def _send_queued(self, conversation: Conversation) -> None:
         queued = self._drafts.draft_of(conversation).queued
         if conversation.state == "listed" and not (conversation.busy or queued.empty):
-            self.sender.send(conversation, queued)
+            self.sending.send(conversation, queued)
 
     def _stop_searching(self) -> None:
         """Stop a search, because the user does not want to send the message yet."""
         draft = self._drafts.draft_of(self.current)
         for message in (draft, draft.queued):
-            self.sender.leave(message, "counting", "searching")
+            self.sending.leave(message, "counting", "searching")
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _engine_changed(self, state: EngineState) -> None:
         """Count the files again when another model has been loaded; without a model nothing waits for the counting."""
         if state.phase == "ready":
-            for conversation, message in self.sender.counting():
+            for conversation, message in self.sending.counting():
                 self._fit.count(conversation, message)
             if state.model is not self._model:
                 self._model = state.model
@@ -294,7 +294,7 @@ class DraftController(QObject):
 
     def _go_on_soon(self) -> None:
         """Send what waited for the counting, once the engine has finished what it is telling: it may be ending."""
-        QTimer.singleShot(0, self, self.sender.go_on)
+        QTimer.singleShot(0, self, self.sending.go_on)
 
     def _recount(self, conversation: Conversation) -> None:
         """Check again whether the files fit, because the chat before them has changed."""
@@ -303,10 +303,10 @@ class DraftController(QObject):
             self._show(conversation)
 
     def _files_changed(self, conversation: Conversation, message: Unsent) -> None:
-        self.sender.leave(message, "choosing")
+        self.sending.leave(message, "choosing")
         self._fit.count(conversation, message)
         self._show(conversation)
-        self.sender.go_on()
+        self.sending.go_on()
 
     def _counted(self, conversation: Conversation, message: Unsent) -> None:
         self._show(conversation)
@@ -325,17 +325,17 @@ class DraftController(QObject):
         draft, composer = self._drafts.draft_of(conversation), self._composer
         composer.tray.show_draft(draft)
         composer.queued.show_message(draft.queued, conversation.busy)
-        composer.show_searching(self.sender.phase(draft) == "searching")
+        composer.show_searching(self.sending.phase(draft) == "searching")
 
     def _phase_changed(self, conversation: Conversation, message: Unsent) -> None:
         """Show what the message waits for; where the user must choose, show the choices, which the composer has."""
         self._show(conversation)
-        if conversation is not self._conversation or self.sender.phase(message) != "choosing":
+        if conversation is not self._conversation or self.sending.phase(message) != "choosing":
             return
         draft = self._drafts.draft_of(conversation)
         if message is draft.queued:
             self.edit_queued()
-            self.sender.send(conversation, draft)
+            self.sending.send(conversation, draft)
         self._composer.tray.focus_choices()
 
     def _text_changed(self) -> None:
@@ -344,7 +344,7 @@ class DraftController(QObject):
         draft, text = self._drafts.draft_of(self._conversation), self._composer.text.toPlainText()
         if text == draft.text:
             return
-        self.sender.leave(draft, "counting", "choosing")  # a user who goes on typing does not want to send yet
+        self.sending.leave(draft, "counting", "choosing")  # a user who goes on typing does not want to send yet
         draft.text = text
         self._drafts.store_soon(self._conversation)
         if text:

@@ -16,6 +16,7 @@ from app.notice import NoticeArea
 from app.words import mark, tr
 
 log = logging.getLogger(__name__)
+LINK = "link"  # topic of the question whether a link is opened
 MAX_SHOWN = 300  # characters of an address that are shown
 REFUSED = {
     "file": mark("This link was not opened because it leads to a file on a computer, not a web page: {address}"),
@@ -54,7 +55,9 @@ def ask_about_link(notice: NoticeArea, address: str) -> None:
         notice.post(lambda: tr(REFUSED.get(url.scheme(), REFUSED_OTHER), address=_shortened(address)))
         return
     host = ascii_host(url)
-    notice.post(lambda: _link_question(url, host), lambda: tr("Open in browser"), lambda: _open(url), strong=host)
+    notice.post(
+        lambda: _link_question(url, host), lambda: tr("Open in browser"), lambda: _open(url), strong=host, topic=LINK
+    )
 
 
 def _link_question(url: QUrl, host: str) -> str:

@@ -37,7 +37,7 @@ def test_an_undo_stays_while_problems_come_and_go(chickadee: Chickadee, ask: Ask
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     chickadee.window.commands.run("copy_code")  # posts "There is no code", which disappears by itself
     assert len(sentences(notice)) == 2
-    undo = next(each for each in notice.rows if each.undo)
+    undo = next(each for each in notice.rows if each.kind == "undo")
     qtbot.mouseClick(undo.button, Qt.MouseButton.LeftButton)
     assert chat in [each.id for each in chickadee.open_chats.chats()]
     assert len(sentences(notice)) == 1
@@ -48,10 +48,10 @@ def test_several_undos_each_bring_back_their_own(qtbot: QtBot) -> None:
     qtbot.addWidget(notice)
     for number in range(5):
         notice.post(f"{number} is gone.", "Undo", lambda number=number: did.append(number), milliseconds=UNDO_MS)  # type: ignore[misc]
-    assert sentences(notice) == ["2 is gone.", "3 is gone.", "4 is gone."]
+    assert sentences(notice) == ["1 is gone.", "2 is gone.", "3 is gone.", "4 is gone."]
     qtbot.mouseClick(notice.rows[3].button, Qt.MouseButton.LeftButton)
     assert did == [3]
-    assert sentences(notice) == ["1 is gone.", "2 is gone.", "4 is gone."]  # an earlier one is shown again
+    assert sentences(notice) == ["0 is gone.", "1 is gone.", "2 is gone.", "4 is gone."]  # an earlier one again
     notice.dismiss()
     assert sentences(notice) == ["0 is gone.", "1 is gone.", "2 is gone."]
 
@@ -98,9 +98,9 @@ def test_a_problem_stays_until_it_is_solved_or_closed(qtbot: QtBot) -> None:
     assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved."]
     for number in range(3):
         notice.post(f"{number} is gone.", "Undo", lambda: None, milliseconds=UNDO_MS)
-    assert sentences(notice) == ["The chats cannot be saved.", "1 is gone.", "2 is gone."]
+    assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved.", "1 is gone.", "2 is gone."]
     notice.post("Copied.", milliseconds=60_000)
-    assert sentences(notice) == ["The chats cannot be saved.", "2 is gone.", "Copied."]
+    assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved.", "2 is gone.", "Copied."]
     notice.dismiss()
     notice.dismiss_undos()
     assert sentences(notice) == ["The engine stopped.", "The chats cannot be saved."]
@@ -132,6 +132,24 @@ def test_a_notice_stays_until_its_work_can_be_done(qtbot: QtBot) -> None:
         may = True
         qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
         assert sentences(notice) == []
+
+
+def test_a_question_waits_for_the_user(qtbot: QtBot) -> None:
+    notice, did = NoticeArea(), list[str]()
+    qtbot.addWidget(notice)
+    notice.post("b.md is there already.", "Replace", lambda: did.append("replaced"))
+    notice.post("Open a.org?", "Open", lambda: did.append("a"), topic="link")
+    notice.post("Copied.", milliseconds=60_000)
+    notice.post("This model cannot see pictures.", kind="problem")
+    assert sentences(notice)[:2] == ["b.md is there already.", "Open a.org?"]
+    notice.post("Open b.org?", "Open", lambda: did.append("b"), topic="link")
+    questions = [each for each in notice.rows if each.kind == "question"]
+    assert [each.text.text() for each in questions] == ["b.md is there already.", "Open b.org?"]
+    for each in questions:
+        assert not each.isHidden()
+        qtbot.mouseClick(each.button, Qt.MouseButton.LeftButton)
+    assert did == ["replaced", "b"]
+    assert sentences(notice) == ["This model cannot see pictures."]
 
 
 def test_a_problem_that_comes_again_is_shown_once(qtbot: QtBot) -> None:

@@ -388,7 +388,7 @@ def test_what_waits_for_the_counting_is_sent_when_the_engine_has_ended(
     chickadee.window.composer.text.attached.emit([file(tmp_path, text="uncounted")])
     qtbot.waitUntil(lambda: not draft(chickadee).reading)
     ask(chickadee, "What?")
-    assert chickadee.chats.drafts.sender.phase(draft(chickadee)) == "counting"
+    assert chickadee.chats.drafts.sending.phase(draft(chickadee)) == "counting"
     assert chickadee.window.composer.text.toPlainText() == "What?"
     psutil.Process(chickadee.process.pid).kill()
     qtbot.waitUntil(lambda: answered(chickadee))
@@ -401,7 +401,7 @@ def test_a_message_whose_file_is_refused_stays_with_the_user(
     chickadee.window.composer.text.attached.emit([tmp_path / "gone.md"])
     ask(chickadee, "What?")
     qtbot.waitUntil(lambda: not draft(chickadee).items)
-    assert chickadee.chats.drafts.sender.phase(draft(chickadee)) == "editing"
+    assert chickadee.chats.drafts.sending.phase(draft(chickadee)) == "editing"
     assert chickadee.window.composer.text.toPlainText() == "What?"
     assert chickadee.open_chats.current.messages == []
 
