@@ -11,7 +11,7 @@ from app.state.draft import Unsent
 from app.words import mark, tr
 
 WAITS = mark("Will be sent when the answer has ended")
-WAITS_FOR_USER = mark("Not sent yet. Send sends it.")
+WAITS_FOR_USER = mark("Not sent yet. Press Enter to send it.")
 MAX_LINES, MAX_CHARACTERS = 3, 240  # shown of the message
 
 

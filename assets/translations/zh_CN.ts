@@ -1057,6 +1057,21 @@
     <source>The message has a link. {key} reads the page: {address}</source>
     <translation>消息中有链接。按 {key} 读取网页：{address}</translation>
   </message>
+  <message>
+    <location filename="../../app/composer/queued_message.py"/>
+    <source>Edit</source>
+    <translation>编辑</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/queued_message.py"/>
+    <source>Not sent yet. Press Enter to send it.</source>
+    <translation>尚未发送。按 Enter 发送。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/queued_message.py"/>
+    <source>Will be sent when the answer has ended</source>
+    <translation>回答结束后将自动发送</translation>
+  </message>
   <message numerus="yes">
     <location filename="../../app/composer/snippet_popup.py"/>
     <source>{n} prompt snippets</source>
@@ -1290,6 +1305,11 @@
   </message>
   <message>
     <location filename="../../app/control/chat_options_controller.py"/>
+    <source>The loaded model leaves no choice whether it thinks.</source>
+    <translation>已加载的模型不能选择是否思考。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_options_controller.py"/>
     <source>{host} does not offer this.</source>
     <translation>{host} 不支持此项。</translation>
   </message>
@@ -1336,21 +1356,6 @@
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
-    <source>A message can have {most} files. Remove one first.</source>
-    <translation>一条消息最多可附 {most} 个文件。请先移除一个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_controller.py"/>
-    <source>A message can have {most} files; the others were not attached.</source>
-    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_controller.py"/>
-    <source>A model sees with a projector: a second file, named mmproj, beside its own. The smallest such model in the catalogue is {name}.</source>
-    <translation>模型借助投影器看图片：即模型文件旁名为 mmproj 的第二个文件。目录中最小的此类模型是 {name}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_controller.py"/>
     <source>Insert into message</source>
     <translation>插入到消息中</translation>
   </message>
@@ -1361,31 +1366,51 @@
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
-    <source>Pasted text</source>
-    <translation>粘贴的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_controller.py"/>
-    <source>The files could not be searched, so nothing was sent.</source>
-    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_controller.py"/>
     <source>The long text was attached as a file.</source>
     <translation>较长的文本已作为文件附上。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
+    <source>The waiting message was removed.</source>
+    <translation>已移除等待发送的消息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>Your message will be sent when the answer has ended.</source>
+    <translation>回答结束后将发送你的消息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>A message can have {most} files. Remove one first.</source>
+    <translation>一条消息最多可附 {most} 个文件。请先移除一个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>A message can have {most} files; the others were not attached.</source>
+    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>A model sees with a projector: a second file, named mmproj, beside its own. The smallest such model in the catalogue is {name}.</source>
+    <translation>模型借助投影器看图片：即模型文件旁名为 mmproj 的第二个文件。目录中最小的此类模型是 {name}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>Pasted text</source>
+    <translation>粘贴的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
     <source>The smallest model on this computer that can see is {name}.</source>
     <translation>本机上能看图片的最小模型是 {name}。</translation>
   </message>
   <message>
-    <location filename="../../app/control/draft_controller.py"/>
+    <location filename="../../app/control/draft_files.py"/>
     <source>This model cannot see pictures.</source>
     <translation>此模型看不到图片。</translation>
   </message>
   <message>
-    <location filename="../../app/control/draft_controller.py"/>
+    <location filename="../../app/control/draft_files.py"/>
     <source>“{name}” has {count} pages without text; {n} of them were attached as pictures.</source>
     <translation>“{name}”有 {count} 页没有文字，其中 {n} 页已作为图片附上。</translation>
   </message>
@@ -1596,6 +1621,16 @@
     <source>{host} cannot end a thought early. Stop the answer instead.</source>
     <translation>{host} 无法提前结束思考。可以改为停止回答。</translation>
   </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>{model} will be loaded after that and answer again.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>{model} will be loaded after that.</source>
+    <translation type="unfinished"></translation>
+  </message>
   <message numerus="yes">
     <location filename="../../app/control/message_controller.py"/>
     <source>{n} messages were deleted.</source>
@@ -1611,6 +1646,11 @@
     <location filename="../../app/control/model_controller.py"/>
     <source>Checking for new models…</source>
     <translation>正在检查新模型…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
+    <source>Models (*.gguf)</source>
+    <translation>模型 (*.gguf)</translation>
   </message>
   <message>
     <location filename="../../app/control/model_controller.py"/>
@@ -1640,11 +1680,6 @@
   </message>
   <message>
     <location filename="../../app/control/model_files.py"/>
-    <source>Models (*.gguf)</source>
-    <translation>模型 (*.gguf)</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/model_files.py"/>
     <source>{folder} was removed from the list. Its files are still there.</source>
     <translation>已从列表移除 {folder}，其中的文件仍保留。</translation>
   </message>
@@ -1657,6 +1692,21 @@
     <location filename="../../app/control/model_files.py"/>
     <source>{model} was removed from the list. Its file is still there.</source>
     <translation>已从列表移除 {model}，其文件保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>Close this line to cancel that.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>Stop the answer</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>“{chat}” is being answered.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/control/notification_controller.py"/>
@@ -1745,6 +1795,11 @@
   </message>
   <message>
     <location filename="../../app/control/quick_controller.py"/>
+    <source>Chickadee goes on running. Quit it from the menu of this icon.</source>
+    <translation>Chickadee 仍在运行。可从此图标的菜单中退出。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/quick_controller.py"/>
     <source>Show the main window</source>
     <translation>显示主窗口</translation>
   </message>
@@ -1767,6 +1822,11 @@
     <location filename="../../app/control/screenshot_controller.py"/>
     <source>The screen could not be read. Your system may forbid it: look into its privacy settings.</source>
     <translation>无法读取屏幕内容。系统可能禁止了这一操作：请查看系统的隐私设置。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/sender.py"/>
+    <source>The files could not be searched, so nothing was sent.</source>
+    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
   </message>
   <message>
     <location filename="../../app/control/server_controller.py"/>
@@ -1905,11 +1965,6 @@
     <location filename="../../app/control/storage_controller.py"/>
     <source>The deleted data is still in the file and will be removed later.</source>
     <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/thinking_controller.py"/>
-    <source>The loaded model leaves no choice whether it thinks.</source>
-    <translation>已加载的模型不能选择是否思考。</translation>
   </message>
   <message>
     <location filename="../../app/control/title_controller.py"/>
@@ -5688,8 +5743,8 @@
   <name>settings</name>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>A click on it opens a small window for a quick question. Some desktops, such as GNOME, have no tray.</source>
-    <translation>点击图标会打开一个小窗口，用于快速提问。有些桌面（如 GNOME）没有托盘。</translation>
+    <source>A click on it opens a small window for a quick question. With it, closing the window leaves the program running. Some desktops, such as GNOME, have no tray.</source>
+    <translation>单击它会打开一个用于快速提问的小窗口。启用后，关闭主窗口时程序会继续运行。有些桌面（如 GNOME）没有托盘。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6421,7 +6476,7 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/window.py"/>
     <source>Attach files</source>
     <translation>添加文件</translation>
   </message>
@@ -6499,6 +6554,7 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/composer/queued_message.py"/>
     <location filename="../../app/composer/tray.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -6578,6 +6634,7 @@
   <message>
     <location filename="../../app/control/chat_list_controller.py"/>
     <location filename="../../app/control/context_menu.py"/>
+    <location filename="../../app/control/draft_controller.py"/>
     <location filename="../../app/control/import_export_controller.py"/>
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/control/model_controller.py"/>
@@ -6600,13 +6657,13 @@
     <translation>恢复</translation>
   </message>
   <message>
-    <location filename="../../app/control/model_files.py"/>
+    <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add file…</source>
     <translation>添加文件…</translation>
   </message>
   <message>
-    <location filename="../../app/control/model_files.py"/>
+    <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add folder…</source>

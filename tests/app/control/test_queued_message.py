@@ -106,7 +106,7 @@ def test_after_an_answer_that_did_not_end_well_one_press_sends(
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     qtbot.wait(100)  # in which it would be sent
     assert queued(chickadee) == "Next"
-    assert chickadee.window.composer.queued.state.text() == "Not sent yet. Send sends it."
+    assert chickadee.window.composer.queued.state.text() == "Not sent yet. Press Enter to send it."
     assert chickadee.window.composer.button.accessibleName() == "Send"
     qtbot.mouseClick(chickadee.window.composer.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: idle(chickadee, 2))
