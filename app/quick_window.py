@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
-from app.composer.composer import ComposerText, waiting_line
+from app.composer.composer import ComposerText, SendButton, waiting_line
 from app.look.live import Live, native_keys
-from app.look.theme import SIZES, application_icon, bird, icon, theme
+from app.look.theme import SIZES, application_icon, bird
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState
 from app.transcript.transcript import Transcript
@@ -46,8 +46,7 @@ class QuickWindow(Live, QWidget):
         self.box = QFrame(self)
         self.box.setObjectName("composer")
         self.text = ComposerText(self.box)
-        self.button = QPushButton(self.box)
-        self.button.setObjectName("send")
+        self.button = SendButton(self.box)
         self.main_button = QPushButton(self)
         self.main_button.setProperty("kind", "small")
         self._layout()
@@ -95,12 +94,9 @@ class QuickWindow(Live, QWidget):
         self.transcript.setAccessibleName(tr("Answer"))
         if self._waiting is not None:
             self.show_waiting(*self._waiting)
-        self._update_button()
 
     def restyle(self) -> None:
         self.bird.setPixmap(bird(SIZES.bird // 2))
-        self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        self._update_button()
         if not self.isVisible():
             room = self.screen().availableSize()
             self.resize(min(SIZES.quick, room.width()), min(SIZES.quick_height, room.height()))
@@ -134,12 +130,7 @@ class QuickWindow(Live, QWidget):
             self.submit()
 
     def _update_button(self) -> None:
-        ready = self._busy or bool(self.text.toPlainText().strip())
-        self.button.setEnabled(ready)
-        self.button.setIcon(icon("stop" if self._busy else "send", theme().on_accent if ready else theme().soft))
-        name = tr("Stop") if self._busy else tr("Send")
-        self.button.setAccessibleName(name)
-        self.button.setToolTip(tr("{words} ({keys})", words=name, keys="Esc" if self._busy else "Enter"))
+        self.button.show_action(self._busy, bool(self.text.toPlainText().strip()))
 
     def _connect(self) -> None:
         self.text.submitted.connect(self.submit)

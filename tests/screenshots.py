@@ -28,6 +28,7 @@ from app.dialogs.source_dialog import SourceDialog
 from app.folders import open_folders
 from app.services.math_service import math_service
 from app.state.answer_facts import sources_of
+from app.state.draft import DraftFile
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.transcript.source_links import SourceLink
@@ -366,11 +367,10 @@ def page_read(chickadee: Chickadee, ids: dict[str, str]) -> None:
         "Alpine huts", "web", len(text), text, parts_of(text), address=PAGE, read_at=1_790_000_000.0
     )
 
-    def read(done: Callable[[Attachment | str], None]) -> Callable[[], None]:
-        done(attachment)
-        return lambda: None
-
-    chickadee.chats.drafts.files.attach_page(chickadee.open_chats.current, PAGE, "en.wikipedia.org", read)
+    drafts, conversation = chickadee.chats.drafts, chickadee.open_chats.current
+    draft = drafts.keeper.draft_of(conversation)
+    draft.items.append(DraftFile(attachment.name, attachment))
+    drafts.files.changed.emit(conversation, draft)
     chickadee.window.composer.text.setPlainText(f"What do these say about huts?\n{PAGE} {OTHER_PAGE}")
     wait_until(lambda: chickadee.window.composer.offers.addresses == (OTHER_PAGE,))
     wait_until(lambda: chickadee.open_chats.current.draft.fit == "all")  # type: ignore[union-attr]

@@ -119,6 +119,34 @@ class ComposerText(PromptEditor):
         self.setFixedHeight(self.wanted_height())
 
 
+class SendButton(Live, QPushButton):
+    """Button that sends a message, or stops what is under way."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("send")
+        self._stops = False
+        self.apply_look()
+
+    def show_action(self, stops: bool, can_send: bool) -> None:
+        """Show Stop or Send; Send is disabled while there is nothing to send."""
+        if (stops, stops or can_send) != (self._stops, self.isEnabled()):
+            self._stops = stops
+            self.setEnabled(stops or can_send)
+            self.restyle()
+            self.retranslate()
+
+    def restyle(self) -> None:
+        self.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        colour = theme().on_accent if self.isEnabled() else theme().soft
+        self.setIcon(icon("stop" if self._stops else "send", colour))
+
+    def retranslate(self) -> None:
+        name, keys = (tr("Stop"), "Esc") if self._stops else (tr("Send"), "Enter")
+        self.setAccessibleName(name)
+        self.setToolTip(tr("{words} ({keys})", words=name, keys=keys))
+
+
 class Composer(Live, QFrame):
     """Editor for the next message, with the attached files and the buttons.
 
@@ -148,9 +176,7 @@ class Composer(Live, QFrame):
         self.collections_button = CollectionsButton(commands.actions["use_collections"], self)
         self.think_button = ThinkButton(commands.actions["think"], self)
         self.text = ComposerText(self)
-        self.button = QPushButton(self)
-        self.button.setObjectName("send")
-        self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        self.button = SendButton(self)
         row = QHBoxLayout()
         row.setSpacing(SIZES.gap)
         row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
@@ -178,7 +204,8 @@ class Composer(Live, QFrame):
         """Show what the conversation waits for; while an answer is being written, the Send button is a Stop button."""
         self._waiting_shown = engine, conversation
         self.text.show_host(engine.host)
-        self._set_busy(conversation.busy)
+        self.busy = conversation.busy
+        self._update_button()
         self.set_progress(*waiting_line(engine, conversation))
 
     def set_progress(self, text: str, fraction: float | None) -> None:
@@ -218,12 +245,9 @@ class Composer(Live, QFrame):
         self.text.setTextCursor(cursor)
 
     def restyle(self) -> None:
-        self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self.attach_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        self._update_button()
 
     def retranslate(self) -> None:
-        self._update_button()
         if self._waiting_shown is not None:
             self.show_waiting(*self._waiting_shown)
 
@@ -257,11 +281,6 @@ class Composer(Live, QFrame):
         """Whether the button stops an answer or a search."""
         return self.busy or self.text.isReadOnly()
 
-    def _set_busy(self, busy: bool) -> None:
-        if busy != self.busy:
-            self.busy = busy
-            self._update_button()
-
     def _clicked(self) -> None:
         if self.stops:
             self.stopped.emit()
@@ -269,13 +288,7 @@ class Composer(Live, QFrame):
             self.submit()
 
     def _update_button(self) -> None:
-        stops, ready = self.stops, self.stops or self._has_content or not self.queued.isHidden()
-        self.button.setEnabled(ready)
-        self.button.setIcon(icon("stop" if stops else "send", theme().on_accent if ready else theme().soft))
-        name = tr("Stop") if stops else tr("Send")
-        self.button.setAccessibleName(name)
-        keys = "Esc" if stops else "Enter"
-        self.button.setToolTip(tr("{words} ({keys})", words=name, keys=keys))
+        self.button.show_action(self.stops, self._has_content or not self.queued.isHidden())
 
 
 def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, float | None]:

@@ -26,7 +26,6 @@ from app.state.open_chats import OpenChats
 from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import tr
-from common.failures import Failure
 from engine.protocol.events import ModelInfo
 
 PASTED = "pasted"  # topic of the notice about a long text that was attached as a file
@@ -36,8 +35,7 @@ WAITS_FOR_USER = ("cancelled", "failed", "engine", "context")  # ends of an answ
 class DraftController(QObject):
     """Controller of the composer.
 
-    `files` reads what is attached, `sending` knows what a message waits for, and `draft_not_saved` is emitted each time
-    that a draft could not be stored.
+    `keeper` stores drafts, `files` reads what is attached, and `sending` knows what a message waits for.
     """
 
     def __init__(
@@ -52,14 +50,13 @@ class DraftController(QObject):
         super().__init__(window)
         self._composer, self._notice, self._open_chats = window.composer, window.notice, open_chats
         self._engine, self._chat, self._retriever = engine, chat, retriever
-        self._drafts = DraftKeeper(
+        self.keeper = DraftKeeper(
             DraftStore(open_chats.store),
             lambda failure: window.notice.post_failure(failure, UNSAVED),
             lambda work: Debounce(work, pause_ms, self, restarts=False),
         )
-        self.draft_not_saved = self._drafts.not_saved
         self._fit = DraftFit(engine)
-        self.files = DraftFiles(self._drafts, engine.state, window.notice, self)
+        self.files = DraftFiles(self.keeper, engine.state, window.notice, self)
         self.sending = Sender(self._fit, retriever, window.notice, self._deliver, self)
         self._conversation: Conversation | None = None
         self._model: ModelInfo | None = None
@@ -96,11 +93,11 @@ class DraftController(QObject):
         if conversation is before:
             return
         if before is not None:
-            self.sending.leave(self._drafts.draft_of(before), "counting", "choosing")
-            self._drafts.store_draft(before, files=False)
+            self.sending.leave(self.keeper.draft_of(before), "counting", "choosing")
+            self.keeper.store_draft(before, files=False)
         self._conversation = conversation
         is_new = conversation.draft is None
-        draft = self._drafts.draft_of(conversation)
+        draft = self.keeper.draft_of(conversation)
         self._composer.text.show_document(conversation, draft.text)
         if draft.options and not conversation.stored:  # chosen before the first message, in an earlier run
             conversation.update_entry(options=draft.options)
@@ -115,11 +112,7 @@ class DraftController(QObject):
         """Stop the background work and store the draft, which the next start puts into the composer."""
         self.files.close()
         self.sending.close()
-        self._drafts.store_draft(self.current, files=False)
-
-    def retry_unstored(self) -> Failure | None:
-        """Try once more to store the drafts that could not be stored; return the first Failure, or None."""
-        return self._drafts.retry_unstored()
+        self.keeper.store_draft(self.current, files=False)
 
     # --- what the user attaches ---------------------------------------------------------------------------------------
 
@@ -148,8 +141,8 @@ class DraftController(QObject):
             if conversation is self._conversation:
                 self._composer.text.insertPlainText(text)
             else:
-                self._drafts.draft_of(conversation).text += text
-                self._drafts.store_draft(conversation)
+                self.keeper.draft_of(conversation).text += text
+                self.keeper.store_draft(conversation)
 
         self._notice.post(
             lambda: tr("The long text was attached as a file."),
@@ -164,7 +157,7 @@ class DraftController(QObject):
         `choice` is `best`, `beginning`, `remove` (the largest file) or `ask` (show the choices again). `best` and
         `beginning` also send the message if the choices were shown because the user pressed Send.
         """
-        conversation, draft = self.current, self._drafts.draft_of(self.current)
+        conversation, draft = self.current, self.keeper.draft_of(self.current)
         if choice == "remove" and draft.items:
             self.files.remove(conversation, item or max(draft.items, key=lambda item: item.tokens or 0))
         elif choice == "ask":
@@ -187,14 +180,14 @@ class DraftController(QObject):
 
     def recall(self) -> None:
         """Put the queued message, or else the chat's last prompt, into the empty composer, to be changed."""
-        if not self._drafts.draft_of(self.current).queued.empty:
+        if not self.keeper.draft_of(self.current).queued.empty:
             self.edit_queued()
         elif prompts := [message.content for message in self.current.messages if message.role == "user"]:
             self._composer.set_text(prompts[-1])
 
     def edit_queued(self) -> None:
         """Take the queued message back into the composer, above what is typed there."""
-        draft = self._drafts.draft_of(self.current)
+        draft = self.keeper.draft_of(self.current)
         self.sending.leave(draft.queued, "counting", "choosing", "searching")
         draft.queued.append(draft)
         draft.append(draft.queued)
@@ -206,7 +199,7 @@ class DraftController(QObject):
     def remove_queued(self) -> None:
         """Remove the queued message; the button of a notice brings it back."""
         conversation = self.current
-        queued = self._drafts.draft_of(conversation).queued
+        queued = self.keeper.draft_of(conversation).queued
         self.sending.leave(queued, "counting", "choosing", "searching")
         gone = Unsent()
         gone.append(queued)
@@ -223,11 +216,11 @@ class DraftController(QObject):
         )
 
     def _send_composed(self) -> None:
-        self._send(self.current, self._drafts.draft_of(self.current))
+        self._send(self.current, self.keeper.draft_of(self.current))
 
     def _send(self, conversation: Conversation, message: Unsent) -> None:
         """Send the message; queue it while an answer is written, or behind what is queued already."""
-        draft = self._drafts.draft_of(conversation)
+        draft = self.keeper.draft_of(conversation)
         if conversation.busy or not draft.queued.empty:
             self.sending.leave(message, "counting", "choosing")
             draft.queued.append(message)
@@ -241,7 +234,7 @@ class DraftController(QObject):
 
     def _deliver(self, conversation: Conversation, message: Unsent, attachments: tuple[Attachment, ...]) -> None:
         """Put the message into its chat and have it answered."""
-        is_new, draft = not conversation.stored, self._drafts.draft_of(conversation)
+        is_new, draft = not conversation.stored, self.keeper.draft_of(conversation)
         if conversation.busy:  # another answer has begun meanwhile
             self._send(conversation, message)
             return
@@ -250,7 +243,7 @@ class DraftController(QObject):
         for topic in (FILES, PASTED):
             self._notice.solve(topic)
         if is_new and not conversation.temporary:
-            self._drafts.forget_new_chat()
+            self.keeper.forget_new_chat()
         message.clear()
         draft.options = draft.collections = ""
         self._clear_composer_of(conversation, message)
@@ -269,13 +262,13 @@ class DraftController(QObject):
             QTimer.singleShot(0, self, lambda: self._send_queued(conversation))  # once all have heard of the end
 
     def _send_queued(self, conversation: Conversation) -> None:
-        queued = self._drafts.draft_of(conversation).queued
+        queued = self.keeper.draft_of(conversation).queued
         if conversation.state == "listed" and not (conversation.busy or queued.empty):
             self.sending.send(conversation, queued)
 
     def _stop_searching(self) -> None:
         """Stop a search, because the user does not want to send the message yet."""
-        draft = self._drafts.draft_of(self.current)
+        draft = self.keeper.draft_of(self.current)
         for message in (draft, draft.queued):
             self.sending.leave(message, "counting", "searching")
 
@@ -310,19 +303,19 @@ class DraftController(QObject):
 
     def _counted(self, conversation: Conversation, message: Unsent) -> None:
         self._show(conversation)
-        if message is self._drafts.draft_of(self.current):
+        if message is self.keeper.draft_of(self.current):
             self._chat.read_ahead_soon()  # now the files of the next message are certain
         self._go_on_soon()
 
     def _store_and_show(self, conversation: Conversation) -> None:
-        self._drafts.store_draft(conversation)
+        self.keeper.store_draft(conversation)
         self._show(conversation)
 
     def _show(self, conversation: Conversation) -> None:
         """Show the files, the queued message, and what the message waits for, if this chat is open."""
         if conversation is not self._conversation:
             return
-        draft, composer = self._drafts.draft_of(conversation), self._composer
+        draft, composer = self.keeper.draft_of(conversation), self._composer
         composer.tray.show_draft(draft)
         composer.queued.show_message(draft.queued, conversation.busy)
         composer.show_searching(self.sending.phase(draft) == "searching")
@@ -332,7 +325,7 @@ class DraftController(QObject):
         self._show(conversation)
         if conversation is not self._conversation or self.sending.phase(message) != "choosing":
             return
-        draft = self._drafts.draft_of(conversation)
+        draft = self.keeper.draft_of(conversation)
         if message is draft.queued:
             self.edit_queued()
             self.sending.send(conversation, draft)
@@ -341,12 +334,12 @@ class DraftController(QObject):
     def _text_changed(self) -> None:
         if self._conversation is None:
             return
-        draft, text = self._drafts.draft_of(self._conversation), self._composer.text.toPlainText()
+        draft, text = self.keeper.draft_of(self._conversation), self._composer.text.toPlainText()
         if text == draft.text:
             return
         self.sending.leave(draft, "counting", "choosing")  # a user who goes on typing does not want to send yet
         draft.text = text
-        self._drafts.store_soon(self._conversation)
+        self.keeper.store_soon(self._conversation)
         if text:
             self._retriever.warm_up(self._conversation)
 
@@ -354,10 +347,10 @@ class DraftController(QObject):
         """Keep the options and collections of a chat without messages with its draft; other chats store them."""
         if conversation.stored:
             return
-        draft, chat = self._drafts.draft_of(conversation), conversation.chat
+        draft, chat = self.keeper.draft_of(conversation), conversation.chat
         if (draft.options, draft.collections) != (chat.options, chat.collections):
             draft.options, draft.collections = chat.options, chat.collections
-            self._drafts.store_draft(conversation, files=False)
+            self.keeper.store_draft(conversation, files=False)
 
     @property
     def current(self) -> Conversation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -10,9 +11,11 @@ from PySide6.QtGui import QImage
 
 from app.attachments.attachment import Attachment, Refused, ScannedPages, sentence
 from app.attachments.extraction import extracted
+from app.attachments.pages import PageReader
 from app.attachments.pictures import picture_of
 from app.attachments.reader import FileReader, Outcome
 from app.events import Event
+from app.look.speech import announce
 from app.notice import NoticeArea
 from app.services.background import Background
 from app.state.conversation import Conversation
@@ -24,10 +27,10 @@ from app.words import UiText, current_text, tr
 from engine.protocol.events import Statistics
 from models.added_paths import AddedPaths
 from models.seeing import smallest_in_catalogue, smallest_on_disk
+from models.servers import host_of
 
 MAX_FILES = 20  # files in one message
 FILES = "files"  # topic of problems with the files of a message
-FileCallback = Callable[[Attachment | str], None]
 
 
 class DraftFiles(QObject):
@@ -43,7 +46,7 @@ class DraftFiles(QObject):
         self.changed: Event[Conversation, Unsent] = Event()
         self.refused: Event[Unsent] = Event()
         self._drafts, self._state, self._notice = drafts, state, notice
-        self._reader = FileReader(self)
+        self._reader, self._pages = FileReader(self), PageReader(self)
         self._background = Background(self)
         self._here: dict[DraftFile, Callable[[], None]] = {}  # being read by this process; what reads them at once
         self._encoded: Statistics | None = None  # of the last answer for which pictures were encoded
@@ -53,6 +56,7 @@ class DraftFiles(QObject):
     def close(self) -> None:
         """Read the rest of what is no file, because the next start could not read it again; end the other reading."""
         self._reader.close()
+        self._pages.close()
         self._background.wait()
         for read in tuple(self._here.values()):
             read()
@@ -79,20 +83,13 @@ class DraftFiles(QObject):
         self._add(conversation, item)
         return item
 
-    def attach_page(
-        self, conversation: Conversation, link: str, name: str, read: Callable[[FileCallback], Callable[[], object]]
-    ) -> bool:
-        """Attach the web page at `link`, which `read` begins to read; return False if the message has no room for it.
-
-        `read` gets the callback for its outcome, and returns what stops it: removing the page does.
-        """
+    def attach_page(self, conversation: Conversation, address: str) -> None:
+        """Attach the web page at `address`, which is connected to at once."""
         self._refused = []
-        item = DraftFile(name, link=link)
-        if not self._has_room(conversation):
-            return False
-        self._add(conversation, item)
-        item.stop = read(lambda result: self._end_reading(conversation, item, result))
-        return True
+        if self._has_room(conversation):
+            host = host_of(address)
+            self._add(conversation, DraftFile(host, link=address))
+            announce(self._notice, tr("Reading the page at {host}…", host=host))
 
     def can_attach_picture(self, conversation: Conversation) -> bool:
         """Return whether the model sees and the message has room for a picture; if not, say why."""
@@ -137,10 +134,13 @@ class DraftFiles(QObject):
         self._note_change(conversation, draft)
 
     def _read(self, conversation: Conversation, item: DraftFile, pixels: int | None = None) -> None:
-        """Begin to read the item's source; whoever attached a web page reads it."""
+        """Begin to read the file or page."""
         pixels = self._pixels(item) if pixels is None else pixels
-        if isinstance(item.source, Path):
-            self._reader.read(item.source, lambda result: self._end_reading(conversation, item, result), pixels)
+        ended = partial(self._end_reading, conversation, item)
+        if item.link:
+            item.stop = self._pages.read(item.link, ended)
+        elif isinstance(item.source, Path):
+            self._reader.read(item.source, ended, pixels)
         elif isinstance(item.source, str | QImage):
             self._read_here(conversation, item, item.source, pixels)
 
@@ -178,6 +178,8 @@ class DraftFiles(QObject):
         else:
             item.attachment, item.name = result, result.name
             item.more_detail = item.in_detail or self._has_more_detail(item, result)
+            if item.link:
+                announce(self._notice, tr("“{name}” is attached.", name=item.name))
         self._note_change(conversation, message)
 
     def _note_change(self, conversation: Conversation, message: Unsent) -> None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QObject
 
-from app.attachments.attachment import Attachment
-from app.attachments.pages import PageReader
 from app.control.draft_controller import DraftController
-from app.control.draft_files import FileCallback
-from app.look.speech import announce
 from app.services.timers import Debounce
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
@@ -20,7 +14,6 @@ from app.state.web_links import offered_links
 from app.window import Window
 from app.words import tr
 from models.network import offline_reason
-from models.servers import host_of
 
 SETTING = "window.read_pages"
 
@@ -37,11 +30,10 @@ class PageController(QObject):
         super().__init__(window)
         self._composer, self._open_chats, self._drafts, self._settings = window.composer, open_chats, drafts, settings
         self._notice = window.notice
-        self._reader = PageReader(self)
         self._declined: dict[str, set[str]] = {}  # addresses by the chats' ids
         self._pause = Debounce(self._offer, pause_ms, self)
         self._composer.text.textChanged.connect(self._pause.request)
-        self._composer.tray.chosen.connect(lambda _choice, _item: self._pause.request())
+        drafts.files.changed.connect(lambda _conversation, _message: self._offer())
         self._composer.offers.wanted.connect(self.read)
         self._composer.offers.declined.connect(self._decline)
         open_chats.current_changed.connect(lambda _conversation: self._offer())
@@ -51,7 +43,6 @@ class PageController(QObject):
 
     def close(self) -> None:
         self._pause.cancel()
-        self._reader.close()
 
     def read_first(self) -> None:
         """Read the first page whose link stands in the message; say why if there is none."""
@@ -64,24 +55,11 @@ class PageController(QObject):
 
     def read(self, address: str) -> None:
         """Fetch the page and attach its text to the message, unless connections are turned off."""
-        composer, host = self._composer, host_of(address)
         if (reason := offline_reason(self._settings.path)) is not None:
             self._notice.post(reason)
             return
-
-        def begin(done: FileCallback) -> Callable[[], None]:
-            def ended(result: Attachment | str) -> None:
-                done(result)
-                if isinstance(result, Attachment):
-                    announce(composer, tr("“{name}” is attached.", name=result.name))
-                self._offer()  # again, if it could not be read
-
-            return self._reader.read(address, ended)
-
-        if self._drafts.files.attach_page(self._current, address, host, begin):
-            announce(composer, tr("Reading the page at {host}…", host=host))
-        self._offer()
-        composer.setFocus()
+        self._drafts.files.attach_page(self._current, address)
+        self._composer.setFocus()
 
     def _decline(self, address: str) -> None:
         self._declined.setdefault(self._current.chat.id, set()).add(address)

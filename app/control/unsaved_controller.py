@@ -26,7 +26,7 @@ class UnsavedController(QObject):
         self._retry_timer.setInterval(again_ms)
         self._retry_timer.timeout.connect(self.retry)
         open_chats.not_saved.connect(lambda _conversation, _reason: self._retry_later())
-        drafts.draft_not_saved.connect(self._retry_later)
+        drafts.keeper.not_saved.connect(self._retry_later)
 
     def is_retrying(self) -> bool:
         """Return whether something is unsaved and will be tried again."""
@@ -61,7 +61,7 @@ class UnsavedController(QObject):
             (tr("The latest changes in “{title}” could not be saved.", title=title), failure)
             for title, failure in self._open_chats.retry_unstored()
         ]
-        draft = self._drafts.retry_unstored()
+        draft = self._drafts.keeper.retry_unstored()
         if draft is not None:
             unsaved.append((tr("Your draft could not be saved."), draft))
         return [f"{sentence} {worded(failure.sentence)}" for sentence, failure in unsaved]

@@ -107,7 +107,7 @@ def test_removing_the_chip_cancels_the_fetch(chickadee: Chickadee, qtbot: QtBot,
     qtbot.waitUntil(lambda: server.paths == ["/silent"])
     chips(chickadee)[0].remove.trigger()
     assert server.gone.wait(60)
-    assert chickadee.chats.pages._reader._running == set()
+    assert chickadee.chats.drafts.files._pages._running == set()
     assert chips(chickadee) == []
     qtbot.waitUntil(lambda: len(offers(chickadee)) == 1)
 

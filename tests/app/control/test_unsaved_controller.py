@@ -78,8 +78,8 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     chickadee.chats.messages._keep_edit(conversation.messages[0].id, "first, edited " * 100)
     chickadee.chats.messages._store_edits()
     chickadee.window.composer.text.setPlainText("third " * 1000)
-    assert chickadee.chats.drafts.retry_unstored() is None
-    chickadee.chats.drafts._drafts.store_draft(conversation, files=False)
+    assert chickadee.chats.drafts.keeper.retry_unstored() is None
+    chickadee.chats.drafts.keeper.store_draft(conversation, files=False)
     assert chickadee.chats.unsaved.is_retrying()
     chickadee.chats.unsaved.retry()
     assert len(chickadee.chats.unsaved.retry_all()) == 2
@@ -122,7 +122,7 @@ def test_who_types_without_a_pause_is_stored_too(chickadee: Chickadee, ask: Ask,
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     chat, typed = chickadee.open_chats.current, [""]
     chickadee.chats.unsaved._retry_timer.stop()  # else the timer would store the texts too
-    for pause in (chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause):
+    for pause in (chickadee.chats.drafts.keeper._pause, chickadee.chats.messages._pause):
         pause.cancel()
         pause._pause = 1_000  # type: ignore[union-attr]  # longer than this test pauses, unless the computer is busy
 
