@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QMouseEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -19,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.commands.commands import ActionButton, CommandSet, with_keys
+from app.commands.commands import OF_FOCUS, ActionButton, CommandSet, keys_in_menu, press_keys, with_keys
 from app.composer.chat_model_line import ChatModelLine
 from app.composer.composer import Composer, DropHint
 from app.composer.consent_line import ConsentLine
@@ -36,7 +37,7 @@ from app.transcript.welcome import Welcome
 from app.window_state import WindowState
 from app.words import UiText, current_text, tr
 
-FIRST_SIZE = QSize(1120, 760)
+FIRST_SIZE = QSize(1280, 690)  # with a panel, and with a desktop's bar on a screen of 1366×768
 SMALLEST = QSize(420, 400)
 NAME = "Chickadee"
 
@@ -281,6 +282,17 @@ class Window(Live, QMainWindow):
         self.commands.bind("to_start", self.transcript.to_start)
         self.commands.bind("to_end", self.transcript.to_end)
         self.commands.bind("full_screen", self._full_screen)
+        for name in OF_FOCUS:
+            self.commands.bind(name, partial(press_keys, keys_in_menu(name)))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Hand letters that nothing else has taken to the composer, so that typing always reaches it."""
+        held = event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
+        if held or not event.text().strip() or not event.text().isprintable() or not self.composer.isEnabled():
+            super().keyPressEvent(event)
+            return
+        self.composer.setFocus()
+        QApplication.sendEvent(self.composer.text, event)
 
     def _quit_from_dialog(self) -> None:
         """Add the Quit action to a modal dialog, which keeps all keys from the window."""

@@ -30,6 +30,7 @@ from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
 from app.control.page_controller import PageController
 from app.control.palette_controller import PaletteController
+from app.control.possible_commands import allow_what_is_possible
 from app.control.preparation_controller import PreparationController
 from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
@@ -204,7 +205,7 @@ def compose_chats(
         find=FindController(window, open_chats),
         import_export=import_export,
         importing=ImportController(window, import_export),
-        palette=PaletteController(window, open_chats, engine, chat, store.path),
+        palette=PaletteController(window, open_chats, engine, chat, settings, store.path),
         snippets=snippets,
         quick=QuickController(window, open_chats, engine, chat, drafts, snippets, settings.settings),
         options=options,
@@ -220,6 +221,7 @@ def compose_chats(
     window.commands.bind("storage", chats.storage.open)
     window.commands.bind("logs", chats.storage.open_logs)
     settings.settled.connect(chat.read_ahead_soon)
+    allow_what_is_possible(window, open_chats, engine)
     SpeechController(window, open_chats, intervals.speech)
     WelcomeController(window, open_chats, engine, chat, drafts).show()
     return chats

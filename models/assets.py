@@ -7,6 +7,16 @@ from pathlib import Path
 
 
 def asset(name: str) -> Path:
-    """Return the path of a file in `assets/`, which PyInstaller puts into the folder `sys._MEIPASS`."""
+    """Return the path of a file in `assets/`."""
+    return _root() / "assets" / name
+
+
+def document(name: str) -> Path:
+    """Return the path of a page in `docs/` that the window shows."""
+    return _root() / "docs" / name
+
+
+def _root() -> Path:
+    """Return the checkout, or the folder `sys._MEIPASS` into which PyInstaller puts our files."""
     root = getattr(sys, "_MEIPASS", None)
-    return (Path(root) if root else Path(__file__).resolve().parent.parent) / "assets" / name
+    return Path(root) if root else Path(__file__).resolve().parent.parent

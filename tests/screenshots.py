@@ -229,13 +229,13 @@ def importing(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
 
 
 def help_sheet(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
-    chickadee.chats.palette.open_help()
-    return chickadee.chats.palette.help
+    chickadee.window.commands.run("help")
+    return chickadee.chats.palette.help.open
 
 
 def about(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
     chickadee.chats.palette.open_about()
-    return chickadee.chats.palette.about
+    return chickadee.chats.palette.about.open
 
 
 def palette(query: str) -> Arrange:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QToolButton, QWidget
 
 from app.look import live
 from app.look.live import Live, LiveAction, native_keys, without_mnemonic
@@ -42,7 +42,7 @@ COMMANDS = (
     Command("file", "new_chat", mark("&New chat"), ("Ctrl+N",), "new"),
     Command("file", "new_temporary_chat", mark("New tem&porary chat"), ("Ctrl+Shift+N",)),
     Command("file", "ask", mark("Quic&k question…"), ()),
-    Command("file", "attach", mark("&Attach files…"), ("Ctrl+Shift+U",), "attach", mark("Attach files")),
+    Command("file", "attach", mark("&Attach files…"), ("Ctrl+Shift+I",), "attach", mark("Attach files")),
     Command("file", "screenshot", mark("Take a screens&hot"), ()),
     Command("file", "read_page", mark("&Read linked page"), ("Ctrl+Shift+L",)),
     Command("file", "collections", mark("&Document collections…"), ()),
@@ -58,6 +58,12 @@ COMMANDS = (
     Command("file", "settings", mark("&Settings…"), ("Ctrl+,",), "settings", mark("Settings")),
     Command("file"),
     Command("file", "quit", mark("&Quit"), ("Ctrl+Q",)),
+    Command("edit", "undo", mark("&Undo"), ("Ctrl+Z",)),
+    Command("edit", "redo", mark("Re&do"), ("Ctrl+Shift+Z",)),
+    Command("edit", "cut", mark("Cu&t"), ("Ctrl+X",)),
+    Command("edit", "copy", mark("C&opy"), ("Ctrl+C",)),
+    Command("edit", "paste", mark("&Paste"), ("Ctrl+V",)),
+    Command("edit"),
     Command("edit", "find_in_chat", mark("&Find in this chat"), ("Ctrl+F",)),
     Command("edit", "find_next", mark("Find ne&xt"), ("F3", "Ctrl+G"), "chevron", mark("Next result")),
     Command(
@@ -65,7 +71,7 @@ COMMANDS = (
     ),
     Command("edit", "find", mark("Search a&ll chats"), ("Ctrl+Shift+F",)),
     Command("edit"),
-    Command("edit", "palette", mark("&Search chats and commands…"), ("Ctrl+K",)),
+    Command("edit", "palette", mark("&Search chats, commands and settings…"), ("Ctrl+K",)),
     Command("edit", "write", mark("&Write a message"), ("Ctrl+L", "/")),
     Command("edit", "snippets", mark("P&rompt snippets…"), ()),
     Command("edit"),
@@ -97,7 +103,8 @@ COMMANDS = (
     Command("view", "normal", mark("&Default text size"), ("Ctrl+0",)),
     Command("view"),
     Command("view", "full_screen", mark("&Full screen"), ("F11",)),
-    Command("help", "help", mark("&Keyboard shortcuts"), ("F1", "Ctrl+/")),
+    Command("help", "guide", mark("&Guide"), ("F1",)),
+    Command("help", "help", mark("&Keyboard shortcuts"), ("Ctrl+/",)),
     Command("help", "logs", mark("Open &log folder"), ()),
     Command("help", "about", mark("&About Chickadee"), ()),
 )
@@ -116,6 +123,8 @@ class FocusKey:
     keys: tuple[str, ...]
 
 
+# Commands for the part of the window that has the focus: it handles their keys itself, so a menu only shows them.
+OF_FOCUS = ("undo", "redo", "cut", "copy", "paste")
 FOCUS_AREAS = {
     "writing": mark("While writing"),
     "message": mark("On a message"),
@@ -152,12 +161,19 @@ BY_NAME = {command.name: command for command in COMMANDS if command.name}
 
 
 class CommandSet:
-    """The window's menu bar and the `actions` behind it, by the commands' names; `bind` gives them their work."""
+    """The window's menu bar and the `actions` behind it, by the commands' names; `bind` gives them their work.
+
+    An open menu greys the commands that cannot do anything at the moment.
+    """
 
     def __init__(self, window: QMainWindow) -> None:
         self.actions: dict[str, LiveAction] = {}
         self._bound: set[str] = set()
+        self._possible: dict[str, Callable[[], bool]] = {}
         menus = {name: CommandMenu(title, window.menuBar()) for name, title in MENUS.items()}
+        for menu in menus.values():
+            menu.aboutToShow.connect(self._grey)
+            menu.aboutToHide.connect(self._allow_keys)
         for command in COMMANDS:
             menu = menus[command.menu]
             if not command.name:
@@ -166,6 +182,8 @@ class CommandSet:
             action = LiveAction(window, command.title, command.icon, command.keys, command.tip)
             action.setIconVisibleInMenu(False)
             action.setEnabled(False)  # until `bind` gives it work
+            if command.name in OF_FOCUS:
+                action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             self.actions[command.name] = action
             menu.addAction(action)
 
@@ -178,6 +196,23 @@ class CommandSet:
 
     def run(self, name: str) -> None:
         self.actions[name].trigger()
+
+    def allow(self, name: str, possible: Callable[[], bool]) -> None:
+        """Let menus and the palette offer the command only while `possible` returns True."""
+        self._possible[name] = possible
+
+    def is_possible(self, name: str) -> bool:
+        """Return whether the command would do anything at the moment."""
+        return name in self._bound and self._possible.get(name, lambda: True)()
+
+    def _grey(self) -> None:
+        for name in self._possible.keys() & self._bound:
+            self.actions[name].setEnabled(self._possible[name]())
+
+    def _allow_keys(self) -> None:
+        """Enable the commands again, because their keys must work when they can do something by then."""
+        for name in self._possible.keys() & self._bound:
+            self.actions[name].setEnabled(True)
 
 
 class CommandMenu(Live, QMenu):
@@ -206,6 +241,20 @@ class ActionButton(QToolButton):
         action = self.defaultAction()
         assert isinstance(action, LiveAction)
         self.setAccessibleName(action.label)
+
+
+def keys_in_menu(name: str) -> str:
+    """Return the keys that a menu shows for the command."""
+    return BY_NAME[name].keys[0]
+
+
+def press_keys(keys: str) -> None:
+    """Send the focused widget a press of these keys: it knows best how to cut, copy or paste what it shows."""
+    widget = QApplication.focusWidget()
+    pressed = QKeySequence(keys)[0]
+    if widget is not None:
+        event = QKeyEvent(QEvent.Type.KeyPress, pressed.key(), pressed.keyboardModifiers())
+        QApplication.sendEvent(widget, event)
 
 
 def keys_of(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dialogs of the help menu: all commands with their keys, and all components with versions and licences."""
+"""Dialogs of the help menu: the guide, all commands with their keys, all components with versions and licences."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from importlib import metadata
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
     QScrollArea,
+    QTextBrowser,
     QVBoxLayout,
     QWidget,
-)  # fmt: skip
+)
 
 from app.commands.commands import COMMANDS, FOCUS_AREAS, FOCUS_KEYS, MENUS, keys_of, title_of
-from app.look.live import Live, native_keys, without_mnemonic
+from app.look.live import native_keys, without_mnemonic
+from app.look.sheet import Button, Sheet, inset, label
 from app.look.theme import SIZES, bird
 from app.services.background import Background
 from app.settings.schema import choice_words
@@ -33,10 +32,12 @@ from common.version import VERSION
 from engine.protocol.events import ModelInfo
 from engine.protocol.requests import Limit
 from models import titles
+from models.assets import document
 from models.default import default_model
 from models.header import read_header
 
 NAME, LICENCE = "Chickadee", "MIT"
+PAGES = "https://github.com/chickadee-chat/chickadee/blob/main/docs/"  # of the pages that the guide refers to
 # The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
 ROOTS = (
     "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "filelock", "gguf", "h11",
@@ -54,7 +55,7 @@ MECHANISMS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}
 LINE = mark("Private chat on the laptop you already have. No account; nothing you write leaves this computer.")
 
 
-class HelpSheet(Live, QDialog):
+class HelpSheet(Sheet):
     """Sheet of all commands with their keys, and of the keys that are no command.
 
     The sheet is not modal and may stay open. `lines` are pairs of a title and its keys.
@@ -63,34 +64,20 @@ class HelpSheet(Live, QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("sheet")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.lines: list[tuple[str, str]] = []
         self._area = QScrollArea(self)
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.close_button = QPushButton(self)
-        self.close_button.setProperty("kind", "step")
-        self.close_button.clicked.connect(self.accept)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.addWidget(self._area, 1)
-        row = QVBoxLayout()
-        row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignRight)
-        layout.addLayout(row)
+        self.close_button = Button(self, mark("Close"), self.accept)
+        self.lay_out(self._area, (None, self.close_button))
         self.apply_look()
         self.close_button.setFocus()
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Keyboard shortcuts"))
         self._area.setAccessibleName(tr("Keyboard shortcuts"))
-        self.close_button.setText(tr("Close"))
         self._fill()
-
-    def restyle(self) -> None:
-        room = self.screen().availableSize()
-        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
 
     def _fill(self) -> None:
         self.lines = []
@@ -114,20 +101,42 @@ class HelpSheet(Live, QDialog):
         self._area.setWidget(sheet)
 
     def _heading(self, grid: QGridLayout, title: str) -> None:
-        label = QLabel(title)
-        label.setObjectName("settingsSection")
-        label.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_s)
-        grid.addWidget(label, grid.rowCount(), 0, 1, 2)
+        part = label("settingsSection", None, title)
+        part.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_s)
+        grid.addWidget(part, grid.rowCount(), 0, 1, 2)
 
     def _line(self, grid: QGridLayout, title: str, keys: list[str]) -> None:
         self.lines.append((title, ", ".join(keys)))
         row = grid.rowCount()
         for column, (text, name) in enumerate(((title, "sheetWords"), ("   ".join(keys), "sheetKeys"))):
-            label = QLabel(text)
-            label.setObjectName(name)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(column == 0)
-            grid.addWidget(label, row, column)
+            part = label(name, None, text)
+            part.setWordWrap(column == 0)
+            grid.addWidget(part, row, column)
+
+
+class Guide(Sheet):
+    """Window of the guide, which comes with the program; its links to other pages open in a browser."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("sheet")
+        self.text = QTextBrowser(self)
+        self.text.setOpenExternalLinks(True)
+        self.text.setMarkdown(guide_text())
+        self.close_button = Button(self, mark("Close"), self.accept)
+        self.lay_out(self.text, (None, self.close_button))
+        self.apply_look()
+        self.text.setFocus()
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(tr("Using Chickadee"))
+        self.text.setAccessibleName(tr("Using Chickadee"))
+
+
+def guide_text() -> str:
+    """Return the guide in Markdown, without its pictures, with whole addresses for links to other pages."""
+    text = re.sub(r"^!\[.*\n", "", document("guide.md").read_text(encoding="utf-8"), flags=re.M)
+    return re.sub(r"\]\((?!https?:|#)(?:\.\./)?([^)]*)\)", rf"]({PAGES}\1)", text)
 
 
 def confinement(limits: tuple[Limit, ...]) -> str:
@@ -155,7 +164,7 @@ def confinement(limits: tuple[Limit, ...]) -> str:
     return tr("This system does not restrict the engine.")
 
 
-class About(Live, QDialog):
+class About(Sheet):
     """Dialog with versions, licences and what the engine runs on; `text` is what the Copy button copies.
 
     `model` is the loaded model, whose library and kernels are named; `limits` is what the system denies the engine,
@@ -166,24 +175,24 @@ class About(Live, QDialog):
         self, parent: QWidget, model: ModelInfo | None = None, limits: tuple[Limit, ...] | None = None
     ) -> None:
         super().__init__(parent)
-        self._model, self._limits = model, limits
+        self._model = model
         self.setObjectName("about")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._bird = QLabel(self)
-        self._title = self._label("welcomeTitle", f"{NAME} {VERSION}")
-        self._line = self._label("welcomeHint")
-        self.computing = self._label("welcomeHint")
-        self.confined = self._label("welcomeHint")
-        self._heading = self._label("settingsSection")
+        self._title = label("welcomeTitle", self, f"{NAME} {VERSION}")
+        self._line = label("welcomeHint", self, lambda: tr(LINE))
+        self.computing = label("welcomeHint", self)
+        self.computing.say(self._computing)
+        self.confined = label("welcomeHint", self)
+        self.confined.say("" if limits is None else lambda: confinement(limits))
+        self._heading = label("settingsSection", self, lambda: tr("Components and their licences"))
         self.list = QPlainTextEdit(self)
         self.list.setObjectName("licences")
         self.list.setReadOnly(True)
         self.list.setTabChangesFocus(True)
         flags = Qt.TextInteractionFlag
         self.list.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
-        self.copy_button, self.close_button = QPushButton(self), QPushButton(self)
-        self.copy_button.clicked.connect(self.copy)
-        self.close_button.clicked.connect(self.accept)
+        self.copy_button = Button(self, mark("Copy"), self.copy)
+        self.close_button = Button(self, mark("Close"), self.accept)
         self._layout()
         self.apply_look()
         self.copy_button.setEnabled(False)
@@ -206,16 +215,8 @@ class About(Live, QDialog):
     def retranslate(self) -> None:
         self.setWindowTitle(tr("About Chickadee"))
         self._bird.setAccessibleName(tr("A chickadee"))
-        self._line.setText(tr(LINE))
-        self.computing.setText(self._computing())
-        self.computing.setVisible(self._model is not None)
-        self.confined.setText("" if self._limits is None else confinement(self._limits))
-        self.confined.setVisible(self._limits is not None)
-        self._heading.setText(tr("Components and their licences"))
-        self.list.setAccessibleName(self._heading.text())
-        self.copy_button.setText(tr("Copy"))
+        self.list.setAccessibleName(tr("Components and their licences"))
         self.copy_button.setAccessibleName(tr("Copy versions and licences"))
-        self.close_button.setText(tr("Close"))
 
     def _computing(self) -> str:
         if self._model is None:
@@ -230,45 +231,20 @@ class About(Live, QDialog):
         )
 
     def restyle(self) -> None:
-        room = self.screen().availableSize()
         self._bird.setPixmap(bird(SIZES.bird))
-        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height * 4 // 5, room.height() * 9 // 10))
-
-    def _label(self, name: str, text: str = "") -> QLabel:
-        label = QLabel(text, self)
-        label.setObjectName(name)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setWordWrap(True)
-        return label
+        super().restyle()
 
     def _layout(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(SIZES.gap_s)
         words.addStretch(1)
-        words.addWidget(self._title)
-        words.addWidget(self._line)
-        words.addWidget(self.computing)
-        words.addWidget(self.confined)
+        for each in (self._title, self._line, self.computing, self.confined):
+            words.addWidget(each)
         words.addStretch(1)
-        top = QHBoxLayout()
+        top = inset(self._bird)
         top.setSpacing(SIZES.gap_l)
-        top.addWidget(self._bird)
         top.addLayout(words, 1)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SIZES.gap)
-        buttons.addWidget(self.copy_button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_xl, SIZES.gap_l, SIZES.gap_xl, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap)
-        layout.addLayout(top)
-        layout.addWidget(self._heading)
-        layout.addWidget(self.list, 1)
-        layout.addLayout(buttons)
-        for button in (self.copy_button, self.close_button):
-            button.setProperty("kind", "step")
-            button.setAutoDefault(False)
+        self.lay_out(top, self._heading, self.list, (self.copy_button, None, self.close_button), gap=SIZES.gap)
 
 
 # --- what it is made of, as the installed packages say ----------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,42 +23,47 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 from shiboken6 import isValid
 
-from app.commands.commands import BY_NAME, keys_of
-from app.look.live import Live, LiveAction, without_mnemonic
+from app.commands.commands import BY_NAME, OF_FOCUS, CommandSet, keys_of
+from app.look.live import Live, without_mnemonic
 from app.look.theme import SIZES, label_font, theme
 from app.words import tr
 
 ENTRY = Qt.ItemDataRole.UserRole
 MAX_LINES = 10  # lines that are visible without scrolling
-NOT_LISTED = ("palette",)  # the palette is already open
+NOT_LISTED = ("palette", *OF_FOCUS)  # the palette is already open, and has the focus
 LIST_KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """Line of the palette: `id` is the name of a command, or the id of a chat or snippet.
+    """Line of the palette: `id` is the name of a command or setting, or the id of a chat or snippet.
 
-    `note` is the command's key, the found words, or the beginning of the snippet.
-    `message_id` is the message that contains the words, "" for a match in the title.
+    `note` is the command's key, the setting's section, the found words, or the beginning of the snippet.
+    `message_id` is the message that contains the words, "" for a match in the title; `value` is what a setting becomes,
+    "" if it is only shown. `english` is the title that finds a command or setting in every language.
     """
 
-    kind: Literal["command", "chat", "snippet"]
+    kind: Literal["command", "setting", "chat", "snippet"]
     id: str
     title: str
     note: str = ""
     message_id: str = ""
+    value: str = ""
+    english: str = ""
 
 
 Search = Callable[[str], list[PaletteEntry]]
 
 
-def command_entries(actions: Mapping[str, LiveAction]) -> list[PaletteEntry]:
-    """Return an entry for each enabled command, with its first key."""
-    usable = [(name, action) for name, action in actions.items() if action.isEnabled() and name not in NOT_LISTED]
+def command_entries(commands: CommandSet) -> list[PaletteEntry]:
+    """Return an entry for each command that can do something now, with its first key."""
     return [
-        PaletteEntry("command", name, without_mnemonic(action.text()), ", ".join(keys_of(name)[:1]))
-        for name, action in usable
-    ]
+        PaletteEntry(
+            "command", name, without_mnemonic(action.text()), ", ".join(keys_of(name)[:1]),
+            english=without_mnemonic(BY_NAME[name].title),
+        )
+        for name, action in commands.actions.items() if name not in NOT_LISTED and commands.is_possible(name)
+    ]  # fmt: skip
 
 
 def matching_entries(query: str, entries: Iterable[PaletteEntry]) -> list[PaletteEntry]:
@@ -70,10 +75,7 @@ def matching_entries(query: str, entries: Iterable[PaletteEntry]) -> list[Palett
 
 def _rank(words: list[str], entry: PaletteEntry) -> int | None:
     """Return 0 if each word begins a word of the title, 1 if each is contained in the title, None if one is missing."""
-    titles = [entry.title.casefold()]
-    if entry.kind == "command":  # the English title finds a command in every language
-        titles.append(without_mnemonic(BY_NAME[entry.id].title).casefold())
-    ranks = [_rank_in(words, title) for title in titles]
+    ranks = [_rank_in(words, title.casefold()) for title in (entry.title, entry.english)]
     return min((rank for rank in ranks if rank is not None), default=None)
 
 
@@ -174,8 +176,8 @@ class Palette(Live, QFrame):
         self._place()
 
     def retranslate(self) -> None:
-        self.line.setPlaceholderText(tr("Search chats and commands"))
-        self.line.setAccessibleName(tr("Search chats and commands"))
+        self.line.setPlaceholderText(tr("Search chats, commands and settings"))
+        self.line.setAccessibleName(tr("Search chats, commands and settings"))
         self.list.setAccessibleName(tr("Results"))
         if not self.isHidden():
             self._fill(self.line.text())

@@ -14,14 +14,26 @@ from models.titles import title_of
 
 
 class ModelMenu(QMenu):
-    """Menu of the `recent` models; calls `choose` with the path of the chosen one, as `path_text` writes it."""
+    """Menu of the `recent` models; the one in use has a tick, and each what `about` says: size and speed.
+
+    Calls `choose` with the path of the chosen one, as `path_text` writes it.
+    """
 
     def __init__(
-        self, commands: CommandSet, recent: Sequence[Path], choose: Callable[[str], object], parent: QWidget
+        self,
+        commands: CommandSet,
+        recent: Sequence[Path],
+        about: Callable[[Path], str],
+        used: Path | None,
+        choose: Callable[[str], object],
+        parent: QWidget,
     ) -> None:
         super().__init__(parent)
         self.addActions([commands.actions["models"], commands.actions["open_model"]])
         if recent:
             self.addSeparator()
         for path in recent:
-            self.addAction(title_of(path).replace("&", "&&"), partial(choose, path_text(path)))
+            words = "\t".join(filter(None, (title_of(path), about(path))))  # Qt shows what follows a tab at the right
+            action = self.addAction(words.replace("&", "&&"), partial(choose, path_text(path)))
+            action.setCheckable(True)
+            action.setChecked(path == used)

@@ -68,11 +68,21 @@ class PromptEditor(Live, QPlainTextEdit):
         if override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape and self._handles_escape():
             event.accept()  # so that Esc does not stop an answer
             return True
+        if override and isinstance(event, QKeyEvent) and self._is_beyond(event):
+            event.ignore()  # so that Ctrl+Home and Ctrl+End go to the ends of the chat
+            return True
         return super().event(event)
 
     def _handles_escape(self) -> bool:
         """Return whether Esc leaves this editor or ends a composition, instead of stopping an answer."""
         return self._can_escape or self.composing
+
+    def _is_beyond(self, event: QKeyEvent) -> bool:
+        """Return whether Ctrl+Home or Ctrl+End cannot move the cursor any further in the text."""
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self.document().characterCount() - 1}
+        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        key = Qt.Key(event.key())
+        return held == Qt.KeyboardModifier.ControlModifier and ends.get(key) == self.textCursor().position()
 
     def _submits(self, held: Qt.KeyboardModifier) -> bool:
         """Return whether Enter with the keys `held` submits the text instead of breaking the line."""

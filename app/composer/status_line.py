@@ -107,6 +107,7 @@ class StatusLine(Live, QWidget):
             row.addWidget(part)
         self._engine = EngineState()
         self._models: list[Path] = []
+        self._about_model: Callable[[Path], str] = lambda _path: ""
         self.model.clicked.connect(self._show_model_menu)
         for part in (self.preparing, self.power, self.speed, self.memory):
             part.clicked.connect(lambda _=False, part=part: self._show_numbers(part))
@@ -143,8 +144,9 @@ class StatusLine(Live, QWidget):
         self.download.setAccessibleName(sentence)
         self._elide_model()
 
-    def show_models(self, models: list[Path]) -> None:
-        self._models = models
+    def show_models(self, models: list[Path], about: Callable[[Path], str]) -> None:
+        """Offer these models in the menu, each with what `about` says of it when the menu opens."""
+        self._models, self._about_model = models, about
 
     def show_engine(self, engine: EngineState) -> None:
         self._engine = engine
@@ -153,7 +155,7 @@ class StatusLine(Live, QWidget):
         self.model.setIcon(icon("globe", theme().soft) if engine.host else QIcon())
         if loaded is not None:
             self.context.show_use(self.used_tokens(self._chat), loaded.n_ctx)
-        rate = engine.live_speed or _speed(numbers)
+        rate = engine.live_speed or (_speed(numbers) if loaded is not None else 0)  # else it is another model's
         self.speed.setVisible(rate > 0)
         self.speed.setText(worded(speed(rate)))
         self.memory.setVisible(engine.rss_bytes > 0)
@@ -194,7 +196,9 @@ class StatusLine(Live, QWidget):
         return self.width() - others - 2 * SIZES.gap - padding
 
     def _show_model_menu(self) -> None:
-        self._show_menu(ModelMenu(self._commands, self._models, self.chosen.emit, self), self.model)
+        used = self._engine.path
+        menu = ModelMenu(self._commands, self._models, self._about_model, used, self.chosen.emit, self)
+        self._show_menu(menu, self.model)
 
     def _show_numbers(self, part: QPushButton) -> None:
         menu = QMenu(self)

@@ -14,7 +14,7 @@ from app.collections.messages import Surveyed
 from app.control.indexing_controller import IndexingController
 from app.control.retriever import TOPIC, Retriever
 from app.dialogs.collections_dialog import CollectionRow, CollectionsDialog
-from app.dialogs.dialog import OneDialog
+from app.look.sheet import OneDialog
 from app.state.collections import Collections
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats

@@ -10,8 +10,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer
 
 from app.control.import_export_controller import ImportExportController
-from app.dialogs.dialog import OneDialog
 from app.dialogs.import_dialog import ImportDialog
+from app.look.sheet import OneDialog
 from app.services.background import Background
 from app.store.importing import Preview, preview
 from app.store.readers.neutral import ENDINGS

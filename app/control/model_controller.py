@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable, Hashable
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,13 @@ from app.control.model_switch import ModelSwitch
 from app.control.models_on_disk import ModelsOnDisk
 from app.control.server_controller import ServerController
 from app.control.server_keys import ServerKeys
-from app.dialogs.dialog import OneDialog
+from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
 from app.file_dialogs import Mode
-from app.model_fit import PlanEffects
+from app.look.sheet import OneDialog
+from app.model_fit import PlanEffects, words_per_second
 from app.services.background import Background
 from app.services.planner import Planner, question
 from app.services.timers import Throttle
@@ -31,11 +33,13 @@ from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.window import Window
 from app.words import UiText, tr, tr_n
+from common.byte_sizes import show_bytes
 from common.failures import Failure
+from common.files import is_file, is_folder
 from common.paths import path_of, path_text
 from common.planning import Ask, Verdict
 from models.added_paths import AddedPaths
-from models.catalogue import catalogue
+from models.catalogue import CatalogueEntry, catalogue
 from models.catalogue_update import CatalogueUpdate
 from models.collection import LocalModel, scan_models
 from models.locations import own_folder, usual_folder
@@ -45,6 +49,7 @@ from models.titles import title_of
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100
+ASKED_FROM = 10**9  # bytes; smaller downloads begin at once
 FREED_PARTS = ("weights_repacked", "weights_read", "vocabulary")  # plan's parts that unloading surely frees
 
 
@@ -161,7 +166,16 @@ class ModelController(QObject):
     def _list_recent(self) -> None:
         """List the recent models in the status line. Raises Failure."""
         self.on_disk.recent = list(filter(self._is_known, self._store.recent_models()))
-        self._window.status.show_models(self.on_disk.recent)
+        self._window.status.show_models(self.on_disk.recent, self._words_about)
+
+    def _words_about(self, path: Path) -> str:
+        """Return a model's size and speed as far as they are known without waiting; of a server's model its host."""
+        if remote := remote_model(path):
+            return remote.host
+        model = self.list.local_model(path)
+        size = model.size if model else path.stat().st_size if is_file(path) else 0
+        speed = words_per_second(self.list.verdicts.get(("here", path)))
+        return " · ".join(filter(None, (show_bytes(size) if size else "", speed)))
 
     def _is_known(self, path: Path) -> bool:
         """Return whether a recent model may still be there: of servers, only those that were not removed are."""
@@ -176,7 +190,7 @@ class ModelController(QObject):
 
     def _create_dialog(self) -> ModelsDialog:
         self._load_catalogue()
-        self.list.words = ""
+        self.list.words, self.list.first = "", self.list.loaded
         self._list_servers()
         dialog = ModelsDialog(self.list, self._window)
         dialog.action_requested.connect(self.do_action)
@@ -212,8 +226,9 @@ class ModelController(QObject):
             self._remember(loaded)
         plan = state.model.plan if state.model else {}
         self._freed_bytes = sum(plan.get(name, 0) for name in FREED_PARTS)
-        if loaded != self.list.loaded:
-            self.list.loaded = loaded
+        loading = state.path if state.phase in ("starting", "loading") else None
+        if (loaded, loading) != (self.list.loaded, self.list.loading):
+            self.list.loaded, self.list.loading = loaded, loading
             self._show.request()
         if self.options is not None:
             self.options.show_loaded(self.options.model.path == loaded)
@@ -257,11 +272,12 @@ class ModelController(QObject):
         self._list_servers()
         self.on_disk.changed.emit()
 
-    def _show_note(self, text: UiText) -> None:
+    def _show_note(self, text: UiText, step: UiText = "", work: Callable[[], object] | None = None) -> None:
+        """Show a sentence, with a button labelled `step` that does `work`: in the dialog if it is open."""
         if self.dialog is not None:
-            self.dialog.show_note(text)
+            self.dialog.show_note(text, step, work)
         else:
-            self._window.notice.post(text)
+            self._window.notice.post(text, step, work)
 
     def _dialog_closed(self) -> None:
         self.servers.close_dialog()
@@ -341,7 +357,7 @@ class ModelController(QObject):
             "job": lambda: self._act_on_job(int(str(key[1])), action),
             "entry": lambda: self._download_entry(str(key[1])),
             "repo": lambda: self.downloads.show_files(str(key[1])),
-            "file": lambda: self.downloads.download_file(str(key[2])),
+            "file": lambda: self._download_file(str(key[2])),
         }
         work = kinds[key[0]]
         try:
@@ -350,16 +366,30 @@ class ModelController(QObject):
             self._show_failure(failure)
 
     def _download_entry(self, id: str) -> None:
-        """Download a model of the catalogue; one with conditions only after the user has read them in the dialog."""
         entry = next(entry for entry in self.list.entries if entry.id == id)
-        if self.dialog is None or not entry.licence_note:
-            self.downloads.download_entry(id)
+        self._ask_to_download(entry.title, entry.size, partial(self.downloads.download_entry, id), entry)
+
+    def _download_file(self, path: str) -> None:
+        model = next(model for model in self.list.files if model.files[0].path == path)
+        self._ask_to_download(model.name, model.size, partial(self.downloads.download_file, path))
+
+    def _ask_to_download(
+        self, title: str, size: int, download: Callable[[], object], entry: CatalogueEntry | None = None
+    ) -> None:
+        """Ask before gigabytes are downloaded, with size and free disk; and about a licence that has conditions."""
+        note = entry.licence_note if entry is not None and self.dialog is not None else ""
+        if size < ASKED_FROM and not note:
+            download()
             return
-        self.dialog.show_note(
-            lambda: f"{entry.title}: {entry.licence}. {tr(entry.licence_note)}",
-            lambda: tr("Accept and download"),
-            lambda: self.downloads.download_entry(id),
-        )
+        folder = self._own_folder()  # which the first download makes
+        free = shutil.disk_usage(next(filter(is_folder, (folder, *folder.parents)))).free
+
+        def sentence() -> str:
+            sizes = tr("{size} to download, {free} free on this disk.", size=show_bytes(size), free=show_bytes(free))
+            licence = f"{licence_name(entry.licence)}. {tr(note)}" if entry is not None and note else ""
+            return f"{title}: {' '.join(filter(None, (sizes, licence)))}"
+
+        self._show_note(sentence, lambda: tr("Accept and download") if note else tr("Download"), download)
 
     def _act_on_local_model(self, model: LocalModel | None, action: str) -> None:
         if model is None:

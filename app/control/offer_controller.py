@@ -12,6 +12,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.control.model_controller import ModelController
+from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import BEST, FASTER, ORIGINS, STATES, local_title, progress_words
 from app.model_fit import delay_words, room_words, words_per_second
 from app.settings.settings import Settings
@@ -97,7 +98,7 @@ class OfferController(QObject):
 
     def _show(self) -> None:
         """Show or hide the cards on the welcome page, and the download in the status line."""
-        self._window.welcome.show_offers(self._offers)
+        self._window.welcome.offers.show_offers(self._offers)
         self._window.status.show_download(self._download_words)
 
     def _offers(self) -> Offers:
@@ -257,10 +258,10 @@ def _title(job: DownloadJob) -> str:
 
 
 def _licence(choice: Choice) -> str:
-    """Return the licence's name, as the catalogue or the file says it."""
+    """Return the licence's name."""
     if choice.entry:
-        return choice.entry.licence
-    return choice.model.facts.licence if choice.model and choice.model.facts else ""
+        return licence_name(choice.entry.licence)
+    return licence_name(choice.model.facts.licence) if choice.model and choice.model.facts else ""
 
 
 def _with_button(offer: Offer, choice: Choice, action: str, words: str) -> Offer:

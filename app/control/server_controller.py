@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.control.server_keys import ServerKeys
-from app.dialogs.dialog import OneDialog
 from app.dialogs.server_dialog import Entered, ServerDialog
+from app.look.sheet import OneDialog
 from app.services.key_storage import FILE, KeyPlace
 from app.services.server_probe import ServerProbe
 from app.settings.servers import SavedServer

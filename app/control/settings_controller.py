@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from app.control.model_controller import ModelController
-from app.dialogs.dialog import OneDialog
-from app.dialogs.settings_dialog import SettingsDialog
+from app.dialogs.settings_dialog import RECOMMENDED_FOR, SettingsDialog
+from app.look.sheet import OneDialog
 from app.model_fit import PlanEffects
 from app.notice import NoticeRow
 from app.services.timers import Debounce
@@ -20,6 +20,7 @@ from app.state.engine_state import EngineState
 from app.window import Window
 from app.words import tr
 from common.failures import Failure
+from engine.recommended import Recommended, recommended_for
 from models.titles import title_of
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,16 @@ class SettingsController(QObject):
         if dialog is not before:
             self._plan()
         return dialog
+
+    def use(self, name: str, value: str) -> None:
+        """Give the setting this value, or show it in the dialog if there is none."""
+        if not value:
+            self.open().show_setting(name)
+            return
+        try:
+            self.settings.change({name: value})
+        except Failure as failure:
+            self._notice.post_failure(failure)
 
     def _create_dialog(self) -> SettingsDialog:
         dialog = SettingsDialog(self.settings, self._window)
@@ -134,14 +145,19 @@ class SettingsController(QObject):
     # --- what they come to with the model in use, worked out while somebody looks -----------------------------------
 
     def _plan(self) -> None:
-        if self.dialog is not None and self._model is None:
-            self.dialog.plan.hide()
-        elif self.dialog is not None and self._model is not None:
-            self._effects.ask(self._models.question(self._model))
+        dialog, model = self.dialog, self._model
+        if dialog is None:
+            return
+        title = title_of(model) if model else ""
+        recommended = self.settings.inherited(model) if recommended_for(model) != Recommended() else {}
+        dialog.show_recommended({name: recommended[name] for name in RECOMMENDED_FOR if name in recommended}, title)
+        if model is None:
+            dialog.show_plan(None, "")
+        else:
+            self._effects.ask(self._models.question(model))
 
     def _show_effects(self) -> None:
         dialog = self.dialog
         if dialog is not None:
-            dialog.plan.show()
-            dialog.plan.show_verdict(self._effects.verdict, title_of(self._model) if self._model else "")
+            dialog.show_plan(self._effects.verdict, title_of(self._model) if self._model else "")
             dialog.show_effects({f"engine.{key}": words for key, words in self._effects.words.items()})

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.commands.palette import PaletteEntry, matching_entries
 from app.composer.composer import LONG_TEXT, ComposerText
 from app.composer.snippet_popup import SnippetPopup
-from app.dialogs.dialog import OneDialog
 from app.dialogs.snippet_dialog import SnippetDialog
 from app.dialogs.snippet_form import SnippetForm
 from app.file_dialogs import Mode
+from app.look.sheet import OneDialog
 from app.state.placeholders import Variable, fill, variables_of
 from app.state.snippets import SHIPPED, Snippet, Snippets
 from app.store.snippet_json import SnippetEntry

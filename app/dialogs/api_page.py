@@ -9,9 +9,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.dialogs.dialog import Section, button, label
+from app.dialogs.dialog import Section
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
-from app.words import UiText, current_text, tr, worded
+from app.words import UiText, current_text, mark, tr, worded
 from common.units import exact_seconds
 from engine.protocol.front import Served
 
@@ -37,10 +38,12 @@ class ApiPage(Section):
         )
         for selectable in (self.address, self.requests):
             selectable.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.copy_address = button(self, lambda: QGuiApplication.clipboard().setText(self.address.text()))
-        self.new_key = button(self, self.new_key_requested.emit)
-        self.copy_key = button(self, lambda: QGuiApplication.clipboard().setText(self._key))
-        self.remove_key = button(self, self.key_removed.emit)
+        self.copy_address = Button(
+            self, mark("Copy address"), lambda: QGuiApplication.clipboard().setText(self.address.text())
+        )
+        self.new_key = Button(self, mark("New key"), self.new_key_requested.emit)
+        self.copy_key = Button(self, mark("Copy key"), lambda: QGuiApplication.clipboard().setText(self._key))
+        self.remove_key = Button(self, mark("Remove key"), self.key_removed.emit)
         self._layout()
         self.apply_look()
 
@@ -70,7 +73,6 @@ class ApiPage(Section):
         self.state.setText(current_text(self._state))
         self.state.setObjectName("problem" if self._problem else "settingHelp")
         self.state.style().polish(self.state)
-        self.copy_address.setText(tr("Copy address"))
         self.copy_address.setEnabled(bool(self._address))
         self.key_title.setText(tr("Key"))
         self.key.setText(f"{self._key[:SHOWN_OF_KEY]}{MASK}" if self._key else tr("None"))
@@ -79,9 +81,6 @@ class ApiPage(Section):
             if self._key
             else tr("Without a key, every program on this computer can ask the model.")
         )
-        self.new_key.setText(tr("New key"))
-        self.copy_key.setText(tr("Copy key"))
-        self.remove_key.setText(tr("Remove key"))
         self.copy_key.setEnabled(bool(self._key))
         self.remove_key.setEnabled(bool(self._key))
         self.requests_title.setText(tr("Requests"))

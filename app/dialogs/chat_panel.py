@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
-from app.dialogs.dialog import Page, Sheet, button, inset, label
+from app.dialogs.dialog import Page
 from app.dialogs.setting_row import ChoiceControl, SettingRow
-from app.look.theme import SIZES
+from app.look.sheet import Button, Sheet, label
 from app.settings.resolve import ChatOptions
 from app.settings.schema import for_chat
 from app.state.persona import Persona
-from app.words import UiText, current_text, tr
+from app.words import UiText, mark, tr
 from engine.protocol.settings import Value
 
 NO_PERSONA = "\0"  # data of the entry "None"; no persona's id contains NUL
@@ -49,17 +49,19 @@ class ChatPanel(Sheet):
         self.personas = ChoiceControl((), self)
         self.personas.complete.connect(self._choose)
         self.heading.setBuddy(self.personas)
-        self.save, self.rename, self.remove, self.accept_name, self.cancel_name, self.close_button = (
-            button(self) for _ in range(6)
-        )
+        self.save = Button(self, mark("Save as persona…"), lambda: self._ask_for_name("save"))
+        self.rename = Button(self, mark("Rename…"), lambda: self._ask_for_name("rename"))
+        self.remove = Button(self, mark("Delete"), lambda: controller.delete_persona(self._current()))
+        self.accept_name = Button(self, mark("Save"), self._name_entered)
+        self.cancel_name = Button(self, mark("Cancel"), lambda: self._ask_for_name(""))
+        self.close_button = Button(self, mark("Close"), self.close)
         self.name = QLineEdit(self)
+        self.name.returnPressed.connect(self._name_entered)
         self.problem = label("problem", self)
-        self._problem_text: UiText = ""
         self.rows = {setting.name: SettingRow(setting, self) for setting in for_chat()}
         for row in self.rows.values():
             row.changed.connect(controller.change_option)
         self._layout()
-        self._connect()
         self._ask_for_name("")
         self.apply_look()
 
@@ -99,9 +101,7 @@ class ChatPanel(Sheet):
             row.show_unavailable(reason if name in names else "")
 
     def show_problem(self, sentence: UiText) -> None:
-        self._problem_text = sentence
-        self.problem.setText(current_text(sentence))
-        self.problem.setVisible(bool(sentence))
+        self.problem.say(sentence)
 
     def close_name_editor(self) -> None:
         """Hide the field for a name after the persona was saved or renamed."""
@@ -109,18 +109,13 @@ class ChatPanel(Sheet):
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("This chat"))
-        self.problem.setText(current_text(self._problem_text))
         self.heading.setText(tr("Persona"))
         self.personas.setAccessibleName(tr("Persona"))
-        for each, words, help in (
-            (self.save, tr("Save as persona…"), tr("Save these instructions and values as a persona")),
-            (self.rename, tr("Rename…"), tr("Rename this persona")),
-            (self.remove, tr("Delete"), tr("Delete this persona; chats that use it keep its settings")),
-            (self.accept_name, tr("Save"), ""),
-            (self.cancel_name, tr("Cancel"), ""),
-            (self.close_button, tr("Close"), ""),
+        for each, help in (
+            (self.save, tr("Save these instructions and values as a persona")),
+            (self.rename, tr("Rename this persona")),
+            (self.remove, tr("Delete this persona; chats that use it keep its settings")),
         ):
-            each.setText(words)
             each.setToolTip(help)
             each.setAccessibleDescription(help)
         self.name.setPlaceholderText(tr("Name of the persona"))
@@ -133,15 +128,6 @@ class ChatPanel(Sheet):
         super().done(result)
 
     # --- inside -----------------------------------------------------------------------------------------------------
-
-    def _connect(self) -> None:
-        self.save.clicked.connect(lambda: self._ask_for_name("save"))
-        self.rename.clicked.connect(lambda: self._ask_for_name("rename"))
-        self.remove.clicked.connect(lambda: self._controller.delete_persona(self._current()))
-        self.accept_name.clicked.connect(self._name_entered)
-        self.name.returnPressed.connect(self._name_entered)
-        self.cancel_name.clicked.connect(lambda: self._ask_for_name(""))
-        self.close_button.clicked.connect(self.close)
 
     def _choose(self) -> None:
         id = self._current()
@@ -179,12 +165,5 @@ class ChatPanel(Sheet):
         for row in self.rows.values():
             page.column.addWidget(row)
         page.column.addStretch(1)
-        naming = (self.name, self.accept_name, self.cancel_name)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap_m)
-        layout.addLayout(inset(self.heading, self.personas, None))
-        layout.addLayout(inset(self.save, self.rename, self.remove, *naming, None))
-        layout.addLayout(inset(self.problem, wide=self.problem))
-        layout.addWidget(page, 1)
-        layout.addLayout(inset(None, self.close_button))
+        saving = (self.save, self.rename, self.remove, self.name, self.accept_name, self.cancel_name, None)
+        self.lay_out((self.heading, self.personas, None), saving, self.problem, page, (None, self.close_button))

@@ -13,11 +13,12 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QPus
 
 from app.attachments.kinds import kinds_words
 from app.collections.collection import Collection
-from app.dialogs.dialog import Page, PathLabel, Sheet, button, inset, label
+from app.dialogs.dialog import Page
 from app.look.live import Live
+from app.look.sheet import Button, PathLabel, Sheet, label
 from app.look.theme import SIZES
 from app.state.collections import IndexState
-from app.words import UiText, current_text, mark, tr, tr_n
+from app.words import UiText, mark, tr, tr_n
 
 Action = Literal["add_folder", "remove_folder", "again", "pause", "resume", "remove", "unreadable", "rename"]
 ACTIONS: dict[Action, str] = {
@@ -110,7 +111,7 @@ class CollectionView(Live, QFrame):
         for folder in self._row.collection.folders:
             line = QWidget(self)
             path = PathLabel(folder, "settingHelp", line)
-            widget = self.folder_buttons[folder] = button(line, partial(self._ask, "remove_folder", folder))
+            widget = self.folder_buttons[folder] = Button(line, work=partial(self._ask, "remove_folder", folder))
             row = QHBoxLayout(line)
             row.setContentsMargins(0, 0, 0, 0)
             row.addWidget(path, 1)
@@ -126,7 +127,7 @@ class CollectionView(Live, QFrame):
         self._dialog.action_requested.emit(self._row.collection.id, action, value)
 
     def _button(self, action: Action) -> QPushButton:
-        return button(self, lambda: self._ask(action))
+        return Button(self, work=lambda: self._ask(action))
 
     def _layout(self) -> None:
         layout = QVBoxLayout(self)
@@ -189,12 +190,11 @@ class CollectionsDialog(Sheet):
         self.page.column.addStretch(1)
         self.views: dict[str, CollectionView] = {}
         self.note = label("settingHelp", self)
-        self._note: UiText = ""
         self._stops: list[QWidget] = []  # of the Tab key
-        self.add_button = button(self, self.folder_requested.emit)
+        self.add_button = Button(self, mark("New collection from a folder…"), self.folder_requested.emit)
         self.add_button.setProperty("kind", "begin")
-        self.undo_button = button(self, self.undo_requested.emit)
-        self.close_button = button(self, self.reject)
+        self.undo_button = Button(self, mark("Undo"), self.undo_requested.emit)
+        self.close_button = Button(self, mark("Close"), self.reject)
         self._layout()
         self.show_note("", undo=False)
         self.apply_look()
@@ -226,24 +226,13 @@ class CollectionsDialog(Sheet):
 
     def show_note(self, sentence: UiText, undo: bool) -> None:
         """Show a sentence below the rows, with an Undo button if `undo`."""
-        self._note = sentence
-        self.note.setText(current_text(sentence))
-        self.note.setVisible(bool(sentence))
+        self.note.say(sentence)
         self.undo_button.setVisible(undo)
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Collections"))
         self.hint.setText(tr(EMPTY, kinds=kinds_words()))
-        self.note.setText(current_text(self._note))
-        self.add_button.setText(tr("New collection from a folder…"))
-        self.undo_button.setText(tr("Undo"))
-        self.close_button.setText(tr("Close"))
 
     def _layout(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_xl, 0, SIZES.gap_l)
-        layout.setSpacing(SIZES.gap_m)
-        layout.addLayout(inset(self.hint))
-        layout.addWidget(self.page, 1)
-        layout.addLayout(inset(self.note, self.undo_button, wide=self.note))
-        layout.addLayout(inset(self.add_button, None, self.close_button))
+        buttons = (self.add_button, None, self.close_button)
+        self.lay_out(self.hint, self.page, (self.note, self.undo_button), buttons)

@@ -1,125 +1,15 @@
-"""Building blocks of the dialogs: inset rows, a scrolling page, lines about memory, and one dialog of each kind."""
+"""Building blocks of the larger dialogs: a scrolling page, sections of it, and lines about memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
-
-from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.sheet import label
 from app.look.theme import SIZES
 from app.model_fit import parts_words, tone_of, verdict_words
-from app.words import escaped_html
 from common.planning import Verdict
-
-
-def label(name: str, parent: QWidget) -> QLabel:
-    """Return a label for plain text over several lines; `name` is its object name in the style sheet."""
-    widget = QLabel(parent)
-    widget.setObjectName(name)
-    widget.setWordWrap(True)
-    widget.setTextFormat(Qt.TextFormat.PlainText)
-    return widget
-
-
-class PathLabel(Live, QLabel):
-    """Label of a path on one line, with dots in its middle where there is no room; the tip has all of it."""
-
-    def __init__(self, path: str, name: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._path = path
-        self.setObjectName(name)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setToolTip(escaped_html(path))
-        self.setAccessibleName(path)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, super().minimumSizeHint().height())
-
-    def sizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().horizontalAdvance(self._path), super().sizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.setText(self.fontMetrics().elidedText(self._path, Qt.TextElideMode.ElideMiddle, self.width()))
-
-
-def button(parent: QWidget, work: Callable[[], object] | None = None) -> QPushButton:
-    widget = QPushButton(parent)
-    widget.setProperty("kind", "step")
-    widget.setAutoDefault(False)  # Enter must confirm the typed value instead
-    if work is not None:
-        widget.clicked.connect(lambda: work())
-    return widget
-
-
-def inset(*widgets: QWidget | None, wide: QWidget | None = None) -> QHBoxLayout:
-    """Return a row with the page's margins; None is stretching space, and `wide` takes the rest of the row."""
-    row = QHBoxLayout()
-    row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-    row.setSpacing(SIZES.gap)
-    for widget in widgets:
-        if widget is None:
-            row.addStretch(1)
-        else:
-            row.addWidget(widget, int(widget is wide))
-    return row
-
-
-class Sheet(Live, QDialog):
-    """Dialog that follows the language and the theme while it is open, and grows with the text size."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("settings")
-
-    def restyle(self) -> None:
-        self._fit_to_text()
-        QTimer.singleShot(0, self, self._fit_to_text)  # children may restyle after the dialog
-
-    def _fit_to_text(self) -> None:
-        layout = self.layout()
-        if layout is not None:  # its minimum size is that of the old text size
-            layout.invalidate()
-            layout.activate()
-        room = self.screen().availableSize()
-        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
-
-
-S = TypeVar("S", bound=Sheet)
-
-
-class OneDialog(Generic[S]):
-    """The only open dialog of a kind, in `open`, or None.
-
-    A closed dialog is deleted, and `closed` is called.
-    """
-
-    def __init__(self, closed: Callable[[], object] = lambda: None) -> None:
-        self.open: S | None = None
-        self._closed = closed
-
-    def show(self, make: Callable[[], S]) -> S:
-        """Raise the open dialog, or create one with `make`, and return it."""
-        if self.open is None:
-            self.open = make()
-            self.open.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            self.open.finished.connect(self._dialog_finished)
-        self.open.show()
-        self.open.raise_()
-        self.open.activateWindow()
-        return self.open
-
-    def close(self) -> None:
-        if self.open is not None:
-            self.open.close()
-
-    def _dialog_finished(self) -> None:
-        self.open = None
-        self._closed()
 
 
 class Page(QScrollArea):
@@ -165,6 +55,7 @@ class PlanLine(Live, QWidget):
         super().__init__(parent)
         self.verdict, self.parts = label("verdict", self), label("settingHelp", self)
         self._shown: tuple[Verdict | None, str] = None, ""
+        self.model = ""  # name of the model that the lines are about
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SIZES.gap_s)
@@ -177,7 +68,7 @@ class PlanLine(Live, QWidget):
 
         `name` is the model's; leave it out if the dialog already shows the name.
         """
-        self._shown = verdict, name
+        self._shown, self.model = (verdict, name), name
         words = verdict_words(verdict)
         self.verdict.setText(f"{name}: {words}" if name else words)
         self.verdict.setProperty("tone", tone_of(verdict))

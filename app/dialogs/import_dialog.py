@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
-from app.dialogs.dialog import Sheet, button, inset, label
 from app.dialogs.import_tree import DATE, MESSAGES, TITLE, ImportTree
-from app.look.theme import SIZES, theme
+from app.look.sheet import Button, Sheet, label
+from app.look.theme import theme
 from app.store.importing import Choice, Preview
 from app.store.readers.neutral import PROGRAMS
-from app.words import OR, current_text, listed, tr, tr_n
+from app.words import OR, current_text, listed, mark, tr, tr_n
 from common.failures import Failure
 
 MOST_PROBLEMS = 3  # sentences shown; more would push the list away
@@ -48,9 +48,9 @@ class ImportDialog(Sheet):
         self.tree.setUniformRowHeights(True)
         self.tree.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.tree.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.file_button = button(self, self.file_requested.emit)
-        self.cancel_button = button(self, self.reject)
-        self.import_button = button(self, self._import)
+        self.file_button = Button(self, mark("Choose a file…"), self.file_requested.emit)
+        self.cancel_button = Button(self, mark("Cancel"), self.reject)
+        self.import_button = Button(self, work=self._import)
         self.import_button.setProperty("kind", "begin")
         self._looking, self._so_far = True, 0
         self._problems: list[Failure] = []
@@ -82,8 +82,6 @@ class ImportDialog(Sheet):
         self.setWindowTitle(tr("Import chats"))
         self.hint.setText(hint_words())
         self.tree.setAccessibleName(tr("Chats to import"))
-        self.file_button.setText(tr("Choose a file…"))
-        self.cancel_button.setText(tr("Cancel"))
         self.model.retranslate()
         self._update()
 
@@ -122,11 +120,5 @@ class ImportDialog(Sheet):
         self.import_requested.emit(list(choices))
 
     def _layout(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_xl, 0, SIZES.gap_l)
-        layout.setSpacing(SIZES.gap_m)
-        layout.addLayout(inset(self.hint))
-        layout.addLayout(inset(self.tree, wide=self.tree), 1)
-        layout.addLayout(inset(self.problem))
-        layout.addLayout(inset(self.state))
-        layout.addLayout(inset(self.file_button, None, self.cancel_button, self.import_button))
+        buttons = (self.file_button, None, self.cancel_button, self.import_button)
+        self.lay_out(self.hint, self.tree, self.problem, self.state, buttons)

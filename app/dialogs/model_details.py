@@ -28,6 +28,21 @@ LANGUAGES = {
 }  # fmt: skip
 
 
+# Names of the licences whose short names model files contain; others are shown as they are written.
+LICENCES = {
+    "apache-2.0": "Apache License 2.0", "mit": "MIT License", "bsd-3-clause": "BSD 3-Clause License",
+    "gemma": "Gemma Terms of Use", "llama2": "Llama 2 Community License", "llama3": "Llama 3 Community License",
+    "llama3.1": "Llama 3.1 Community License", "llama3.2": "Llama 3.2 Community License",
+    "llama3.3": "Llama 3.3 Community License", "cc-by-4.0": "CC BY 4.0", "cc-by-nc-4.0": "CC BY-NC 4.0",
+    "cc-by-sa-4.0": "CC BY-SA 4.0", "gpl-3.0": "GNU GPL 3.0", "openrail": "OpenRAIL", "other": "",
+}  # fmt: skip
+
+
+def licence_name(short: str) -> str:
+    """Return the proper name of a licence; "" if the file only says that it is another one."""
+    return LICENCES.get(short.casefold(), short)
+
+
 def language_name(code: str) -> str:
     """Return a language's name; the code of a language that only a newer catalogue knows."""
     return tr(LANGUAGES[code]) if code in LANGUAGES else code
@@ -64,7 +79,7 @@ def _origin(choice: Choice) -> str:
 
 def _licence(entry: CatalogueEntry | None, facts: Facts | None) -> str:
     """Return the licence's name and conditions; the full text of a catalogue's model is on its page."""
-    name = entry.licence if entry else facts.licence if facts else ""
+    name = licence_name(entry.licence if entry else facts.licence if facts else "")
     words = [name] if name else [tr("The file does not say")]
     if entry and entry.licence_note:
         words.append(tr(entry.licence_note))

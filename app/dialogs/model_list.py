@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from app.dialogs.model_details import Details, details_of, weights
+from app.dialogs.model_details import Details, details_of, licence_name, weights
 from app.model_fit import Tone, tone_of, verdict_words, words_per_second
 from app.settings.servers import SavedServer
 from app.words import mark, tr, tr_n, worded
@@ -34,22 +34,12 @@ SECTIONS = {
     "entries": mark("Recommended"),
 }
 Action = Literal[
-    "load",
-    "unload",
-    "options",
-    "remove",
-    "forget",
-    "download",
-    "files",
-    "pause",
-    "resume",
-    "cancel",
-    "hide",
-    "use",
-    "server",
-]
+    "load", "loading", "unload", "options", "remove", "forget", "download", "files", "pause", "resume", "cancel",
+    "hide", "use", "server",
+]  # fmt: skip
 ACTIONS: dict[Action, str] = {
     "load": mark("Load"),
+    "loading": mark("Loading…"),  # in place of "load", so that nothing moves; it cannot be pressed
     "unload": mark("Unload"),
     "options": mark("Options…"),
     "remove": mark("Remove"),
@@ -81,7 +71,10 @@ STATES = {
     "done": mark("Done"),
     "cancelled": mark("Cancelled"),
 }
-BEST, FASTER = mark("Best answers here"), mark("Faster")
+BEST, FASTER = mark("Best for this computer"), mark("Faster")
+Use = Literal["", "loading", "loaded"]
+USES: dict[Use, str] = {"loading": mark("being loaded"), "loaded": mark("in use")}
+STEPS: dict[Use, Action] = {"": "load", "loading": "loading", "loaded": "unload"}
 PHASES = {
     "connecting": mark("Connecting"),
     "receiving": mark("Downloading"),
@@ -135,8 +128,9 @@ class ModelList:
     """The content of the models' dialog.
 
     `words` and `filters` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are
-    the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model; `servers` are those
-    that the user has connected to.
+    the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model, `loading` that of the
+    one being loaded; `servers` are those that the user has connected to. `first` is the path of the model that is
+    listed first: the one in use when the dialog was opened, so that loading another does not move the rows.
     """
 
     local_models: list[LocalModel] = field(default_factory=list)
@@ -147,6 +141,8 @@ class ModelList:
     hidden: set[int] = field(default_factory=set)
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict)
     loaded: Path | None = None
+    loading: Path | None = None
+    first: Path | None = None
     words: str = ""
     filters: Filters = Filters()
     servers: tuple[SavedServer, ...] = ()
@@ -155,9 +151,9 @@ class ModelList:
         """Return the rows by section, in the order in which they are shown: the best model of a section first."""
         ranked, badges = self._ranked(), self._badges()
         rows = {one.key: self._choice_row(one, badges.get(one.key, "")) for one in self._filtered(ranked)}
-        here = sorted((one for one in ranked if one.model), key=lambda one: one.key != ("here", self.loaded))
+        here = sorted((one for one in ranked if one.model), key=lambda one: one.key != ("here", self.first))
         entries = [one for one in ranked if one.model is None and one.entry and not self.has_file(one.entry.file)]
-        unusable = [local_row(model, None, False) for model in self.local_models if not model.usable]
+        unusable = [local_row(model, None, "") for model in self.local_models if not model.usable]
         return {
             "jobs": [job_row(job) for job in self.jobs if job.id not in self.hidden and job.state != "cancelled"],
             "here": self._matching([*_rows_of(here, rows), *self._unless_filtered(unusable)]),
@@ -241,14 +237,17 @@ class ModelList:
         return rows
 
     def _server_rows(self) -> list[ModelRow]:
-        """Return a row for each model of each server, the one in use first."""
-        rows = [server_row(server, path, path == self.loaded) for server in self.servers for path in server.paths]
-        return sorted(rows, key=lambda row: row.key != ("remote", self.loaded))
+        """Return a row for each model of each server."""
+        rows = [server_row(server, path, self._use_of(path)) for server in self.servers for path in server.paths]
+        return sorted(rows, key=lambda row: row.key != ("remote", self.first))
+
+    def _use_of(self, path: Path) -> Use:
+        return "loaded" if path == self.loaded else "loading" if path == self.loading else ""
 
     def _choice_row(self, choice: Choice, badge: str) -> ModelRow:
         verdict = self.verdicts.get(choice.key)
         if choice.model:
-            row = local_row(choice.model, verdict, choice.model.path == self.loaded)
+            row = local_row(choice.model, verdict, self._use_of(choice.model.path))
         else:
             assert choice.entry
             row = entry_row(choice.entry, verdict)
@@ -263,17 +262,17 @@ class ModelList:
         return [row for row in rows if all(word in f"{row.title} {row.facts}".casefold() for word in words)]
 
 
-def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> ModelRow:
+def local_row(model: LocalModel, verdict: Verdict | None, use: Use) -> ModelRow:
     facts = model.facts
-    words = [tr("in use")] if loaded else []
+    words = [tr(USES[use])] if use else []
     if facts:
         words += [weights(facts.parameters), facts.quantisation]
-    words += [show_bytes(model.size), tr(ORIGINS[model.location.kind]), facts.licence if facts else ""]
+    words += [show_bytes(model.size), tr(ORIGINS[model.location.kind]), licence_name(facts.licence) if facts else ""]
     actions: list[Action] = []
     if model.usable:
-        actions += ["unload", "options"] if loaded else ["load", "options"]
+        actions += [STEPS[use], "options"]
     if model.location.kind == "own" or model.location.path == model.path:
-        actions += [] if loaded else ["remove"]
+        actions += [] if use else ["remove"]
     elif model.location.kind == "added":
         actions += ["forget"]
     note = worded(model.problem)
@@ -290,15 +289,15 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
     )
 
 
-def server_row(server: SavedServer, path: Path, loaded: bool) -> ModelRow:
+def server_row(server: SavedServer, path: Path, use: Use) -> ModelRow:
     """Return the row of a model on a server; its host is in its title."""
-    words = [tr("in use")] if loaded else []
+    words = [tr(USES[use])] if use else []
     words += [server.name, tr("chats are sent there"), tr("not encrypted") * is_open(server.url)]
     return ModelRow(
         key=("remote", path),
         title=title_of(path),
         facts=" · ".join(filter(None, words)),
-        actions=("server",) if loaded else ("use", "server"),
+        actions=("server",) if use else ("use", "server"),
     )
 
 

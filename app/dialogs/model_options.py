@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.dialogs.dialog import Page, PlanLine, Sheet, button, heading, inset, label
+from app.dialogs.dialog import Page, PlanLine, heading
 from app.dialogs.model_list import local_title
 from app.dialogs.setting_row import SettingRow
+from app.look.sheet import Button, Sheet, label
 from app.look.theme import SIZES
 from app.settings.schema import ADVANCED, GROUPS, for_model, offered
 from app.settings.settings import Settings
-from app.words import tr, worded
+from app.words import mark, tr, worded
 from common.failures import Failure
 from common.paths import path_text
 from common.planning import Verdict
@@ -32,9 +33,9 @@ class ModelOptions(Sheet):
             row.changed.connect(self._change)
         self.advanced = heading(self)
         self.plan, self.problem = PlanLine(self), label("problem", self)
-        self.reset_button = button(self, self._reset)
-        self.load_button = button(self)
-        self.close_button = button(self, self.accept)
+        self.reset_button = Button(self, mark("Use global settings"), self._reset)
+        self.load_button = Button(self, mark("Load"))
+        self.close_button = Button(self, mark("Close"), self.accept)
         self._layout()
         self.apply_look()
         self.show_values()
@@ -60,9 +61,6 @@ class ModelOptions(Sheet):
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Options for {model}", model=local_title(self.model)))
         self.advanced.setText(tr(GROUPS[ADVANCED]))
-        self.reset_button.setText(tr("Use global settings"))
-        self.load_button.setText(tr("Load"))
-        self.close_button.setText(tr("Close"))
 
     def done(self, result: int) -> None:
         """Close the dialog; a value that was typed but not yet confirmed is applied."""
@@ -103,11 +101,6 @@ class ModelOptions(Sheet):
         for widget in (*ordinary, self.advanced, *advanced):
             page.column.addWidget(widget)
         page.column.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap)
-        layout.addWidget(page, 1)
-        for line in (self.plan, self.problem):
-            layout.addLayout(inset(line, wide=line))
+        buttons = (self.reset_button, None, self.load_button, self.close_button)
+        self.lay_out(page, self.plan, self.problem, buttons, gap=SIZES.gap)
         self.problem.hide()
-        layout.addLayout(inset(self.reset_button, None, self.load_button, self.close_button))

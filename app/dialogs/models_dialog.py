@@ -21,10 +21,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.dialogs.dialog import Page, Sheet, button, heading, inset, label
+from app.dialogs.dialog import Page, heading
 from app.dialogs.model_details import Details, language_name
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
+from app.look.sheet import Button, Sheet, label
 from app.look.theme import SIZES, theme
 from app.words import UiText, current_text, mark, tr
 
@@ -129,10 +130,11 @@ class ModelRowView(Live, QFrame):
             old.deleteLater()
         self.buttons = {}
         for action in self.row.actions:
-            widget = self.buttons[action] = button(self, partial(self._request_action, action))
+            widget = self.buttons[action] = Button(self, work=partial(self._request_action, action))
+            widget.setEnabled(action != "loading")
             self._row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
         if had_focus and self.buttons:
-            next(iter(self.buttons.values())).setFocus()
+            next((each for each in self.buttons.values() if each.isEnabled()), self.fold).setFocus()
 
     def _fold(self) -> None:
         self.card.setVisible(not self.card.isVisibleTo(self))
@@ -162,7 +164,7 @@ class FilterBar(Live, QWidget):
     def __init__(self, models: ModelList, parent: QWidget) -> None:
         super().__init__(parent)
         self._models = models
-        self.buttons = {name: button(self, self._apply) for name in FILTERS}
+        self.buttons = {name: Button(self, work=self._apply) for name in FILTERS}
         self.language = QComboBox(self)
         self.language.currentIndexChanged.connect(self._apply)
         row = QHBoxLayout(self)
@@ -219,23 +221,23 @@ class ModelsDialog(Sheet):
         self.line.setClearButtonEnabled(True)
         self.line.textChanged.connect(self._filter)
         self.line.returnPressed.connect(self._search)
-        self.search_button = button(self, self._search)
+        self.search_button = Button(self, work=self._search)
         self.filters = FilterBar(models, self)
         self.filters.changed.connect(self.show_models)
         self.consent = label("settingHelp", self)
         self.note = label("settingHelp", self)
         self.note.hide()
-        self._note: tuple[UiText, UiText] = ("", "")
         self.nothing = label("nothingFound", self)
         self.list = Page(self, always_bar=True)  # so that a search does not move the rows sideways
-        self.undo_button = button(self, self._undo)
+        self.undo_button = Button(self, work=self._undo)
         self.undo_button.hide()
-        self._undo_work: Callable[[], None] | None = None
-        self.folder_button = button(self)
-        self.file_button = button(self)
-        self.server_button = button(self)
-        self.update_button = button(self)
-        self.close_button = button(self, self.accept)
+        self._undo_work: Callable[[], object] | None = None
+        self._undo_words: UiText = ""
+        self.folder_button = Button(self, mark("Add folder…"))
+        self.file_button = Button(self, mark("Add file…"))
+        self.server_button = Button(self, mark("Connect to a server…"))
+        self.update_button = Button(self, mark("Check for new models"))
+        self.close_button = Button(self, mark("Close"), self.accept)
         self.headings = {name: heading(self) for name in SECTIONS}
         self._layout()
         self.apply_look()
@@ -260,12 +262,11 @@ class ModelsDialog(Sheet):
             title.setVisible(bool(sections[name]))
         self.nothing.setVisible(not rows)
 
-    def show_note(self, sentence: UiText, button_text: UiText = "", work: Callable[[], None] | None = None) -> None:
+    def show_note(self, sentence: UiText, button_text: UiText = "", work: Callable[[], object] | None = None) -> None:
         """Show a sentence below the list, with a button labelled `button_text` that does `work`; "" hides both."""
-        self._note = sentence, button_text
-        self._show_note_text()
-        self.note.setVisible(bool(sentence))
-        self._undo_work = work
+        self.note.say(sentence)
+        self._undo_work, self._undo_words = work, button_text
+        self.undo_button.setText(current_text(button_text))
         self.undo_button.setVisible(bool(button_text))
         if button_text:  # the row that had the focus may be gone
             self.undo_button.setFocus()
@@ -274,22 +275,13 @@ class ModelsDialog(Sheet):
         self.search_button.setEnabled(not searching)
         self.search_button.setText(tr("Searching…") if searching else tr("Search huggingface.co"))
 
-    def _show_note_text(self) -> None:
-        self.note.setText(current_text(self._note[0]))
-        self.undo_button.setText(current_text(self._note[1]))
-
     def retranslate(self) -> None:
-        self._show_note_text()
+        self.undo_button.setText(current_text(self._undo_words))
         self.setWindowTitle(tr("Models"))
         self.line.setPlaceholderText(tr("Find a model"))
         self.line.setAccessibleName(tr("Find a model"))
         self.consent.setText(tr(CONSENT))
         self.nothing.setText(tr("No results on this computer. Try searching huggingface.co."))
-        self.folder_button.setText(tr("Add folder…"))
-        self.file_button.setText(tr("Add file…"))
-        self.server_button.setText(tr("Connect to a server…"))
-        self.update_button.setText(tr("Check for new models"))
-        self.close_button.setText(tr("Close"))
         for name, title in self.headings.items():
             title.setText(tr(SECTIONS[name]))
         self.show_searching(False)
@@ -351,13 +343,6 @@ class ModelsDialog(Sheet):
             work()
 
     def _layout(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap)
-        layout.addLayout(inset(self.line, self.search_button, wide=self.line))
-        layout.addLayout(inset(self.filters, wide=self.filters))
-        layout.addLayout(inset(self.consent, wide=self.consent))
-        layout.addWidget(self.list, 1)
-        layout.addLayout(inset(self.note, self.undo_button, wide=self.note))
         adding = (self.folder_button, self.file_button, self.server_button)
-        layout.addLayout(inset(*adding, self.update_button, None, self.close_button))
+        below = ((self.note, self.undo_button), (*adding, self.update_button, None, self.close_button))
+        self.lay_out((self.line, self.search_button), self.filters, self.consent, self.list, *below, gap=SIZES.gap)

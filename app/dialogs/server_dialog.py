@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
 
-from app.dialogs.dialog import Page, Sheet, button, heading, inset, label
+from app.dialogs.dialog import Page, heading
+from app.look.sheet import Button, Sheet, label
 from app.look.theme import SIZES, theme
 from app.services.key_storage import KeyPlace
 from app.settings.servers import SavedServer
-from app.words import UiText, current_text, mark, tr, tr_n
+from app.words import UiText, mark, tr, tr_n
 from common.failures import Failure
 from engine.protocol.events import ServedModel
 from models.servers import base_url, host_of, is_open
@@ -66,21 +67,19 @@ class ServerDialog(Sheet):
         for title, line in zip(self.titles, (self.address, self.key, self.name), strict=True):
             title.setObjectName("settingTitle")
             title.setBuddy(line)
-        self.test_button = button(self, self._test)
-        self.delete_key_button = button(self, self._delete_key)
+        self.test_button = Button(self, work=self._test)
+        self.delete_key_button = Button(self, mark("Delete key"), self._delete_key)
         self.models_title = heading(self)
         self.filter = QLineEdit(self)
         self.filter.setClearButtonEnabled(True)
         self.models = Page(self)
         self.boxes: dict[str, QCheckBox] = {}
-        self.remove_button = button(self, self.remove_requested.emit)
-        self.cancel_button = button(self, self.reject)
-        self.save_button = button(self, self._save)
+        self.remove_button = Button(self, mark("Remove server"), self.remove_requested.emit)
+        self.cancel_button = Button(self, mark("Cancel"), self.reject)
+        self.save_button = Button(self, mark("Save"), self._save)
         self._key_deleted = False
         self._testing = False
         self._tested: str | None = server.url if server else None  # the address whose models are shown
-        self._result: UiText = ""
-        self._problem: UiText = ""
         self._layout()
         self._fill()
         self._connect()
@@ -136,11 +135,6 @@ class ServerDialog(Sheet):
         self.models_title.setText(tr("Models to list"))
         self.filter.setPlaceholderText(tr("Find a model"))
         self.filter.setAccessibleName(tr("Find a model"))
-        self.delete_key_button.setText(tr("Delete key"))
-        self.remove_button.setText(tr("Remove server"))
-        self.cancel_button.setText(tr("Cancel"))
-        self.save_button.setText(tr("Save"))
-        self._show_result(self._result, self._problem)
         self._update()
 
     def restyle(self) -> None:
@@ -150,10 +144,8 @@ class ServerDialog(Sheet):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _show_result(self, result: UiText, problem: UiText) -> None:
-        self._result, self._problem = result, problem
-        for words, text in ((self.outcome, result), (self.problem, problem)):
-            words.setText(current_text(text))
-            words.setVisible(bool(text))
+        self.outcome.say(result)
+        self.problem.say(problem)
 
     def _update(self) -> None:
         """Show what follows from the address that is typed, and which buttons can be pressed."""
@@ -262,14 +254,6 @@ class ServerDialog(Sheet):
                 grid.addWidget(beside, row, 2)
         grid.setColumnStretch(1, 1)
         self.warning.setProperty("tone", "tight")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap_m)
-        layout.addLayout(inset(self.about, wide=self.about))
-        layout.addLayout(grid)
-        for words in (self.warning, self.outcome, self.problem):
-            layout.addLayout(inset(words, wide=words))
-        layout.addLayout(inset(self.models_title, self.filter, wide=self.models_title))
-        layout.addWidget(self.models, 1)
-        layout.addStretch(0)
-        layout.addLayout(inset(self.remove_button, None, self.cancel_button, self.save_button))
+        results = (self.warning, self.outcome, self.problem)
+        below = (self.remove_button, None, self.cancel_button, self.save_button)
+        self.lay_out(self.about, grid, *results, (self.models_title, self.filter), self.models, below)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QFileDialog,
     QFrame,
     QGridLayout,
+    QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
+    QSlider,
     QStyle,
     QWidget,
 )
 
-from app.dialogs.dialog import label
 from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
 from app.words import UiText, current_text, escaped_html, mark, tr
@@ -32,8 +35,9 @@ AUTO_SHOWN = mark("Automatic")
 class LineControl(Live, QLineEdit):
     """Line of text for a value; `complete` is Qt's `editingFinished`: Enter, or the focus leaves."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, narrow: bool = False) -> None:
         super().__init__(parent)
+        self._narrow = narrow  # whether a slider stands beside it
         self.complete = self.editingFinished
         self.apply_look()
 
@@ -53,7 +57,7 @@ class LineControl(Live, QLineEdit):
             self.setText(text)
 
     def restyle(self) -> None:
-        self.setFixedWidth(SIZES.input)
+        self.setFixedWidth(SIZES.number if self._narrow else SIZES.input)
 
 
 class ChoiceControl(Live, QComboBox):
@@ -104,6 +108,59 @@ class ChoiceControl(Live, QComboBox):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the wheel scrolls the page; a choice changed in passing would go unnoticed
+
+
+class SwitchControl(Live, QCheckBox):
+    """Switch of a setting that is on or off."""
+
+    complete = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.clicked.connect(self.complete)
+        self.apply_look()
+
+    def commit(self) -> None:
+        """Do nothing: a change is applied at once."""
+
+    def pending_text(self) -> str:
+        return "on" if self.isChecked() else "off"
+
+    def mark_settled(self) -> None:
+        """Do nothing: a change is applied at once."""
+
+    def show_text(self, text: str) -> None:
+        self.setChecked(text == "on")
+
+    def restyle(self) -> None:
+        self.setFixedSize(SIZES.switch, SIZES.button + SIZES.gap_s)
+        self.update()
+
+    def hitButton(self, place: QPoint) -> bool:
+        return self.rect().contains(place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw a track with a knob; the frame around them shows the focus."""
+        painter, colours = QPainter(self), theme()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self.isEnabled():
+            painter.setOpacity(0.5)
+        track = QRectF(self.rect()).adjusted(2, 2, -2, -2)
+        painter.setPen(QPen(QColor(colours.accent), 2) if self.hasFocus() else Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.accent if self.isChecked() else colours.soft))
+        painter.drawRoundedRect(track, track.height() / 2, track.height() / 2)
+        knob = track.adjusted(3, 3, -3, -3)
+        knob.setLeft(knob.right() - knob.height() if self.isChecked() else knob.left())
+        knob.setWidth(knob.height())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.paper))
+        painter.drawEllipse(knob)
 
 
 class TextControl(Live, QPlainTextEdit):
@@ -202,7 +259,33 @@ class FolderControl(Live, QPushButton):
         self.retranslate()
 
 
-Control = LineControl | ChoiceControl | TextControl | FolderControl
+class SettingSlider(Live, QSlider):
+    """Slider over the usual numbers of a setting: the lowest, the highest, and the step between two."""
+
+    def __init__(self, numbers: tuple[float, float, float], parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._lowest, highest, self._step = numbers
+        self.setRange(0, round((highest - self._lowest) / self._step))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.apply_look()
+
+    @property
+    def number(self) -> float:
+        return round(self._lowest + self.value() * self._step, 10)
+
+    def show_number(self, number: float) -> None:
+        """Move to this number, or to the end that is nearer to it."""
+        with QSignalBlocker(self):
+            self.setValue(round((number - self._lowest) / self._step))
+
+    def restyle(self) -> None:
+        self.setFixedWidth(SIZES.input - SIZES.number - SIZES.gap)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # the wheel scrolls the page
+
+
+Control = LineControl | ChoiceControl | SwitchControl | TextControl | FolderControl
 
 
 class SettingRow(Live, QFrame):
@@ -218,22 +301,24 @@ class SettingRow(Live, QFrame):
         self._automatic_value = ""
         self._reason: UiText = ""
         self.control = control_for(setting, self)
+        self.slider = SettingSlider(setting.slides, self) if setting.slides else None
+        if self.slider is not None:
+            self.slider.valueChanged.connect(self._slide)
         self.title = label("settingTitle", self)
         self.title.setBuddy(self.control)
         self.help = label("settingHelp", self)
         self.effect, self.problem = label("settingHelp", self), label("problem", self)
         self.effect.hide()
         self.problem.hide()
-        self.reset_button = QPushButton(self)
-        self.reset_button.setProperty("kind", "quiet")
-        self.reset_button.setAutoDefault(False)
-        self.reset_button.clicked.connect(self._reset)
+        self.reset_button = Button(self, mark("Reset"), self._reset, kind="quiet")
         self.control.complete.connect(self._emit_value)
         self._layout()
         self.apply_look()
 
     def show_value(self, value: Value, differs: bool) -> None:
         self.control.show_text(shown(self.setting, value))
+        if self.slider is not None and isinstance(value, int | float):
+            self.slider.show_number(value)
         self._differs = differs
         self.reset_button.setVisible(differs or not self.problem.isHidden())
 
@@ -252,8 +337,9 @@ class SettingRow(Live, QFrame):
     def show_unavailable(self, reason: UiText) -> None:
         """Grey the row out and say why; "" makes it available again."""
         self._reason = reason
-        for part in (self.title, self.control, self.reset_button):
-            part.setEnabled(not reason)
+        for part in (self.title, self.control, self.slider, self.reset_button):
+            if part is not None:
+                part.setEnabled(not reason)
         self.retranslate()
 
     def retranslate(self) -> None:
@@ -262,7 +348,8 @@ class SettingRow(Live, QFrame):
         self.help.setText(help)
         self.control.setAccessibleName(title)
         self.control.setAccessibleDescription(help)
-        self.reset_button.setText(tr("Reset"))
+        if self.slider is not None:
+            self.slider.setAccessibleName(title)
         self.reset_button.setAccessibleName(tr("Reset {setting}", setting=title))
         self.reset_button.setToolTip(tr("Restore the default: {setting}", setting=title))
         self.show_automatic_value(self._automatic_value)
@@ -276,6 +363,12 @@ class SettingRow(Live, QFrame):
         """Apply a text that was typed but not yet confirmed; a choice has been applied already."""
         if not isinstance(self.control, ChoiceControl):
             self.control.commit()
+
+    def _slide(self) -> None:
+        """Apply the slider's number as if it had been typed."""
+        if self.slider is not None and isinstance(self.control, LineControl):
+            self._mark_settled()
+            self.changed.emit(self.setting.name, parse(self.setting, f"{self.slider.number:.10g}"))
 
     def _reset(self) -> None:
         self._mark_settled()
@@ -311,6 +404,14 @@ class SettingRow(Live, QFrame):
         policy = self.reset_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # so that the control does not move
         self.reset_button.setSizePolicy(policy)
+        self._cell: QWidget = self.control
+        if self.slider is not None:
+            self._cell = QWidget(self)
+            cell = QHBoxLayout(self._cell)
+            cell.setContentsMargins(0, 0, 0, 0)
+            cell.setSpacing(SIZES.gap)
+            cell.addWidget(self.slider)
+            cell.addWidget(self.control)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
         self._grid.setHorizontalSpacing(SIZES.gap)
@@ -327,11 +428,11 @@ class SettingRow(Live, QFrame):
             grid.addWidget(self.reset_button, 0, 1, 2, 2, top | Qt.AlignmentFlag.AlignRight)
             grid.addWidget(self.control, 2, 0, 1, 3)
         elif self._below:
-            grid.addWidget(self.control, 2, 0, middle)
+            grid.addWidget(self._cell, 2, 0, middle | Qt.AlignmentFlag.AlignLeft)
             grid.addWidget(self.reset_button, 2, 1, middle)
         else:
             grid.addWidget(self.reset_button, 0, 1, 2, 1, middle)
-            grid.addWidget(self.control, 0, 2, 2, 1, middle)
+            grid.addWidget(self._cell, 0, 2, 2, 1, middle | Qt.AlignmentFlag.AlignRight)
         for number, line in enumerate((self.effect, self.problem), start=3):
             grid.addWidget(line, number, 0, 1, 3)
         grid.setColumnStretch(0, int(not self._below))
@@ -359,9 +460,11 @@ def control_for(setting: Setting, parent: QWidget) -> Control:
     control: Control
     if setting.kind == "folder":
         control = FolderControl(parent)
+    elif {value for value, _ in setting.choices} == {"on", "off"}:
+        control = SwitchControl(parent)
     elif setting.kind in ("choice", "file"):
         control = ChoiceControl(setting.choices, parent)
     else:
-        control = TextControl(parent) if setting.kind == "text" else LineControl(parent)
+        control = TextControl(parent) if setting.kind == "text" else LineControl(parent, narrow=bool(setting.slides))
     control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     return control

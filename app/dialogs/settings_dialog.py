@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
 
-from app.dialogs.dialog import Page, PlanLine, Section, Sheet, button, heading, inset, label
+from app.dialogs.dialog import Page, PlanLine, Section, heading
 from app.dialogs.setting_row import SettingRow
+from app.look.sheet import Button, Sheet, label
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.settings.settings import Settings
-from app.words import UiText, current_text, escaped_html, mark, tr
+from app.words import UiText, escaped_html, mark, tr
 from common.failures import Failure
+from common.planning import Verdict
 from engine.protocol.settings import Setting, Value
 
 RESET_ALL = mark("Restore defaults")
 UNDO_RESET = mark("Undo restore")
+RECOMMENDED = mark("As the makers of {model} recommend. A value of your own holds for all models.")
+RECOMMENDED_FOR = {setting.name for setting in for_all() if setting.fills.startswith("generate.sampling.")}
 
 
 class SettingsDialog(Sheet):
@@ -29,20 +33,21 @@ class SettingsDialog(Sheet):
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._filter)
         self.problem, self.note = label("problem", self), label("settingHelp", self)
-        self._note: UiText = ""
-        self.nothing = label("nothingFound", self)
+        self.nothing = label("nothingFound", self, lambda: tr("No results"))
         self.rows = {setting.name: SettingRow(setting, self) for setting in offered(for_all())}
         self.titles = dict(GROUPS)
         self.headings = {group: heading(self) for group in GROUPS}
         self.section_buttons: dict[str, QPushButton] = {}
         self._pages: dict[str, Section] = {}
-        self.plan = PlanLine(self)
-        self.plan.hide()
+        self._recommended: Mapping[str, Value] = {}
+        self._wanted = ""  # the section that the user asked for last
+        self.plan = PlanLine(self)  # memory matters to the settings of the engine only, so it stands among those
         for row in self.rows.values():
             row.changed.connect(self._change)
-        self.open_file = button(self)
+        self.open_file = Button(self, mark("Open file"))
         self.open_file.setToolTip(escaped_html(str(settings.path)))
-        self.reset_all, self.close_button = button(self, self._reset_all), button(self, self.accept)
+        self.reset_all = Button(self, work=self._reset_all)
+        self.close_button = Button(self, mark("Close"), self.accept)
         self._layout()
         settings.changed.connect(self.show_values)
         self.apply_look()
@@ -74,16 +79,15 @@ class SettingsDialog(Sheet):
     def show_section(self, name: str) -> None:
         """Clear the search, scroll to the section, and focus its button."""
         self.search.clear()
+        self._wanted = name
         self.page.scroll_to(self.headings[name])
         self.section_buttons[name].setFocus()
+        self._mark_section()
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Settings"))
         self.search.setPlaceholderText(tr("Search settings"))
         self.search.setAccessibleName(tr("Search settings"))
-        self.nothing.setText(tr("No results"))
-        self.open_file.setText(tr("Open file"))
-        self.close_button.setText(tr("Close"))
         for name, title in self.titles.items():
             self.headings[name].setText(tr(title))
             self.section_buttons[name].setText(tr(title))
@@ -93,11 +97,27 @@ class SettingsDialog(Sheet):
 
     def show_values(self) -> None:
         for name, row in self.rows.items():
-            row.show_value(self.settings.values[name], self.settings.differs(name))
-        self._show_line(self.note, current_text(self._note))
-        self._show_line(self.problem, " ".join(map(str, self.settings.problems)))
+            differs = self.settings.differs(name)
+            value = self.settings.values[name] if differs else self._recommended.get(name, self.settings.values[name])
+            row.show_value(value, differs)
+        self.problem.say(" ".join(map(str, self.settings.problems)))
         self.reset_all.setText(tr(UNDO_RESET if self._before_reset else RESET_ALL))
         self.reset_all.setEnabled(bool(self._before_reset) or any(map(self.settings.differs, self.rows)))
+
+    def show_setting(self, name: str) -> None:
+        """Scroll to one setting, and let the user change it."""
+        self.search.clear()
+        row = self.rows[name]
+        self.page.scroll_to(row)
+        row.control.setFocus()
+
+    def show_recommended(self, values: Mapping[str, Value], model: str) -> None:
+        """Show the values that the makers of `model` recommend, which hold where the user has set nothing."""
+        self._recommended = {name: value for name, value in values.items() if name in self.rows}
+        for name, row in self.rows.items():
+            if name in RECOMMENDED_FOR:
+                row.show_effect(tr(RECOMMENDED, model=model) if name in self._recommended else "")
+        self.show_values()
 
     def show_automatic_values(self, words: Mapping[str, str]) -> None:
         """Show the values that Automatic stands for, by the settings' names."""
@@ -107,7 +127,8 @@ class SettingsDialog(Sheet):
     def show_effects(self, words: Mapping[str, str]) -> None:
         """Show what settings cost in memory and speed, by their names."""
         for name, row in self.rows.items():
-            row.show_effect(words.get(name, ""))
+            if name not in RECOMMENDED_FOR:
+                row.show_effect(words.get(name, ""))
 
     def done(self, result: int) -> None:
         """Close the dialog; a value that was typed but not yet confirmed is applied if it is allowed."""
@@ -119,7 +140,7 @@ class SettingsDialog(Sheet):
     def _change(self, name: str, value: Value | None) -> None:
         if value is None:
             self._do(lambda: self.settings.reset([name]))
-        elif value != self.settings.values[name]:
+        elif value != self.settings.values[name] or name in self._recommended:
             self._do(lambda: self.settings.change({name: value}))
         else:
             self.show_values()
@@ -139,10 +160,10 @@ class SettingsDialog(Sheet):
         """
         kept, self._before_reset = self._before_reset, undo or {}
         try:
-            self._note = work()
+            self.note.say(work())
         except Failure as failure:
             self._before_reset = kept
-            self._note = failure.sentence
+            self.note.say(failure.sentence)
         self.show_values()
 
     def _filter(self, words: str) -> None:
@@ -156,47 +177,55 @@ class SettingsDialog(Sheet):
             self.section_buttons[name].setEnabled(name in sections)
         for name, page in self._pages.items():
             page.setVisible(name in sections)
+        self.plan.setVisible(bool(self.plan.model) and "engine" in sections)
         self.nothing.setVisible(not sections)
+        self._mark_section()
+
+    def show_plan(self, verdict: Verdict | None, model: str) -> None:
+        """Show the memory that `model` takes with these settings; None while the planner works; "" hides it."""
+        self.plan.show_verdict(verdict, model)
+        self.plan.setVisible(bool(model) and self.section_buttons["engine"].isEnabled())
+
+    def _mark_section(self) -> None:
+        """Mark the button of the section that is at the top of the view."""
+        top = self.page.verticalScrollBar().value()
+        headings = [(name, title.y()) for name, title in self.headings.items() if not title.isHidden()]
+        shown = next((name for name, y in reversed(headings) if 0 < y <= top), headings[0][0] if headings else "")
+        if top == self.page.verticalScrollBar().maximum() and self._wanted in self.headings:
+            shown = self._wanted  # the last sections are too short to reach the top
+        for name, each in self.section_buttons.items():
+            each.setChecked(name == shown)
 
     def _headings_of(self, setting: Setting) -> str:
         """Return the headings under which a search finds the setting."""
         return " ".join(tr(GROUPS[name]) for name in dict.fromkeys((group_of(setting), setting.section)))
 
-    def _show_line(self, line: QLabel, sentence: str) -> None:
-        line.setText(sentence)
-        line.setVisible(bool(sentence))
-
     # --- layout -----------------------------------------------------------------------------------------------------
 
     def _layout(self) -> None:
         self.page = Page(self, always_bar=True)
+        self.page.verticalScrollBar().valueChanged.connect(self._mark_section)
         for group, title in self.headings.items():
-            self.page.column.addWidget(title)
-            for row in self.rows.values():
-                if group_of(row.setting) == group:
-                    self.page.column.addWidget(row)
+            rows = [row for row in self.rows.values() if group_of(row.setting) == group]
+            for part in (title, *rows, *([self.plan] if group == "engine" else [])):
+                self.page.column.addWidget(part)
         self.page.column.addWidget(self.nothing)
         self.page.column.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap)
-        layout.addLayout(inset(self.search, wide=self.search))
-        self._section_row = inset()
+        self._section_row = QHBoxLayout()
         self._section_row.setSpacing(0)
         self._section_row.addStretch(1)
+        self._section_row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
         for group in GROUPS:
             self._add_section_button(group)
-        layout.addLayout(self._section_row)
-        for line in (self.problem, self.note):
-            layout.addLayout(inset(line, wide=line))
-        layout.addWidget(self.page, 1)
-        layout.addLayout(inset(self.plan, wide=self.plan))
-        layout.addLayout(inset(self.open_file, self.reset_all, None, self.close_button))
+        buttons = (self.open_file, self.reset_all, None, self.close_button)
+        self.lay_out(self.search, self._section_row, self.problem, self.note, self.page, buttons, gap=SIZES.gap)
+        self.plan.hide()
+        self.nothing.hide()
 
     def _add_section_button(self, name: str) -> None:
         """Add a button that scrolls to the section."""
-        section_button = self.section_buttons[name] = button(self, lambda: self.show_section(name))
-        section_button.setProperty("kind", "quiet")
+        section_button = self.section_buttons[name] = Button(self, work=lambda: self.show_section(name), kind="section")
+        section_button.setCheckable(True)
         self._section_row.insertWidget(len(self.section_buttons) - 1, section_button)
         before = list(self.section_buttons.values())[-2] if len(self.section_buttons) > 1 else self.search
         QWidget.setTabOrder(before, section_button)

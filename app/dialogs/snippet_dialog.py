@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QPlainTextEdit, QWidget
 
-from app.dialogs.dialog import Sheet, button, inset, label
+from app.look.sheet import Button, Sheet, label
 from app.look.speech import announce
 from app.look.theme import SIZES
 from app.state.snippets import Snippet
-from app.words import UiText, current_text, tr
+from app.words import UiText, current_text, mark, tr
 
 
 class SnippetDialog(Sheet):
@@ -45,15 +45,16 @@ class SnippetDialog(Sheet):
         for title, field in zip(self.titles, (self.name, self.text), strict=True):
             title.setObjectName("settingTitle")
             title.setBuddy(field)
-        self.new_button, self.delete_button = button(self, self._add), button(self, self._remove)
-        self.import_button, self.export_button = button(self, self._import), button(self, self._export)
-        self.restore_button = button(self, self._restore)
-        self.undo_button, self.close_button = button(self, self.undo_requested.emit), button(self, self.close)
+        self.new_button = Button(self, mark("New"), self._add)
+        self.delete_button = Button(self, mark("Delete"), self._remove)
+        self.import_button = Button(self, mark("Import…"), self._import)
+        self.export_button = Button(self, mark("Export…"), self._export)
+        self.restore_button = Button(self, mark("Bring the built-in ones back"), self._restore)
+        self.undo_button = Button(self, mark("Undo"), self.undo_requested.emit)
+        self.close_button = Button(self, mark("Close"), self.close)
         self._source: Callable[[], Sequence[Snippet]] = tuple
         self._snippets: Sequence[Snippet] = ()
         self._place = -1  # of the snippet that the fields show
-        self._outcome: UiText = ""
-        self._problem: UiText = ""
         self._layout()
         self._connect()
         self.apply_look()
@@ -77,8 +78,8 @@ class SnippetDialog(Sheet):
 
     def show_outcome(self, outcome: UiText, can_undo: bool = False, problem: UiText = "") -> None:
         """Show what was done, with an “Undo” button if `can_undo`, or the problem."""
-        self._outcome, self._problem = outcome, problem
-        self._word_outcome()
+        self.outcome.say(outcome)
+        self.problem.say(problem)
         self.undo_button.setVisible(can_undo)
         announce(self, current_text(problem or outcome), urgent=bool(problem))
 
@@ -108,17 +109,6 @@ class SnippetDialog(Sheet):
         for title, words, field in zip(self.titles, (tr("Name"), tr("Text")), (self.name, self.text), strict=True):
             title.setText(words)
             field.setAccessibleName(words)
-        for each, words in (
-            (self.new_button, tr("New")),
-            (self.delete_button, tr("Delete")),
-            (self.import_button, tr("Import…")),
-            (self.export_button, tr("Export…")),
-            (self.restore_button, tr("Bring the built-in ones back")),
-            (self.undo_button, tr("Undo")),
-            (self.close_button, tr("Close")),
-        ):
-            each.setText(words)
-        self._word_outcome()
         if self._snippets:
             self.show_snippets(self._source, self._place, not self.restore_button.isHidden())
 
@@ -133,11 +123,6 @@ class SnippetDialog(Sheet):
             self.list.item(row).setSizeHint(QSize(0, SIZES.button + SIZES.gap_s))
 
     # --- inside -----------------------------------------------------------------------------------------------------
-
-    def _word_outcome(self) -> None:
-        for words, text in ((self.outcome, self._outcome), (self.problem, self._problem)):
-            words.setText(current_text(text))
-            words.setVisible(bool(text))
 
     def _show_current(self, place: int) -> None:
         self._place = place
@@ -156,10 +141,10 @@ class SnippetDialog(Sheet):
         if self._place < 0 or place < 0 or place == self._place:
             return
         self.commit()
-        place = self._place if self._problem else place
+        place = self._place if self.problem.words else place
         self._place = -1  # so that the next line edits nothing
         self.list.setCurrentRow(place)
-        if not self._problem:
+        if not self.problem.words:
             self._show_current(place)
         self._place = place
 
@@ -200,15 +185,7 @@ class SnippetDialog(Sheet):
         self.text.installEventFilter(self)
 
     def _layout(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap)
-        layout.addLayout(inset(self.hint, wide=self.hint))
-        layout.addLayout(inset(self.list, wide=self.list), 2)
-        layout.addLayout(inset(self.new_button, self.delete_button, None, self.restore_button))
-        layout.addLayout(inset(self.titles[0], self.name, wide=self.name))
-        layout.addLayout(inset(self.titles[1], self.variables, wide=self.variables))
-        layout.addLayout(inset(self.text, wide=self.text), 3)
-        layout.addLayout(inset(self.problem, wide=self.problem))
-        layout.addLayout(inset(self.outcome, self.undo_button, wide=self.outcome))
-        layout.addLayout(inset(self.import_button, self.export_button, None, self.close_button))
+        adding = (self.new_button, self.delete_button, None, self.restore_button)
+        fields = ((self.titles[0], self.name), (self.titles[1], self.variables), self.text, self.problem)
+        below = ((self.outcome, self.undo_button), (self.import_button, self.export_button, None, self.close_button))
+        self.lay_out(self.hint, self.list, adding, *fields, *below, gap=SIZES.gap)

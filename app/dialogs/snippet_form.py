@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QShortcut
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
-from app.dialogs.dialog import Page, Sheet, button, inset, label
+from app.dialogs.dialog import Page
+from app.look.sheet import Button, Sheet, label
 from app.look.theme import SIZES
 from app.state.placeholders import Variable
 from app.words import mark, tr
@@ -49,10 +51,10 @@ class SnippetForm(Sheet):
         self.fields = {variable.name: AskedField(variable, self) for variable in self._variables}
         self.titles = {each.name: QLabel(self) for each in self._variables}
         self.hint = label("settingHelp", self)
-        self.cancel_button = button(self, self.reject)
-        self.insert_button = button(self, self._insert)
+        self.cancel_button = Button(self, mark("Cancel"), self.reject)
+        self.insert_button = Button(self, mark("Insert"), self._insert)
         self.insert_button.setProperty("kind", "begin")
-        self.insert_button.setShortcut("Ctrl+Return")
+        QShortcut("Ctrl+Return", self, self._insert)
         self._layout()
         self.apply_look()
         next(iter(self.fields.values())).setFocus()
@@ -69,9 +71,6 @@ class SnippetForm(Sheet):
             self.fields[name].setAccessibleName(title.text())
             self.fields[name].setPlaceholderText(tr(NOTHING[name]) if name in NOTHING else "")
         self.hint.setText(tr("Nothing is sent yet: the text goes into the message, where you can change it."))
-        self.cancel_button.setText(tr("Cancel"))
-        self.insert_button.setText(tr("Insert"))
-        self.insert_button.setShortcut("Ctrl+Return")  # a new text takes the shortcut away
 
     def _fit_to_text(self) -> None:
         for field in self.fields.values():
@@ -103,9 +102,4 @@ class SnippetForm(Sheet):
             page.column.addWidget(field)
             page.column.addSpacing(SIZES.gap)
         page.column.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap_m)
-        layout.addWidget(page, 1)
-        layout.addLayout(inset(self.hint, wide=self.hint))
-        layout.addLayout(inset(None, self.cancel_button, self.insert_button))
+        self.lay_out(page, self.hint, (None, self.cancel_button, self.insert_button))

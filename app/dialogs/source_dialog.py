@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from app.attachments.attachment import Attachment
-from app.dialogs.dialog import PathLabel, Sheet, button, inset, label
-from app.look.theme import SIZES, code_font, theme
+from app.look.sheet import Button, PathLabel, Sheet, label
+from app.look.theme import code_font, theme
 from app.state.answer_facts import place_words
-from app.words import UiText, current_text, tr
+from app.words import UiText, mark, tr
 
 AROUND = 30_000  # characters before and after the passage that are shown; a book at once would take too long
 LEAD = 200  # characters before the passage that stay in view
@@ -26,23 +26,16 @@ class SourceDialog(Sheet):
         self._source, self._index = source, index
         self._passage = source.part(index) if source.places else source.text
         self._marked = (0, len(self._passage)) if source.places else (0, 0)
-        self._note: UiText = lambda: tr("Reading the file…")
-        self.title, self.place, self.note = (
-            label(name, self) for name in ("settingTitle", "settingHelp", "settingHelp")
-        )
+        self.title, self.place = label("settingTitle", self), label("settingHelp", self)
+        self.note = label("settingHelp", self, lambda: tr("Reading the file…"))
         self.path = PathLabel(source.path, "settingHelp", self)
         self.text = QPlainTextEdit(self)
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)
-        self.open_button = button(self, self.open_requested.emit)
-        self.close_button = button(self, self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_xl, 0, SIZES.gap_l)
-        layout.setSpacing(SIZES.gap_m)
-        for widget in (self.title, self.place, self.path, self.text):
-            layout.addLayout(inset(widget, wide=widget), int(widget is self.text))
-        layout.addLayout(inset(self.note))
-        layout.addLayout(inset(self.open_button, None, self.close_button))
+        self.open_button = Button(self, mark("Open the file"), self.open_requested.emit)
+        self.close_button = Button(self, mark("Close"), self.reject)
+        buttons = (self.open_button, None, self.close_button)
+        self.lay_out(self.title, self.place, self.path, self.text, self.note, buttons)
         self._show_text(self._passage[: 2 * AROUND])
         self.apply_look()
         self.text.setFocus()
@@ -61,9 +54,7 @@ class SourceDialog(Sheet):
 
     def show_note(self, sentence: UiText) -> None:
         """Show why there is only the passage."""
-        self._note = sentence
-        self.note.setText(current_text(sentence))
-        self.note.setVisible(bool(sentence))
+        self.note.say(sentence)
 
     def retranslate(self) -> None:
         self.setWindowTitle(self._source.name)
@@ -71,9 +62,6 @@ class SourceDialog(Sheet):
         self.place.setText(place_words(self._source.places[self._index]) if self._source.places else tr("all of it"))
         self.place.setVisible(bool(self.place.text()))
         self.text.setAccessibleName(tr("Text of {name}", name=self._source.name))
-        self.open_button.setText(tr("Open the file"))
-        self.close_button.setText(tr("Close"))
-        self.show_note(self._note)
 
     def restyle(self) -> None:
         super().restyle()

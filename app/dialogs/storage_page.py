@@ -8,14 +8,16 @@ from typing import Literal
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.dialogs.dialog import Section, button, label
+from app.dialogs.dialog import Section
 from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
 from app.store.kept_files import FileKind
-from app.words import UiText, current_text, tr, tr_n
+from app.words import UiText, mark, tr, tr_n
 from common.byte_sizes import show_bytes
 
 Action = Literal["open", "delete"]
+ABOUT = mark("Everything stays on this computer, in files that only you can read.")
 
 
 class StorageRow(Live, QFrame):
@@ -31,9 +33,9 @@ class StorageRow(Live, QFrame):
         self.total.setWordWrap(False)
         self.path.setText(str(kind.folder))
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.open_button = button(self, lambda: page.action_requested.emit(kind.name, "open"))
-        self.cancel_button = button(self, lambda: self._set_asking(False))
-        self.delete_button = button(self, self._delete)
+        self.open_button = Button(self, mark("Open folder"), lambda: page.action_requested.emit(kind.name, "open"))
+        self.cancel_button = Button(self, mark("Cancel"), lambda: self._set_asking(False))
+        self.delete_button = Button(self, work=self._delete)
         self._layout()
         self.apply_look()
 
@@ -46,9 +48,7 @@ class StorageRow(Live, QFrame):
     def retranslate(self) -> None:
         title = tr(self.kind.title)
         self.title.setText(title)
-        self.open_button.setText(tr("Open folder"))
         self.open_button.setAccessibleName(tr("Open folder: {kind}", kind=title))
-        self.cancel_button.setText(tr("Cancel"))
         self.show_size(*self._size)
         self._set_asking(self._asking)
 
@@ -99,8 +99,8 @@ class StoragePage(Section):
     def __init__(self, kinds: Iterable[FileKind], parent: QWidget) -> None:
         super().__init__(parent)
         self.rows = {kind.name: StorageRow(kind, self) for kind in kinds}
-        self._note_text: UiText = ""
-        self.line, self.note = label("settingHelp", self), label("settingHelp", self)
+        self.line = label("settingHelp", self, lambda: tr(ABOUT))
+        self.note = label("settingHelp", self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -109,7 +109,7 @@ class StoragePage(Section):
         for row in self.rows.values():
             layout.addWidget(row)
         layout.addWidget(self.note)
-        self.show_note("")
+        self.note.hide()
         self.apply_look()
 
     def show_sizes(self, sizes: Mapping[str, tuple[int, int]]) -> None:
@@ -117,9 +117,7 @@ class StoragePage(Section):
             row.show_size(*sizes.get(name, (0, 0)))
 
     def show_note(self, sentence: UiText) -> None:
-        self._note_text = sentence
-        self.note.setText(current_text(sentence))
-        self.note.setVisible(bool(sentence))
+        self.note.say(sentence)
 
     def search(self, words: str, section: str) -> bool:
         wanted = words.casefold().split()
@@ -127,7 +125,3 @@ class StoragePage(Section):
             text = f"{section} {row.searched_text}".casefold()
             row.setVisible(all(word in text for word in wanted))
         return any(not row.isHidden() for row in self.rows.values())
-
-    def retranslate(self) -> None:
-        self.note.setText(current_text(self._note_text))
-        self.line.setText(tr("Everything stays on this computer, in files that only you can read."))

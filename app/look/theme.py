@@ -51,7 +51,9 @@ class Sizes:
     dialog_height: int = 720
     quick: int = 560
     quick_height: int = 360
-    input: int = 176
+    input: int = 200
+    number: int = 76
+    switch: int = 44
     words: int = 88
     body: int = 15
     small: int = 12
@@ -78,8 +80,8 @@ class Sizes:
 
 SCALED = (
     "control", "icon", "sidebar", "panel", "plot", "column", "narrow", "row", "indent", "digit", "chip", "thumbnail",
-    "header", "dialog", "dialog_height", "quick", "quick_height", "input", "words", "body", "small", "label", "example",
-    "title", "button", "caret", "table_column",
+    "header", "dialog", "dialog_height", "quick", "quick_height", "input", "number", "switch", "words", "body", "small",
+    "label", "example", "title", "button", "caret", "table_column",
 )  # fmt: skip
 
 

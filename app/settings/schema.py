@@ -37,7 +37,7 @@ WINDOW = (
     Setting(
         "window", "text_size", "whole", 100, mark("Text size"),
         mark("In percent, from 80 to 200. Ctrl and + or - change it too; Ctrl+0 resets it."),
-        low=80, high=200,
+        low=80, high=200, slides=(80, 200, 10),
     ),
     Setting(
         "window", "notify", "choice", "on", mark("Notify when an answer ends"),

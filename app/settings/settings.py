@@ -69,7 +69,9 @@ class Settings:
 
     def differs(self, name: str) -> bool:
         """Return whether a reset of this setting would change anything."""
-        return name in self._invalid or self.values[name] != SETTINGS[name].default
+        setting = SETTINGS[name]
+        written = name in self._written and setting.fills.startswith("generate.sampling.")  # else the makers' holds
+        return name in self._invalid or self.values[name] != setting.default or written
 
     def refresh(self) -> None:
         """Read the file again, because the user may have changed it by hand."""

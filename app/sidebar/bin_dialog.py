@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QDialog,
-    QHBoxLayout,
-    QLabel,
-    QListWidget,
-    QListWidgetItem,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)  # fmt: skip
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
-from app.look.live import Live
+from app.look.sheet import Button, Sheet, label
 from app.look.theme import SIZES
 from app.store.chat import Chat
 from app.store.chat_store import KEEP_DELETED_SECONDS
-from app.words import tr, tr_n
+from app.words import mark, tr, tr_n
 
 DAY = 86_400
 ID = Qt.ItemDataRole.UserRole
 Deleted = Sequence[tuple[Chat, float]]
 
 
-class BinDialog(Live, QDialog):
+class BinDialog(Sheet):
     """Dialog of recently deleted chats; asks before it deletes permanently.
 
     Signals: `restore_requested` and `delete_requested` carry the chats' ids.
@@ -43,29 +33,25 @@ class BinDialog(Live, QDialog):
         super().__init__(parent)
         self.setObjectName("bin")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.hint = QLabel(self)
-        self.hint.setObjectName("settingHelp")
-        self.hint.setWordWrap(True)
+        self.hint = label("settingHelp", self)
         self.list = QListWidget(self)
         self.list.setObjectName("binList")
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the end, with the days left, must be visible
         self.list.itemSelectionChanged.connect(self._selection_changed)
-        self.question = QLabel(self)
-        self.question.setWordWrap(True)
-        self.question.setObjectName("problem")
-        self.restore = self._button(lambda: self.restore_requested.emit(self.selected_ids()))
-        self.delete = self._button(self._ask_to_delete_selected)
-        self.delete_all = self._button(self._ask_to_delete_all)
-        self.confirm = self._button(self._delete)
-        self.cancel = self._button(self._stop_asking)
+        self.question = label("problem", self)
+        self.restore = Button(self, mark("Restore"), lambda: self.restore_requested.emit(self.selected_ids()))
+        self.delete = Button(self, mark("Delete permanently…"), self._ask_to_delete_selected)
+        self.delete_all = Button(self, mark("Delete all permanently…"), self._ask_to_delete_all)
+        self.confirm = Button(self, mark("Delete permanently"), self._delete)
+        self.cancel = Button(self, mark("Cancel"), self._stop_asking)
         self._ids_to_delete: list[str] = []
         self._deleted: Deleted = ()
         self._now = 0.0
-        self._layout()
+        buttons = (self.restore, self.question, self.delete, self.delete_all, self.cancel, self.confirm)
+        self.lay_out(self.hint, self.list, buttons)
         self.apply_look()
         self._stop_asking()
-        self.resize(SIZES.dialog, SIZES.dialog_height * 2 // 3)
 
     def show_chats(self, deleted: Deleted, now: float | None = None) -> None:
         """List the deleted chats, which come with the one deleted last first."""
@@ -89,15 +75,11 @@ class BinDialog(Live, QDialog):
         self.setWindowTitle(tr("Recently deleted"))
         self._show_hint()
         self.list.setAccessibleName(tr("Deleted chats"))
-        self.restore.setText(tr("Restore"))
-        self.delete.setText(tr("Delete permanently…"))
-        self.delete_all.setText(tr("Delete all permanently…"))
-        self.confirm.setText(tr("Delete permanently"))
-        self.cancel.setText(tr("Cancel"))
         self._show_items()
         self._show_question()
 
     def restyle(self) -> None:
+        super().restyle()
         for row in range(self.list.count()):
             self.list.item(row).setSizeHint(QSize(0, SIZES.row))
 
@@ -158,28 +140,6 @@ class BinDialog(Live, QDialog):
         for button in (self.restore, self.delete, self.delete_all):
             button.setVisible(not asking)
             button.setEnabled(bool(self.selected_ids()) or (button is self.delete_all and bool(self.list.count())))
-
-    def _button(self, work: Callable[[], None]) -> QPushButton:
-        button = QPushButton(self)
-        button.setProperty("kind", "step")
-        button.setAutoDefault(False)
-        button.clicked.connect(lambda: work())
-        return button
-
-    def _layout(self) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.restore)
-        row.addWidget(self.question, 1)
-        row.addStretch(0)
-        for button in (self.delete, self.delete_all, self.cancel, self.confirm):
-            row.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_l, SIZES.gap_l, SIZES.gap_l, SIZES.gap_l)
-        layout.setSpacing(SIZES.gap_m)
-        layout.addWidget(self.hint)
-        layout.addWidget(self.list, 1)
-        layout.addLayout(row)
 
 
 def _days_left(moment: float, now: float) -> str:

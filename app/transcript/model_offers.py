@@ -10,8 +10,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
-from app.words import tr
+from app.words import mark, tr
 
 PERMILLE = 1000
 
@@ -52,16 +53,13 @@ class OfferCard(Live, QFrame):
         super().__init__(parent)
         self.setObjectName("offer")
         self._offer: Offer | None = None
-        self.heading, self.title = self._label("badge"), self._label("offerTitle")
-        self.lines, self.note = self._label("offerLines"), self._label("offerNote")
-        self.problem = self._label("problem")
+        self.heading, self.title, self.lines, self.note, self.problem = (
+            label(name, self) for name in ("badge", "offerTitle", "offerLines", "offerNote", "problem")
+        )
         self.bar = QProgressBar(self)
         self.bar.setRange(0, PERMILLE)
         self.bar.setTextVisible(False)
-        self.button = QPushButton(self)
-        self.button.setAutoDefault(True)  # Return presses it like Space
-        self.button.setProperty("kind", "step")
-        self.button.clicked.connect(self._press)
+        self.button = Button(self, work=self._press)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SIZES.gap_l, SIZES.gap_m, SIZES.gap_l, SIZES.gap_m)
         layout.setSpacing(SIZES.gap_s)
@@ -96,13 +94,6 @@ class OfferCard(Live, QFrame):
         if self._offer is not None:
             self.requested.emit(self._offer.key, self._offer.action)
 
-    def _label(self, name: str) -> QLabel:
-        label = QLabel(self)
-        label.setObjectName(name)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setWordWrap(True)
-        return label
-
 
 class ModelOffers(Live, QWidget):
     """The cards, side by side where there is room, with a button that hides them for good.
@@ -116,19 +107,13 @@ class ModelOffers(Live, QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.cards = [OfferCard(self) for _ in range(3)]
-        self.sentence = QLabel(self)
-        self.sentence.setObjectName("welcomeHint")
-        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.title = label("settingTitle", self, lambda: tr("These models answer better on this computer:"))
+        self.sentence = label("welcomeHint", self)
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.sentence.setWordWrap(True)
-        self.dismiss = QPushButton(self)
-        self.dismiss.setProperty("kind", "quiet")
-        self.dismiss.setAutoDefault(True)
-        self.dismiss.clicked.connect(self.dismissed)
+        self.dismiss = Button(self, mark("Not now"), self.dismissed.emit, kind="quiet")
         for card in self.cards:
             card.requested.connect(self.requested)
         self._make: Callable[[], Offers] = Offers
-        self._dismissible = True
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._row.setSpacing(SIZES.gap_m)
         for card in self.cards[1:]:
@@ -136,6 +121,7 @@ class ModelOffers(Live, QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SIZES.gap_m)
+        layout.addWidget(self.title)
         layout.addWidget(self.cards[0])
         layout.addLayout(self._row)
         layout.addWidget(self.sentence)
@@ -147,11 +133,6 @@ class ModelOffers(Live, QWidget):
         self._make = make
         self.retranslate()
 
-    def set_dismissible(self, dismissible: bool) -> None:
-        """Show the button that hides the cards, or leave it out while another button does."""
-        self._dismissible = dismissible
-        self.dismiss.setVisible(dismissible)
-
     def retranslate(self) -> None:
         offers = self._make()
         # A single model gets the whole width; of three, the one that is here already is above the other two.
@@ -161,9 +142,9 @@ class ModelOffers(Live, QWidget):
             card.setVisible(card in shown)
             if card in shown:
                 card.show_offer(shown[card])
+        self.title.setVisible(bool(offers.cards))
         self.sentence.setText(offers.sentence)
         self.sentence.setVisible(bool(offers.sentence))
-        self.dismiss.setText(tr("Not now"))
         self.setVisible(bool(offers.cards or offers.sentence))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -1,19 +1,22 @@
-"""The page of a chat without messages: the bird, one line, better models and three example questions.
+"""The page of a chat without messages: the bird, one line, three example questions, and below them better models.
 
-At the first start an introduction takes the place of the questions.
+At the first start an introduction takes the place of the questions. The page is laid out from its top, so that cards
+of better models, which come seconds later, move nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.theme import SIZES, bird
-from app.transcript.model_offers import ModelOffers, Offers
+from app.transcript.model_offers import ModelOffers
 from app.words import mark, tr
 
 SLOGAN = mark("Private. Offline. On this laptop.")
@@ -24,7 +27,6 @@ FIRST = (
     ),
 )
 READY = mark("{model} is included and ready. Press {keys} to open another GGUF model.")
-SMALL_ONE = mark("{model} is included, for a first try. These models answer better on this computer:")
 MISSING = mark("No models yet. Press {keys} to open a GGUF model file.")
 # Questions that small models answer well: short, general, without facts to get wrong.
 SMALL = (
@@ -43,6 +45,7 @@ CODE = (
     mark("Write a SQL query for the three latest orders of each customer"),
 )
 CODER = re.compile(r"code|coder|starcoder|devstral|codestral", re.IGNORECASE)
+ABOVE = 8  # the space above the bird is this part of the page's height
 LARGE_FROM = 2e9  # parameters; smaller models fail at plans and quizzes
 
 
@@ -63,19 +66,21 @@ class Welcome(Live, QScrollArea):
         self.setObjectName("welcomeArea")
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # so that cards move nothing sideways
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._texts = SMALL
         self._first: tuple[str, str] | None = None
         self._host = ""
         self._bird = QLabel()
         self._bird.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.title = self._sentence_label("welcomeTitle")
-        self.sentences = [self._sentence_label("welcomeSentence") for _ in range(3)]
+        self.title, *self.sentences = (label(name, None) for name in ("welcomeTitle", *["welcomeSentence"] * 3))
+        for each in (self.title, *self.sentences):
+            each.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.offers = ModelOffers()
-        self.begin = QPushButton()
-        self.begin.setAutoDefault(True)  # Return presses it like Space
-        self.begin.setProperty("kind", "begin")
-        self.examples = [self._example(number) for number in range(len(SMALL))]
+        self.begin = Button(self, mark("Start chatting"), kind="begin")
+        self.examples = [
+            Button(self, work=partial(self._choose, number), kind="example") for number in range(len(SMALL))
+        ]
         self._layout()
         self.apply_look()
 
@@ -91,18 +96,6 @@ class Welcome(Live, QScrollArea):
             self._host = host
             self.retranslate()
 
-    def show_offers(self, make: Callable[[], Offers]) -> None:
-        """Show cards of better models, as `make` words them; hide them if there are none."""
-        before = self._offering
-        self.offers.show_offers(make)
-        if self._offering != before:
-            self.retranslate()
-            self.restyle()
-
-    @property
-    def _offering(self) -> bool:
-        return self.offers.isVisibleTo(self._holder)
-
     def introduce(self, model: str, keys: str) -> None:
         """Show the introduction; `model` is the name of the built-in model, "" if there is none."""
         self._first = (model, keys)
@@ -116,13 +109,11 @@ class Welcome(Live, QScrollArea):
         first = self._first is not None
         self.title.setText(tr("Welcome to Chickadee") if first else self._slogan())
         self._bird.setAccessibleName(tr("A chickadee"))
-        self.begin.setText(tr("Start chatting"))
         for button, text in zip(self.examples, self._texts, strict=True):
             button.setText(tr(text).replace("&", "&&"))
         if self._first is not None:
             model, keys = self._first
-            ready = SMALL_ONE if self._offering else READY
-            last = tr(ready, model=model, keys=keys) if model else tr(MISSING, keys=keys)
+            last = tr(READY, model=model, keys=keys) if model else tr(MISSING, keys=keys)
             private = self._slogan() if self._host else tr(FIRST[1])
             for label, sentence in zip(self.sentences, (tr(FIRST[0]), private, last), strict=True):
                 label.setText(sentence)
@@ -130,59 +121,52 @@ class Welcome(Live, QScrollArea):
             part.setVisible(first)
         for part in self.examples:
             part.setVisible(not first)
-        self.offers.set_dismissible(not first)
         self._limit_width()
 
     def _slogan(self) -> str:
         return tr("Answers come from {host}.", host=self._host) if self._host else tr(SLOGAN)
 
     def restyle(self) -> None:
-        self._bird.setPixmap(bird(SIZES.bird // 2 if self._offering else SIZES.bird))
+        self._bird.setPixmap(bird(SIZES.bird))
         self._limit_width()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._column.setContentsMargins(SIZES.gap_xl, self.height() // ABOVE, SIZES.gap_xl, SIZES.gap_xl)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.verticalScrollBar().setValue(0)
 
     def _limit_width(self) -> None:
         """Limit the width: sentences may be wider than questions, and no question may be cut off."""
         widest = max(button.sizeHint().width() for button in self.examples)
-        wide = self._first is not None or self._offering
+        wide = self._first is not None
         self._holder.setMaximumWidth(SIZES.column if wide else max(SIZES.column * 3 // 5, widest))
+        self.offers.setMaximumWidth(SIZES.column)
 
-    def _sentence_label(self, name: str) -> QLabel:
-        label = QLabel()
-        label.setObjectName(name)
-        label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setWordWrap(True)
-        return label
-
-    def _example(self, number: int) -> QPushButton:
-        button = QPushButton()
-        button.setAutoDefault(True)  # Return presses it like Space
-        button.setProperty("kind", "example")
-        button.clicked.connect(lambda: self.example_chosen.emit(tr(self._texts[number])))
-        return button
+    def _choose(self, number: int) -> None:
+        self.example_chosen.emit(tr(self._texts[number]))
 
     def _layout(self) -> None:
         self._holder = QWidget()
         box = QVBoxLayout(self._holder)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SIZES.gap_m)
-        for part in (*self.sentences, self.offers, *self.examples):
+        for part in (*self.sentences, *self.examples):
             box.addWidget(part)
-        box.addSpacing(SIZES.gap)
         box.addWidget(self.begin, 0, Qt.AlignmentFlag.AlignHCenter)
         page = QWidget()
         page.setObjectName("welcome")
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl)
-        layout.addStretch(2)
-        layout.addWidget(self._bird)
-        layout.addSpacing(SIZES.gap_m)
-        layout.addWidget(self.title)
-        layout.addSpacing(SIZES.gap_xl)
-        row = QHBoxLayout()  # an alignment would ignore the height that the holder needs for its width
-        row.addStretch(0)
-        row.addWidget(self._holder, 1)
-        row.addStretch(0)
-        layout.addLayout(row)
-        layout.addStretch(3)
+        self._column = QVBoxLayout(page)
+        self._column.setSpacing(SIZES.gap_l)
+        self._column.addWidget(self._bird)
+        self._column.addWidget(self.title)
+        for widget in (self._holder, self.offers):
+            row = QHBoxLayout()  # an alignment would ignore the height that the widget needs for its width
+            row.addStretch(0)
+            row.addWidget(widget, 1)
+            row.addStretch(0)
+            self._column.addLayout(row)
+        self._column.addStretch(1)
         self.setWidget(page)

@@ -51,7 +51,8 @@ class Setting:
     there is no value for all models. `own_help`: help text for one model or chat, if it differs. `fills`: the request
     and its field that the value goes to; AUTO leaves the request's default. `flag`: option of the engine's commands.
     `baselines`: choices that are published methods, for comparison, which dialogs leave out; `baseline`: the whole
-    setting is about such a method. `listed`: False if a page of its own shows the setting, and not as a row.
+    setting is about such a method. `listed`: False if no dialog has a row for it, because a page of its own shows it or
+    it is for research. `slides`: lowest number, highest number and step of a slider, for numbers with a usual range.
     """
 
     section: str
@@ -74,6 +75,7 @@ class Setting:
     own_help: str = ""
     fills: str = ""
     flag: Flag | None = None
+    slides: tuple[float, float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -91,7 +93,7 @@ ANSWER = (
     Setting(
         "answer", "temperature", "number", SAMPLING.temperature, mark("Temperature"),
         mark("How varied the wording is. 0 always takes the most likely token; higher values are more creative."),
-        high=10, scope="chat", fills="generate.sampling.temperature",
+        high=10, slides=(0, 2, 0.05), scope="chat", fills="generate.sampling.temperature",
         flag=Flag("--temp", "temperature, 0 = greedy (default: as the model's makers recommend, else 0.8)", "T"),
     ),
     Setting(
@@ -102,22 +104,22 @@ ANSWER = (
     Setting(
         "answer", "top_p", "number", SAMPLING.top_p, mark("Top-p"),
         mark("Only the most likely tokens that together reach this probability are considered. 1 turns this off."),
-        low=0.01, high=1, scope="chat", fills="generate.sampling.top_p",
+        low=0.01, high=1, slides=(0.05, 1, 0.05), scope="chat", fills="generate.sampling.top_p",
     ),
     Setting(
         "answer", "min_p", "number", SAMPLING.min_p, mark("Min-p"),
         mark("Tokens below this share of the most likely token's probability are not considered. 0 turns this off."),
-        high=1, scope="chat", fills="generate.sampling.min_p",
+        high=1, slides=(0, 0.5, 0.01), scope="chat", fills="generate.sampling.min_p",
     ),
     Setting(
         "answer", "repeat_penalty", "number", SAMPLING.repeat_penalty, mark("Repeat penalty"),
         mark("Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops."),
-        low=0.1, high=10, scope="chat", fills="generate.sampling.repeat_penalty",
+        low=0.1, high=10, slides=(1, 1.5, 0.01), scope="chat", fills="generate.sampling.repeat_penalty",
     ),
     Setting(
         "answer", "presence_penalty", "number", SAMPLING.presence_penalty, mark("Presence penalty"),
         mark("Above 0, words that were used recently are less likely to be used again. 0 turns this off."),
-        low=-2, high=2, scope="chat", fills="generate.sampling.presence_penalty",
+        low=-2, high=2, slides=(-2, 2, 0.1), scope="chat", fills="generate.sampling.presence_penalty",
     ),
     Setting(
         "answer", "seed", "whole", AUTO, mark("Seed"),
@@ -245,13 +247,13 @@ ENGINE = (
             ("exact", mark("Off (exact)")), ("merged", mark("Merged tokens (lossy)")),
             ("window", mark("Sliding window (lossy)")), ("published", mark("Published method (lossy)")),
         ),
-        advanced=True, scope="model", baselines=("published",), fills="load.kv_mode",
+        advanced=True, listed=False, scope="model", baselines=("published",), fills="load.kv_mode",
         flag=Flag("--kv", "keep the whole KV cache (exact), or compress a share of the heads (lossy; default: exact)"),
     ),
     Setting(
         "engine", "kv_share", "number", AUTO, mark("Share of heads to compress"),
         mark("The share of attention heads to compress, from 0.01 to 1. Automatic: a quarter."),
-        low=0.01, high=1, auto=True, advanced=True, scope="model",
+        low=0.01, high=1, auto=True, advanced=True, listed=False, scope="model",
         own_help=mark("The share of this model's attention heads to compress, from 0.01 to 1. Automatic: the global "
                       "setting."),
         fills="load.kv_share",
@@ -264,7 +266,7 @@ ENGINE = (
         choices=(
             ("measured", mark("Measured")), ("always", mark("Keep all")), ("published", mark("Published rule")),
         ),
-        advanced=True, scope="model", baselines=("published",), fills="generate.kv_policy",
+        advanced=True, listed=False, scope="model", baselines=("published",), fills="generate.kv_policy",
         flag=Flag("--kv-policy", "which tokens stay in the KV cache (default: measured)"),
     ),
     Setting(
@@ -293,7 +295,7 @@ ENGINE = (
         "engine", "exit_layers", "whole", AUTO, mark("Draft layers"),
         mark("How many of the model's early layers draft tokens. Automatic: the fastest number that "
              "benchmarks.midlayer in Chickadee's source code has measured."),
-        low=1, high=4096, auto=True, advanced=True, fills="generate.exit_layers",
+        low=1, high=4096, auto=True, advanced=True, listed=False, fills="generate.exit_layers",
         flag=Flag("--layer", "with --draft midlayer: how many layers draft (default: the fastest number measured)",
                   "L"),
     ),

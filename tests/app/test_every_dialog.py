@@ -133,7 +133,7 @@ def test_every_dialog_opens_whatever_the_engine_says(
         client.received(pulse)
         engine.state.change(statistics=numbers)
         window.commands.run("about")
-        about = chickadee.chats.palette.about
+        about = chickadee.chats.palette.about.open
         assert about is not None
         assert choice_words("backend", backend) in about.computing.text()
         about.close()

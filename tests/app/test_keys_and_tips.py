@@ -65,7 +65,7 @@ def test_the_processor_is_left_alone_while_nothing_is_answered(chickadee: Chicka
 
 def about(chickadee: Chickadee) -> QDialog:
     chickadee.window.commands.run("about")
-    dialog = chickadee.chats.palette.about
+    dialog = chickadee.chats.palette.about.open
     assert dialog is not None
     return dialog
 

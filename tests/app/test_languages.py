@@ -425,11 +425,11 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     for name in ("help", "about"):
         window.commands.run(name)
     assert settings.dialog
-    assert chickadee.chats.palette.help
-    assert chickadee.chats.palette.about
+    assert chickadee.chats.palette.help.open
+    assert chickadee.chats.palette.about.open
     english = {text for texts in read_contexts(CHINESE).values() for text in texts} - KEPT
     settings.settings.change({"window.language": "zh_CN"})
-    for part in (window, settings.dialog, chickadee.chats.palette.help, chickadee.chats.palette.about):
+    for part in (window, settings.dialog, chickadee.chats.palette.help.open, chickadee.chats.palette.about.open):
         assert words_in(part) & english == set()
     assert window.commands.actions["new_chat"].text() == "新对话(&N)"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
@@ -437,7 +437,7 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     assert window.commands.actions["new_chat"].text() == "&New chat"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
     assert "设置" not in words_in(settings.dialog)
-    for sheet in (chickadee.chats.palette.help, chickadee.chats.palette.about):
+    for sheet in (chickadee.chats.palette.help.open, chickadee.chats.palette.about.open):
         sheet.close()
 
 

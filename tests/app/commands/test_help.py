@@ -40,7 +40,7 @@ def test_it_says_what_the_system_refuses_the_engine(
 def test_it_knows_what_the_running_engine_said(chickadee: Chickadee, qtbot: QtBot) -> None:
     """The scripted engine reports that nothing restricts it."""
     chickadee.window.commands.run("about")
-    about = chickadee.chats.palette.about
+    about = chickadee.chats.palette.about.open
     assert about
     assert about.confined.text() == "This system does not restrict the engine."
     about.close()
@@ -48,20 +48,20 @@ def test_it_knows_what_the_running_engine_said(chickadee: Chickadee, qtbot: QtBo
 
 def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
     chickadee.window.commands.run("help")
-    sheet = chickadee.chats.palette.help
+    sheet = chickadee.chats.palette.help.open
     assert sheet is not None
     lines = dict(sheet.lines)
     for name in BY_NAME:
         assert lines[title_of(name)] == ", ".join(keys_of(name))
     assert (lines["Edit message"], lines["Previous version"]) == ("F2", "Alt+Left")
     chickadee.window.commands.run("help")
-    assert chickadee.chats.palette.help is sheet
+    assert chickadee.chats.palette.help.open is sheet
     sheet.close()
 
 
 def test_about_names_versions_and_licences(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("about")
-    about = chickadee.chats.palette.about
+    about = chickadee.chats.palette.about.open
     assert about is not None
     qtbot.waitUntil(about.copy_button.isEnabled, timeout=SECONDS)  # a thread reads the packages' metadata
     about.copy_button.click()

@@ -108,7 +108,7 @@ def named_and_half_downloaded(
     offers = chickadee.window.welcome.offers
     qtbot.waitUntil(offers.isVisible)
     card = next(card for card in offers.cards if card.title.text() == "Wren 1B")
-    assert card.heading.text() == "Best answers here"
+    assert card.heading.text() == "Best for this computer"
     assert server.requests == []
     qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
     ask(chickadee, "Say a word.")

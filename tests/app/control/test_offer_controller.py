@@ -70,7 +70,7 @@ def test_two_models_are_named_with_size_speed_memory_licence_and_one_button(
     offering: Chickadee, server: HubServer
 ) -> None:
     shown = cards(offering)
-    assert [card.heading.text() for card in shown] == ["Best answers here", "Faster"][: len(shown)]
+    assert [card.heading.text() for card in shown] == ["Best for this computer", "Faster"][: len(shown)]
     for card in shown:
         text, entry = card.lines.text(), entry_of(card)
         for words in (" GB to download" if entry.size > 1e9 else " MB to download", entry.licence, "words a second"):
@@ -116,7 +116,7 @@ def test_a_file_that_another_program_brought_is_used_where_it_is(
     listed.verdicts[key] = listed.verdicts["entry", "qwen3.5-0.8b"]
     controller._show()
     first = cards(chickadee)[0]
-    assert first.heading.text() in ("On this computer", "Best answers here", "Faster")
+    assert first.heading.text() in ("On this computer", "Best for this computer", "Faster")
     assert "from LM Studio" in first.lines.text()
     assert first.button.text() == "Use"
     click(qtbot, first)

@@ -169,6 +169,9 @@ def test_a_suggestion_is_downloaded_and_wrong_bytes_are_told(
     server.answers[f"{about}/tree/main"] = json.dumps([file]).encode()
     server.answers[f"/{entry.repo}/resolve/main/{entry.file}"] = b"GGUFabc"
     press(qtbot, open_models, ("entry", "qwen3.5-4b"), "download")
+    assert ("job", 1) not in open_models.rows  # gigabytes: asked first, with the size and the free disk
+    assert re.search(r"[\d.]+ GB to download, [\d.]+ [GT]B free on this disk", open_models.note.text())
+    qtbot.mouseClick(open_models.undo_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: ("job", 1) in open_models.rows, timeout=SECONDS)
     row = open_models.rows["job", 1]
     qtbot.waitUntil(lambda: "not those that were published" in row.problem.text(), timeout=SECONDS)
@@ -263,7 +266,7 @@ def test_the_list_begins_with_the_recommended_models_and_is_filtered(
     assert best.entry
     qtbot.waitUntil(lambda: open_models.rows[best.key].badge.isVisible(), timeout=SECONDS)
     assert titles(open_models)[0] == best.entry.title
-    assert open_models.rows[best.key].badge.text() == "Best answers here"
+    assert open_models.rows[best.key].badge.text() == "Best for this computer"
     assert "words a second" in open_models.rows[best.key].verdict.text()
     entries = {entry.title: entry for entry in listed.entries}
     for name in ("coding", "thinking", "vision"):

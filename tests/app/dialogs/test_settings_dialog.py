@@ -81,16 +81,15 @@ def test_a_change_is_stored_and_the_next_answer_heeds_it(
 ) -> None:
     enter(dialog, qtbot, "answer.temperature", "0.2")
     pick(dialog, qtbot, "engine.draft", "off")
-    pick(dialog, qtbot, "engine.kv_policy", "always")
     enter(dialog, qtbot, "answer.max_tokens", "77")
     assert stored(folders) == {
         "answer": {"temperature": 0.2, "max_tokens": 77},
-        "engine": {"draft": "off", "kv_policy": "always"},
+        "engine": {"draft": "off"},
     }
     ask_and_wait(chickadee, ask, qtbot, "hello")
     answer = last_answer(requests)
     assert (answer.sampling.temperature, answer.max_tokens) == (0.2, 77)
-    assert (answer.draft, answer.kv_policy) == ("off", "always")
+    assert answer.draft == "off"
     assert len(loads(requests)) == 1
 
 
@@ -237,7 +236,7 @@ def test_the_search_filters_rows_and_sections(dialog: SettingsDialog, qtbot: QtB
 
 def test_what_few_people_change_stands_at_the_end(dialog: SettingsDialog, qtbot: QtBot) -> None:
     advanced = [name for name, row in dialog.rows.items() if row.setting.advanced]
-    assert {"engine.draft", "engine.kv_mode", "engine.kv_policy", "engine.threads"} <= set(advanced)
+    assert {"engine.draft", "engine.threads"} <= set(advanced)
     assert dialog.headings["advanced"].y() > max(
         row.y() for row in dialog.rows.values() if not row.setting.advanced
     )  # fmt: skip

@@ -1,0 +1,201 @@
+"""Parts of every dialog: labels and buttons that word themselves, inset rows, the sheet, one dialog of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.look.live import Live
+from app.look.theme import SIZES
+from app.words import UiText, current_text, escaped_html, tr
+
+Row = QWidget | QLayout | tuple[QWidget | None, ...]
+
+
+class Label(Live, QLabel):
+    """Label of plain text over several lines; `name` is its object name in the style sheet.
+
+    What `say` shows is worded again when the language changes.
+    """
+
+    def __init__(self, name: str, parent: QWidget | None) -> None:
+        super().__init__(parent)
+        self.words: UiText = ""
+        self.setObjectName(name)
+        self.setWordWrap(True)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.apply_look()
+
+    def say(self, words: UiText) -> None:
+        """Show these words; hide the label if there are none."""
+        self.words = words
+        self.setText(current_text(words))
+        self.setVisible(bool(self.text()))
+
+    def retranslate(self) -> None:
+        if self.words:
+            self.setText(current_text(self.words))
+
+
+def label(name: str, parent: QWidget | None, words: UiText = "") -> Label:
+    """Return a label with these words."""
+    result = Label(name, parent)
+    if words:
+        result.say(words)
+    return result
+
+
+class PathLabel(Live, QLabel):
+    """Label of a path on one line, with dots in its middle where there is no room; the tip has all of it."""
+
+    def __init__(self, path: str, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._path = path
+        self.setObjectName(name)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setToolTip(escaped_html(path))
+        self.setAccessibleName(path)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().horizontalAdvance(self._path), super().sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.setText(self.fontMetrics().elidedText(self._path, Qt.TextElideMode.ElideMiddle, self.width()))
+
+
+class Button(Live, QPushButton):
+    """Button with `words`, marked English, that does `work`; Enter presses it while it has the focus, as Space does.
+
+    Elsewhere in a dialog Enter does not press it, because Enter confirms a typed value there.
+    """
+
+    def __init__(
+        self, parent: QWidget, words: str = "", work: Callable[[], object] | None = None, kind: str = "step"
+    ) -> None:
+        super().__init__(parent)
+        self._words = words
+        self.setProperty("kind", kind)
+        self.setAutoDefault(False)
+        if work is not None:
+            self.clicked.connect(lambda: work())
+        self.apply_look()
+
+    def set_words(self, words: str) -> None:
+        """Show other words, marked English."""
+        self._words = words
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        if self._words:
+            self.setText(tr(self._words))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+
+def inset(*widgets: QWidget | None) -> QHBoxLayout:
+    """Return a row with the page's margins; None is space that stretches.
+
+    In a row without such space, the first part that shows or takes text gets the room that the others leave.
+    """
+    row = QHBoxLayout()
+    row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
+    row.setSpacing(SIZES.gap)
+    texts = [each for each in widgets if not isinstance(each, QPushButton)]
+    for widget in widgets:
+        if widget is None:
+            row.addStretch(1)
+        else:
+            row.addWidget(widget, int(None not in widgets and widget is texts[0]))
+    return row
+
+
+class Sheet(Live, QDialog):
+    """Dialog that follows the language and the theme while it is open, and grows with the text size."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("settings")
+
+    def lay_out(self, *rows: Row, gap: int = SIZES.gap_m) -> None:
+        """Place the rows below each other, with the page's margins; lists, texts and pages share the height left over.
+
+        A tuple is a row of `inset`. A Page, which scrolls, has margins of its own.
+        """
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
+        layout.setSpacing(gap)
+        for row in rows:
+            tall = int(isinstance(row, QAbstractScrollArea))
+            if isinstance(row, QScrollArea):
+                layout.addWidget(row, tall)
+            elif isinstance(row, QLayout):
+                layout.addLayout(row)
+            else:
+                layout.addLayout(inset(*row) if isinstance(row, tuple) else inset(row), tall)
+
+    def restyle(self) -> None:
+        self._fit_to_text()
+        QTimer.singleShot(0, self, self._fit_to_text)  # children may restyle after the dialog
+
+    def _fit_to_text(self) -> None:
+        layout = self.layout()
+        if layout is not None:  # its minimum size is that of the old text size
+            layout.invalidate()
+            layout.activate()
+        room = self.screen().availableSize()
+        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
+
+
+S = TypeVar("S", bound=Sheet)
+
+
+class OneDialog(Generic[S]):
+    """The only open dialog of a kind, in `open`, or None.
+
+    A closed dialog is deleted, and `closed` is called.
+    """
+
+    def __init__(self, closed: Callable[[], object] = lambda: None) -> None:
+        self.open: S | None = None
+        self._closed = closed
+
+    def show(self, make: Callable[[], S]) -> S:
+        """Raise the open dialog, or create one with `make`, and return it."""
+        if self.open is None:
+            self.open = make()
+            self.open.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            self.open.finished.connect(self._dialog_finished)
+        self.open.show()
+        self.open.raise_()
+        self.open.activateWindow()
+        return self.open
+
+    def close(self) -> None:
+        if self.open is not None:
+            self.open.close()
+
+    def _dialog_finished(self) -> None:
+        self.open = None
+        self._closed()
