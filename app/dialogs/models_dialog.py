@@ -251,7 +251,10 @@ class ModelsDialog(Sheet):
         rows = {row.key: row for section in sections.values() for row in section}
         order: list[Hashable] = [key for name, section in sections.items() for key in (name, *(r.key for r in section))]
         for key in [key for key in self.rows if key not in rows]:
-            self.rows.pop(key).deleteLater()
+            view = self.rows.pop(key)
+            self.list.column.removeWidget(view)
+            view.hide()
+            view.deleteLater()
         for key, row in rows.items():
             self._show_row(key, row)
         if order != self._order:
@@ -302,18 +305,22 @@ class ModelsDialog(Sheet):
             view.show_row(row)
 
     def _place(self, sections: dict[str, list[ModelRow]]) -> None:
-        """Lay out the rows in the order of the sections; a file of the hub is indented below its repository."""
-        while self.list.column.count():
-            self.list.column.takeAt(0)
+        """Lay out the rows in the order of the sections; a file of the hub is indented below its repository.
+
+        A row that is taken out of a layout by `takeAt` and added again keeps its old height for ever: the item that was
+        taken out lives on and gets what is meant for the new one. So rows are moved by `insertWidget`.
+        """
+        order: list[QWidget] = []
         for name, section in sections.items():
-            self.list.column.addWidget(self.headings[name])
+            order.append(self.headings[name])
             for row in section:
                 view = self.rows[row.key]
                 is_file = isinstance(row.key, tuple) and row.key[0] == "file"
                 view.setContentsMargins(SIZES.indent if is_file else 0, 0, 0, 0)
-                self.list.column.addWidget(view)
-        self.list.column.addWidget(self.nothing)
-        self.list.column.addStretch(1)
+                order.append(view)
+        for place, widget in enumerate((*order, self.nothing)):
+            if self.list.column.indexOf(widget) != place:
+                self.list.column.insertWidget(place, widget)
 
     def _order_tabs(self, keys: list[Hashable]) -> None:
         """Set the tab order from the search line through the rows to the buttons below, because rows come and go."""
@@ -345,4 +352,5 @@ class ModelsDialog(Sheet):
     def _layout(self) -> None:
         adding = (self.folder_button, self.file_button, self.server_button)
         below = ((self.note, self.undo_button), (*adding, self.update_button, None, self.close_button))
+        self.list.column.addStretch(1)
         self.lay_out((self.line, self.search_button), self.filters, self.consent, self.list, *below, gap=SIZES.gap)

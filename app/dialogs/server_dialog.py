@@ -73,6 +73,7 @@ class ServerDialog(Sheet):
         self.filter = QLineEdit(self)
         self.filter.setClearButtonEnabled(True)
         self.models = Page(self)
+        self.models.column.addStretch(1)
         self.boxes: dict[str, QCheckBox] = {}
         self.remove_button = Button(self, mark("Remove server"), self.remove_requested.emit)
         self.cancel_button = Button(self, mark("Cancel"), self.reject)
@@ -166,10 +167,9 @@ class ServerDialog(Sheet):
 
     def _show_boxes(self, models: dict[str, int], chosen: set[str]) -> None:
         for box in self.boxes.values():
+            self.models.column.removeWidget(box)
             box.hide()
             box.deleteLater()
-        while self.models.column.count():
-            self.models.column.takeAt(0)
         self.boxes = {}
         for name, n_ctx in models.items():
             box = self.boxes[name] = QCheckBox(self.models.rows)
@@ -177,8 +177,7 @@ class ServerDialog(Sheet):
             box.setText(f"{name_on_server(name)}{context}".replace("&", "&&"))
             box.setChecked(name in chosen)
             box.toggled.connect(self._update)
-            self.models.column.addWidget(box)
-        self.models.column.addStretch(1)
+            self.models.column.insertWidget(self.models.column.count() - 1, box)  # before the stretch
         self._frame_boxes()
         self._filter(self.filter.text())
 

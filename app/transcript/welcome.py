@@ -45,7 +45,7 @@ CODE = (
     mark("Write a SQL query for the three latest orders of each customer"),
 )
 CODER = re.compile(r"code|coder|starcoder|devstral|codestral", re.IGNORECASE)
-ABOVE = 8  # the space above the bird is this part of the page's height
+ABOVE = 16  # the space above the bird is this part of the page's height
 LARGE_FROM = 2e9  # parameters; smaller models fail at plans and quizzes
 
 
@@ -132,7 +132,8 @@ class Welcome(Live, QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._column.setContentsMargins(SIZES.gap_xl, self.height() // ABOVE, SIZES.gap_xl, SIZES.gap_xl)
+        left = SIZES.gap_xl + SIZES.scroll_bar  # so that the column stands above the composer's
+        self._column.setContentsMargins(left, self.height() // ABOVE, SIZES.gap_xl, SIZES.gap_xl)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
