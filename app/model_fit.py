@@ -103,7 +103,7 @@ def delay_words(verdict: Verdict) -> str:
     if not verdict.predicted_prompt_speed:
         return ""
     delay = worded(duration(PASTE_WORDS / WORDS_PER_TOKEN / verdict.predicted_prompt_speed))
-    return tr("First word after {delay} for a paste of {n:,} words", delay=delay, n=PASTE_WORDS)
+    return tr("Reads {n:,} words in {delay}", delay=delay, n=PASTE_WORDS)
 
 
 def room_words(verdict: Verdict) -> str:

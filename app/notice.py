@@ -33,7 +33,8 @@ class NoticeArea(QWidget):
 
     A caller that posted a notice can dismiss exactly that one. A problem stays until it is solved or closed, a question
     until it is answered or closed, and an undo until its time is over, whatever is posted later. Of the notes only the
-    latest one is kept. A problem or question replaces an earlier one with the same sentence or of the same topic.
+    latest one is kept. A problem or question replaces an earlier one with the same sentence or of the same topic. A
+    notice that belongs to a chat is shown only while that chat is open.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -42,6 +43,7 @@ class NoticeArea(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(SIZES.gap)
         self.rows: list[NoticeRow] = []  # those that have not ended yet, the oldest first
+        self._chat = ""  # id of the open chat
         self._latest = self._add()
         self.hide()
 
@@ -76,6 +78,7 @@ class NoticeArea(QWidget):
         milliseconds: int = 0,
         strong: str = "",
         topic: str = "",
+        of_chat: bool = False,
     ) -> NoticeRow:
         """Show `sentence` and a button labelled `step` that calls `work`; return the row, which `dismiss` takes.
 
@@ -83,11 +86,13 @@ class NoticeArea(QWidget):
         `milliseconds` is how long the notice stays; 0 keeps it until it is dismissed. A notice that has `work` is an
         undo if it has a time, else a question, unless it is a problem. `strong` is the part of the sentence to
         emphasise. A text that is a Sentence or a function is worded again when the language changes. `topic` names what
-        a problem or question is about; `solve` removes those of a topic.
+        a problem or question is about; `solve` removes those of a topic. `of_chat`: the notice is about the open chat,
+        and hidden while another one is open.
         """
         row = self._add(self._latest)
         asks: Kind = "undo" if milliseconds else "question"
         row.kind, row.topic = asks if work is not None and kind == "note" else kind, topic
+        row.chat = self._chat if of_chat else ""
         row.fill(sentence, step, work, kind, detail, milliseconds, strong)
         for each in [each for each in self.rows if each.replaced_by(row)]:
             self._remove(each)
@@ -100,6 +105,11 @@ class NoticeArea(QWidget):
         """Log the failure and post its sentence as a problem of this topic."""
         log.warning("%s", failure.log_text)
         return self.post(failure.sentence, kind="problem", detail=failure.detail, topic=topic)
+
+    def show_chat(self, chat_id: str) -> None:
+        """Show the notices of this chat, and those that belong to none."""
+        self._chat = chat_id
+        self._arrange()
 
     def solve(self, topic: str) -> None:
         """Remove the problems and questions of this topic, because they are solved."""
@@ -141,12 +151,13 @@ class NoticeArea(QWidget):
             if self._latest not in self.rows:
                 self._latest.deleteLater()
             self._latest = self.rows[-1]
-        kinds = [[each for each in self.rows[-2::-1] if each.kind == kind] for kind in ORDER]
+        rows = [each for each in self.rows if each.chat in ("", self._chat)]
+        kinds = [[each for each in rows[-2::-1] if each.kind == kind] for kind in ORDER]
         latest = [row for of_kind in kinds for row in of_kind[:1]]
-        shown = [*self.rows[-1:], *latest, *(row for of_kind in kinds for row in of_kind[1:])][:MOST]
+        shown = [*rows[-1:], *latest, *(row for of_kind in kinds for row in of_kind[1:])][:MOST]
         for each in self.rows:
             each.setVisible(each in shown)
-        self.setVisible(bool(self.rows))
+        self.setVisible(bool(rows))
 
 
 class NoticeRow(Live, QFrame):
@@ -163,7 +174,7 @@ class NoticeRow(Live, QFrame):
         super().__init__(parent)
         self.setObjectName("notice")
         self.kind: Kind = "note"
-        self.topic = ""
+        self.topic = self.chat = ""
         self.text = QLabel(self)
         self.text.setObjectName("noticeText")
         self.text.setWordWrap(True)

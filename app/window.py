@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -99,7 +99,7 @@ class Header(Live, QWidget):
 
     def restyle(self) -> None:
         self.setFixedHeight(SIZES.header)
-        self.options.setIcon(icon("persona", theme().soft))
+        self.options.setIcon(icon("instructions", theme().soft))
         for button in (self.toggle, self.new, self.options, self.settings):
             button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self._elide()
@@ -212,6 +212,7 @@ class Window(Live, QMainWindow):
         """Add a panel at the right of the page."""
         self._row.addWidget(panel)
         self._panels.append(panel)
+        panel.installEventFilter(self)
 
     def focusNextPrevChild(self, next: bool) -> bool:
         above = (self.header, self.find_bar, self.pages, self.notice, self.chat_model, self.consent)
@@ -223,7 +224,15 @@ class Window(Live, QMainWindow):
 
     @property
     def narrow(self) -> bool:
+        """Whether the sidebar would leave too little room for the page; a panel takes its room first."""
+        if panels := sum(panel.width() for panel in self._panels if not panel.isHidden()):
+            return self.width() - panels < SIZES.sidebar + SMALLEST.width()
         return self.width() < SIZES.narrow
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent) and watched in self._panels:
+            self._place_for_width()
+        return super().eventFilter(watched, event)
 
     def toggle_sidebar(self) -> None:
         self._set_sidebar(self.sidebar.isHidden())

@@ -11,7 +11,7 @@ from app.words import tr
 
 
 class ChatModelLine(Live, QWidget):
-    """Line like “Was: Qwen3 4B · Switch”; hidden while the chat's own model is loaded.
+    """Line like “This chat last used Qwen3 4B · Switch back”; hidden while the chat's own model is loaded.
 
     `switch_requested` is emitted when the user wants the chat's model back. There is no button for a model whose file
     is gone.
@@ -49,9 +49,9 @@ class ChatModelLine(Live, QWidget):
         self.setVisible(bool(model))
 
     def retranslate(self) -> None:
-        was = tr("Was: {model}", model=self._model)
+        was = tr("This chat last used {model}", model=self._model)
         gone = tr("{was} (server removed)", was=was) if self._remote else tr("{was} (not on this computer)", was=was)
         self.text.setText(f"{was} ·" if self._here else gone)
-        self.button.setText(tr("Switch"))
-        self.button.setAccessibleName(tr("Switch to {model}", model=self._model))
+        self.button.setText(tr("Switch back"))
+        self.button.setAccessibleName(tr("Switch back to {model}", model=self._model))
         self.button.setVisible(self._here)

@@ -208,7 +208,9 @@ class StatusLine(Live, QWidget):
 
     def _show_menu(self, menu: QMenu, above: QPushButton) -> None:
         menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(above.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
+        room, size, place = self.screen().availableGeometry(), menu.sizeHint(), above.mapToGlobal(QPoint())
+        left = max(room.left(), min(place.x(), room.right() - size.width()))
+        menu.popup(QPoint(left, max(room.top(), place.y() - size.height())))
 
 
 def model_name(engine: EngineState) -> str:

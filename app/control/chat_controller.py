@@ -148,6 +148,7 @@ class ChatController(QObject):
         self._window.show_page(not conversation.messages)  # first, for the messages' final width
         self._window.transcript.show_conversation(conversation)
         self._window.status.show_chat(conversation.chat.id)
+        self._window.notice.show_chat(conversation.chat.id)
         self._show_page(conversation)
         self._show_waiting()
         self.read_ahead_soon()
@@ -195,4 +196,6 @@ class ChatController(QObject):
     def _copy(self, text: str | None, nothing_text: str, copied_text: str) -> None:
         if text is not None:
             QGuiApplication.clipboard().setText(text)
-        self._window.notice.post(lambda: tr(nothing_text if text is None else copied_text), milliseconds=NOTICE_MS)
+        self._window.notice.post(
+            lambda: tr(nothing_text if text is None else copied_text), milliseconds=NOTICE_MS, of_chat=True
+        )

@@ -38,7 +38,7 @@ class MessageController(QObject):
         self._waiting_for: tuple[Conversation, Path] | None = None  # asked for an answer by a model that is not loaded
         self._sources = SourceController(window, open_chats)
         transcript = self._transcript = window.transcript
-        self._notice = window.notice
+        self._notice, self._composer = window.notice, window.composer
         self._edited: set[Conversation] = set()  # whose edits are to be stored after a pause
         # Without restarts, the text of a user who types without a pause is stored too.
         self._pause = Debounce(self._store_edits, pause_ms, self, restarts=False)
@@ -194,6 +194,7 @@ class MessageController(QObject):
     def _submit(self, conversation: Conversation | None = None) -> None:
         if conversation in (None, self._conversation):
             self._transcript.to_end()
+            self._composer.setFocus()  # the user goes on writing there, from an editor or a button that is gone
         self._engine.submit(conversation or self._conversation)
 
     # --- changing ---------------------------------------------------------------------------------------------------
@@ -298,7 +299,7 @@ class MessageController(QObject):
         self._post(lambda: tr("An answer is being written. Stop it first, or wait until it is finished."))
 
     def _post(self, sentence: UiText, button_text: UiText = "", work: Callable[[], None] | None = None) -> None:
-        self._notice.post(sentence, button_text, work, milliseconds=UNDO_MS)
+        self._notice.post(sentence, button_text, work, milliseconds=UNDO_MS, of_chat=True)
 
 
 def _bring_back(conversation: Conversation, ids: list[str]) -> None:

@@ -305,7 +305,7 @@ def entry_row(entry: CatalogueEntry, verdict: Verdict | None) -> ModelRow:
     return ModelRow(
         key=("entry", entry.id),
         title=entry.title,
-        facts=" · ".join((show_bytes(entry.size), entry.licence, tr(entry.about))),
+        facts=" · ".join((show_bytes(entry.size), licence_name(entry.licence), tr(entry.about))),
         verdict=_judgement(verdict),
         tone=tone_of(verdict),
         actions=("download",),
@@ -313,7 +313,7 @@ def entry_row(entry: CatalogueEntry, verdict: Verdict | None) -> ModelRow:
 
 
 def result_row(result: RepoResult) -> ModelRow:
-    words = [weights(result.parameters) if result.parameters else "", result.architecture, result.licence]
+    words = [weights(result.parameters) if result.parameters else "", result.architecture, licence_name(result.licence)]
     words.append(tr_n("{n} download", "{n} downloads", result.downloads))
     gated = tr("Available only with an account on huggingface.co.") if result.gated else ""
     return ModelRow(

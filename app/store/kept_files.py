@@ -97,7 +97,9 @@ def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
         FileKind(
             "snippets",
             mark("Prompt snippets"),
-            mark("Texts that / in a message finds. Delete them one by one under Edit → Prompt snippets…"),
+            mark(
+                "Texts that you insert by typing / in a message. Delete them one by one under Edit → Prompt snippets…"
+            ),
             folders.data,
             ("snippets*.json",),
         ),

@@ -104,7 +104,7 @@ class MessageView(Live, QWidget):
         return self._streaming
 
     def label_text(self, name: str) -> str:
-        """Return the text of the label `sources`, `problem`, `aside` or `details`; "" if it is not shown."""
+        """Return the text of the label `sources`, `problem`, `aside`, `details`, `modelName`; "" if it is not shown."""
         label = self._labels.get(name)
         return label.text() if label is not None and not label.isHidden() else ""
 
@@ -203,6 +203,9 @@ class MessageView(Live, QWidget):
             height = part.heightForWidth(width)
             part.setGeometry(left, top + SIZES.gap, width, height)
             top += height + SIZES.gap
+        name = self._labels.get("modelName")
+        if name is not None:  # in the row of the actions, which keeps its place while they are hidden
+            name.setGeometry(left + width // 2, top + SIZES.gap_s, width - width // 2, SIZES.row - SIZES.gap_s)
         inset = 0 if self._bubble else SIZES.gap - SIZES.gap_s  # for the blank space inside an icon
         self.row.setGeometry(left - inset, top + SIZES.gap_s, width + inset, SIZES.row - SIZES.gap_s)
 
@@ -287,6 +290,7 @@ class MessageView(Live, QWidget):
         self._set_label("problem", problem if answer and message.stop_reason == "failed" else "")
         self._set_label("aside", tr(ending) if ending else "")
         self._set_label("details", details if self._open_details else "")
+        self._set_label("modelName", message.model if answer else "")
         self.has_details = bool(details)
         who = tr("You") if message.role == "user" else tr("Answer")
         self.setAccessibleName(f"{who}: {' '.join(message.content[: 2 * NAME_LENGTH].split())[:NAME_LENGTH]}")
@@ -305,6 +309,10 @@ class MessageView(Live, QWidget):
         label = self._labels.get(name)
         if label is None and text:
             label = self._labels[name] = _label(name, self)
+            if name == "modelName":
+                label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the actions' tip is below it
+                label.setWordWrap(False)
         if label is not None:
             label.setText(text)
             label.setVisible(bool(text))
