@@ -39,7 +39,7 @@ def allow_what_is_possible(window: Window, open_chats: OpenChats, engine: Engine
         (lambda: in_text("isUndoAvailable"), ("undo",)),
         (lambda: in_text("isRedoAvailable"), ("redo",)),
         (lambda: in_text("hasSelectedText", "hasSelection"), ("cut",)),
-        (lambda: in_text() and bool(QGuiApplication.clipboard().mimeData().formats()), ("paste",)),
+        (lambda: in_text() and can_paste(), ("paste",)),
     )
     for possible, names in conditions:
         for name in names:
@@ -48,6 +48,11 @@ def allow_what_is_possible(window: Window, open_chats: OpenChats, engine: Engine
 
 def has_choice(thinking: ThinkingControls) -> bool:
     return thinking.switch or bool(thinking.efforts)
+
+
+def can_paste() -> bool:
+    copied = QGuiApplication.clipboard().mimeData()
+    return copied is not None and bool(copied.formats())
 
 
 def in_text(ask: str = "", ask_cursor: str = "") -> bool:
