@@ -25,11 +25,6 @@
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
-    <source>First word after {delay} for a paste of {n:,} words</source>
-    <translation>粘贴 {n:,} 个英文单词后，{delay}出第一个字</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_fit.py"/>
     <source>Fits: {size} of memory with {n} tokens</source>
     <translation>可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
@@ -47,6 +42,11 @@
     <location filename="../../app/model_fit.py"/>
     <source>Memory: {size} for each 1,000 tokens</source>
     <translation>内存：每 1,000 个词元占 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_fit.py"/>
+    <source>Reads {n:,} words in {delay}</source>
+    <translation>读完 {n:,} 个英文单词约需 {delay}</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
@@ -396,6 +396,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Guide</source>
+    <translation>使用指南(&amp;G)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Help</source>
     <translation>帮助(&amp;H)</translation>
   </message>
@@ -441,6 +446,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Paste</source>
+    <translation>粘贴(&amp;P)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Previous chat</source>
     <translation>上一个对话(&amp;P)</translation>
   </message>
@@ -456,8 +466,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Search chats and commands…</source>
-    <translation>搜索对话和命令(&amp;S)…</translation>
+    <source>&amp;Search chats, commands and settings…</source>
+    <translation>搜索对话、命令和设置(&amp;S)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -478,6 +488,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Think before answering</source>
     <translation>回答前先思考(&amp;T)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Undo</source>
+    <translation>撤销(&amp;U)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -506,6 +521,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>C&amp;opy</source>
+    <translation>复制(&amp;O)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Collapse folder</source>
     <translation>折叠文件夹</translation>
   </message>
@@ -518,6 +538,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Copy last &amp;code</source>
     <translation>复制最后的代码(&amp;C)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Cu&amp;t</source>
+    <translation>剪切(&amp;T)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -666,6 +691,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Re&amp;do</source>
+    <translation>重做(&amp;D)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Re&amp;generate</source>
     <translation>重新生成(&amp;G)</translation>
   </message>
@@ -795,32 +825,37 @@
     <translation>此系统不限制引擎。</translation>
   </message>
   <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>Using Chickadee</source>
+    <translation>Chickadee 使用指南</translation>
+  </message>
+  <message>
     <location filename="../../app/commands/palette.py"/>
     <source>Results</source>
     <translation>搜索结果</translation>
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
-    <source>Search chats and commands</source>
-    <translation>搜索对话和命令</translation>
+    <source>Search chats, commands and settings</source>
+    <translation>搜索对话、命令和设置</translation>
   </message>
 </context>
 <context>
   <name>composer</name>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
-    <source>Switch</source>
-    <translation>切换</translation>
+    <source>Switch back</source>
+    <translation>换回</translation>
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
-    <source>Switch to {model}</source>
-    <translation>切换到 {model}</translation>
+    <source>Switch back to {model}</source>
+    <translation>换回 {model}</translation>
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
-    <source>Was: {model}</source>
-    <translation>之前使用：{model}</translation>
+    <source>This chat last used {model}</source>
+    <translation>此对话上次使用的是 {model}</translation>
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
@@ -1624,12 +1659,12 @@
   <message>
     <location filename="../../app/control/message_controller.py"/>
     <source>{model} will be loaded after that and answer again.</source>
-    <translation type="unfinished"></translation>
+    <translation>之后将加载 {model} 并重新回答。</translation>
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
     <source>{model} will be loaded after that.</source>
-    <translation type="unfinished"></translation>
+    <translation>之后将加载 {model}。</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/control/message_controller.py"/>
@@ -1679,6 +1714,11 @@
     <translation><numerusform>{n} 个模型是新增或已更新的。</numerusform></translation>
   </message>
   <message>
+    <location filename="../../app/control/model_controller.py"/>
+    <source>{size} to download, {free} free on this disk.</source>
+    <translation>需下载 {size}，此磁盘剩余 {free}。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/model_files.py"/>
     <source>{folder} was removed from the list. Its files are still there.</source>
     <translation>已从列表移除 {folder}，其中的文件仍保留。</translation>
@@ -1696,17 +1736,17 @@
   <message>
     <location filename="../../app/control/model_switch.py"/>
     <source>Close this line to cancel that.</source>
-    <translation type="unfinished"></translation>
+    <translation>关闭此行即可取消。</translation>
   </message>
   <message>
     <location filename="../../app/control/model_switch.py"/>
     <source>Stop the answer</source>
-    <translation type="unfinished"></translation>
+    <translation>停止回答</translation>
   </message>
   <message>
     <location filename="../../app/control/model_switch.py"/>
     <source>“{chat}” is being answered.</source>
-    <translation type="unfinished"></translation>
+    <translation>正在回答“{chat}”。</translation>
   </message>
   <message>
     <location filename="../../app/control/notification_controller.py"/>
@@ -1782,6 +1822,11 @@
     <location filename="../../app/control/page_controller.py"/>
     <source>“{name}” is attached.</source>
     <translation>已附上“{name}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/palette_controller.py"/>
+    <source>{setting}: {value}</source>
+    <translation>{setting}：{value}</translation>
   </message>
   <message>
     <location filename="../../app/control/preparation_controller.py"/>
@@ -2573,8 +2618,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
-    <source>Best answers here</source>
-    <translation>本机最佳回答</translation>
+    <source>Best for this computer</source>
+    <translation>最适合本机</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -2626,6 +2671,11 @@
     <location filename="../../app/dialogs/model_options.py"/>
     <source>Load</source>
     <translation>加载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Loading…</source>
+    <translation>正在加载…</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -2681,6 +2731,11 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>added by you</source>
     <translation>由你添加</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>being loaded</source>
+    <translation>正在加载</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -2955,6 +3010,11 @@
     <location filename="../../app/dialogs/setting_row.py"/>
     <source>This must be {allowed}.</source>
     <translation>此处应为{allowed}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>As the makers of {model} recommend. A value of your own holds for all models.</source>
+    <translation>这是 {model} 的开发者推荐的值。你自己设置的值对所有模型生效。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/settings_dialog.py"/>
@@ -6658,6 +6718,13 @@
   </message>
   <message>
     <location filename="../../app/control/model_controller.py"/>
+    <location filename="../../app/control/offer_controller.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Download</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_files.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add file…</source>
     <translation>添加文件…</translation>
@@ -6668,12 +6735,6 @@
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add folder…</source>
     <translation>添加文件夹…</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/offer_controller.py"/>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>Download</source>
-    <translation>下载</translation>
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
@@ -7431,8 +7492,8 @@
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
-    <source>Texts that / in a message finds. Delete them one by one under Edit → Prompt snippets…</source>
-    <translation>在消息中输入 / 可找到的文字。可在“编辑 → 提示词片段…”中逐个删除。</translation>
+    <source>Texts that you insert by typing / in a message. Delete them one by one under Edit → Prompt snippets…</source>
+    <translation>在消息中输入 / 即可插入的文字。可在“编辑 → 提示词片段…”中逐个删除。</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -7775,6 +7836,11 @@
     <translation>暂不</translation>
   </message>
   <message>
+    <location filename="../../app/transcript/model_offers.py"/>
+    <source>These models answer better on this computer:</source>
+    <translation>以下模型在本机上回答得更好：</translation>
+  </message>
+  <message>
     <location filename="../../app/transcript/scrolling_column.py"/>
     <source>Go to end</source>
     <translation>到末尾</translation>
@@ -7873,11 +7939,6 @@
     <location filename="../../app/transcript/welcome.py"/>
     <source>{model} is included and ready. Press {keys} to open another GGUF model.</source>
     <translation>已内置 {model}，可立即使用；按 {keys} 可打开其他 GGUF 模型。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/welcome.py"/>
-    <source>{model} is included, for a first try. These models answer better on this computer:</source>
-    <translation>{model} 已内置，可先试用。下列模型在本机上回答得更好：</translation>
   </message>
 </context>
 </TS>
