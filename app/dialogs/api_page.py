@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.dialogs.dialog import Section
-from app.look.sheet import Button, label
+from app.look.sheet import Button, has_words, label
 from app.look.theme import SIZES
 from app.words import UiText, current_text, mark, tr, worded
 from common.units import exact_seconds
@@ -88,8 +88,7 @@ class ApiPage(Section):
 
     def search(self, words: str, section: str) -> bool:
         titles = (self.address_title, self.key_title, self.key_help, self.requests_title)
-        text = " ".join((section, *(each.text() for each in titles))).casefold()
-        return all(word in text for word in words.casefold().split())
+        return has_words(words, " ".join((section, *(each.text() for each in titles))))
 
     def _layout(self) -> None:
         layout = QVBoxLayout(self)

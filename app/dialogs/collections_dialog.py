@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Literal
 
 from PySide6.QtCore import Signal
@@ -60,16 +59,11 @@ class CollectionView(Live, QFrame):
         self.problem = label("problem", self)
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
-        self.buttons = {action: self._button(action) for action in ACTIONS}
+        self.buttons = {action: Button(self, words, partial(self._ask, action)) for action, words in ACTIONS.items()}
         self._row_buttons = [widget for action, widget in self.buttons.items() if action != "unreadable"]
         self._layout()
         self.show_row(row)
         self.apply_look()
-
-    @property
-    def stops(self) -> list[QWidget]:
-        """Widgets that the Tab key reaches, in order."""
-        return [self.name, *self.folder_buttons.values(), self.buttons["unreadable"], *self._row_buttons]
 
     def show_row(self, row: CollectionRow) -> None:
         before, self._row = self._row, row
@@ -84,15 +78,13 @@ class CollectionView(Live, QFrame):
         self.name.setAccessibleName(tr("Name of the collection"))
         self.status.setText(state_words(collection, state))
         missing = ", ".join(state.missing)
-        self.problem.setText(tr("Not there at the moment: {folders}", folders=missing) if missing else "")
-        self.problem.setVisible(bool(missing))
+        self.problem.say(tr("Not there at the moment: {folders}", folders=missing) if missing else "")
         self.bar.setVisible(state.working and not collection.paused)
         self.bar.setRange(0, max(1, state.files))
         self.bar.setValue(state.done)
         self.bar.setAccessibleName(tr("Progress of {name}", name=collection.name))
         shown = {"pause": not collection.paused, "resume": collection.paused, "unreadable": state.refused > 0}
         for action, widget in self.buttons.items():
-            widget.setText(tr(ACTIONS[action]))
             widget.setAccessibleName(tr("{action}: {name}", action=tr(ACTIONS[action]), name=collection.name))
             widget.setVisible(shown.get(action, True))
         for folder, widget in self.folder_buttons.items():
@@ -125,9 +117,6 @@ class CollectionView(Live, QFrame):
 
     def _ask(self, action: Action, value: str = "") -> None:
         self._dialog.action_requested.emit(self._row.collection.id, action, value)
-
-    def _button(self, action: Action) -> QPushButton:
-        return Button(self, work=lambda: self._ask(action))
 
     def _layout(self) -> None:
         layout = QVBoxLayout(self)
@@ -190,7 +179,6 @@ class CollectionsDialog(Sheet):
         self.page.column.addStretch(1)
         self.views: dict[str, CollectionView] = {}
         self.note = label("settingHelp", self)
-        self._stops: list[QWidget] = []  # of the Tab key
         self.add_button = Button(self, mark("New collection from a folder…"), self.folder_requested.emit)
         self.add_button.setProperty("kind", "begin")
         self.undo_button = Button(self, mark("Undo"), self.undo_requested.emit)
@@ -213,16 +201,6 @@ class CollectionsDialog(Sheet):
             if self.page.column.indexOf(view) != at:
                 self.page.column.insertWidget(at, view)
         self.hint.setVisible(not rows)
-        self._order_stops()
-
-    def _order_stops(self) -> None:
-        """Let the Tab key go through the rows before the buttons below them; new widgets come last otherwise."""
-        views = sorted(self.views.values(), key=self.page.column.indexOf)
-        stops = [*(stop for view in views for stop in view.stops), self.add_button, self.undo_button, self.close_button]
-        if stops != self._stops:
-            self._stops = stops
-            for one, next_one in pairwise(stops):
-                QWidget.setTabOrder(one, next_one)
 
     def show_note(self, sentence: UiText, undo: bool) -> None:
         """Show a sentence below the rows, with an Undo button if `undo`."""

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.sheet import label
+from app.look.sheet import label, restyle_by
 from app.look.theme import SIZES
 from app.model_fit import parts_words, tone_of, verdict_words
 from common.planning import Verdict
@@ -71,11 +71,8 @@ class PlanLine(Live, QWidget):
         self._shown, self.model = (verdict, name), name
         words = verdict_words(verdict)
         self.verdict.setText(f"{name}: {words}" if name else words)
-        self.verdict.setProperty("tone", tone_of(verdict))
-        self.verdict.style().unpolish(self.verdict)
-        self.verdict.style().polish(self.verdict)
-        self.parts.setText(parts_words(verdict) if verdict else "")
-        self.parts.setVisible(bool(self.parts.text()))
+        restyle_by(self.verdict, "tone", tone_of(verdict))
+        self.parts.say(parts_words(verdict) if verdict else "")
 
     def retranslate(self) -> None:
         self.show_verdict(*self._shown)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from html import escape
-from itertools import pairwise
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -25,7 +24,7 @@ from app.dialogs.dialog import Page, heading
 from app.dialogs.model_details import Details, language_name
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
-from app.look.sheet import Button, Sheet, label
+from app.look.sheet import Button, Sheet, label, restyle_by
 from app.look.theme import SIZES, theme
 from app.words import UiText, current_text, mark, tr
 
@@ -94,18 +93,12 @@ class ModelRowView(Live, QFrame):
 
     def show_row(self, row: ModelRow) -> None:
         self.row = row
-        texts = {self.badge: row.badge, self.title: row.title, self.facts: row.facts, self.verdict: row.verdict}
-        for line, text in texts.items():
-            line.setText(text)
-            line.setVisible(bool(text))
+        lines = (self.badge, self.title, self.facts, self.verdict, self.problem)
+        for line, text in zip(lines, (row.badge, row.title, row.facts, row.verdict, row.problem), strict=True):
+            line.say(text)
         self.card.show_details(row.details)
         self.fold.setVisible(bool(row.details))
-        self.problem.setText(row.problem)
-        self.problem.setVisible(bool(row.problem))
-        if self.verdict.property("tone") != row.tone:
-            self.verdict.setProperty("tone", row.tone)
-            self.verdict.style().unpolish(self.verdict)
-            self.verdict.style().polish(self.verdict)
+        restyle_by(self.verdict, "tone", row.tone)
         self.bar.setVisible(row.fraction is not None)
         self.bar.setValue(round((row.fraction or 0) * PERMILLE))
         self.bar.setAccessibleName(tr("Download progress of {model}", model=row.title))
@@ -216,7 +209,6 @@ class ModelsDialog(Sheet):
         self.models = models
         self.rows: dict[Hashable, ModelRowView] = {}
         self._order: list[Hashable] = []
-        self._tab_buttons: list[QPushButton] = []
         self.line = QLineEdit(self)
         self.line.setClearButtonEnabled(True)
         self.line.textChanged.connect(self._filter)
@@ -260,7 +252,6 @@ class ModelsDialog(Sheet):
         if order != self._order:
             self._place(sections)
             self._order = order
-        self._order_tabs([row.key for section in sections.values() for row in section])
         for name, title in self.headings.items():
             title.setVisible(bool(sections[name]))
         self.nothing.setVisible(not rows)
@@ -321,19 +312,6 @@ class ModelsDialog(Sheet):
         for place, widget in enumerate((*order, self.nothing)):
             if self.list.column.indexOf(widget) != place:
                 self.list.column.insertWidget(place, widget)
-
-    def _order_tabs(self, keys: list[Hashable]) -> None:
-        """Set the tab order from the search line through the rows to the buttons below, because rows come and go."""
-        rows = [self.rows[key] for key in keys]
-        buttons = [button for row in rows for button in (row.fold, *row.buttons.values()) if button.isVisibleTo(row)]
-        if buttons == self._tab_buttons:
-            return
-        self._tab_buttons = buttons
-        above = (self.line, self.search_button, *self.filters.buttons.values(), self.filters.language)
-        adding = (self.folder_button, self.file_button, self.server_button)
-        below = (self.undo_button, *adding, self.update_button, self.close_button)
-        for before, after in pairwise((*above, *buttons, *below)):
-            QWidget.setTabOrder(before, after)
 
     def _filter(self, words: str) -> None:
         self.models.words = words

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
 
 from app.dialogs.dialog import Page, heading
-from app.look.sheet import Button, Sheet, label
+from app.look.sheet import Button, Sheet, has_words, label
 from app.look.theme import SIZES, theme
 from app.services.key_storage import KeyPlace
 from app.settings.servers import SavedServer
@@ -190,7 +190,7 @@ class ServerDialog(Sheet):
 
     def _filter(self, words: str) -> None:
         for name, box in self.boxes.items():
-            box.setVisible(all(word in name.casefold() for word in words.casefold().split()))
+            box.setVisible(has_words(words, name))
 
     def _url(self) -> str:
         """Return the typed address in its full form; "" while it is none."""

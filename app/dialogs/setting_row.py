@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, has_words, label, restyle_by
 from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
 from app.words import UiText, current_text, escaped_html, mark, tr
@@ -32,7 +32,20 @@ PAUSE_MS = 500  # pause in typing after which a text is applied
 AUTO_SHOWN = mark("Automatic")
 
 
-class LineControl(Live, QLineEdit):
+class ControlOf(Live):
+    """A mixin of the widgets that change a setting: `complete` is emitted when there is a value to apply.
+
+    As here, a value is applied at once; widgets for typed text override `commit` and `mark_settled`.
+    """
+
+    def commit(self) -> None:
+        """Apply a text that was typed but not yet confirmed."""
+
+    def mark_settled(self) -> None:
+        """Mark the typed text as applied or discarded."""
+
+
+class LineControl(ControlOf, QLineEdit):
     """Line of text for a value; `complete` is Qt's `editingFinished`: Enter, or the focus leaves."""
 
     def __init__(self, parent: QWidget, narrow: bool = False) -> None:
@@ -49,7 +62,6 @@ class LineControl(Live, QLineEdit):
         return self.text() if self.isModified() else None
 
     def mark_settled(self) -> None:
-        """Mark the typed text as applied or discarded."""
         self.setModified(False)
 
     def show_text(self, text: str) -> None:
@@ -60,7 +72,7 @@ class LineControl(Live, QLineEdit):
         self.setFixedWidth(SIZES.number if self._narrow else SIZES.input)
 
 
-class ChoiceControl(Live, QComboBox):
+class ChoiceControl(ControlOf, QComboBox):
     """Box to choose a value from; `choices` are pairs of a value and the words that are shown for it."""
 
     def __init__(self, choices: Sequence[tuple[str, str]], parent: QWidget) -> None:
@@ -71,15 +83,9 @@ class ChoiceControl(Live, QComboBox):
         self.complete = self.activated
         self.apply_look()
 
-    def commit(self) -> None:
-        self.activated.emit(self.currentIndex())
-
     def pending_text(self) -> str | None:
         """Return the chosen value; None if the setting's value is not one of the choices."""
         return str(self.currentData()) if self.currentIndex() >= 0 else None
-
-    def mark_settled(self) -> None:
-        """Do nothing: a choice is applied at once."""
 
     def show_text(self, text: str) -> None:
         if self.findData(text) < 0 and text:  # a value from settings.toml that is not offered here
@@ -110,7 +116,7 @@ class ChoiceControl(Live, QComboBox):
         event.ignore()  # the wheel scrolls the page; a choice changed in passing would go unnoticed
 
 
-class SwitchControl(Live, QCheckBox):
+class SwitchControl(ControlOf, QCheckBox):
     """Switch of a setting that is on or off."""
 
     complete = Signal()
@@ -120,14 +126,8 @@ class SwitchControl(Live, QCheckBox):
         self.clicked.connect(self.complete)
         self.apply_look()
 
-    def commit(self) -> None:
-        """Do nothing: a change is applied at once."""
-
     def pending_text(self) -> str:
         return "on" if self.isChecked() else "off"
-
-    def mark_settled(self) -> None:
-        """Do nothing: a change is applied at once."""
 
     def show_text(self, text: str) -> None:
         self.setChecked(text == "on")
@@ -163,7 +163,7 @@ class SwitchControl(Live, QCheckBox):
         painter.drawEllipse(knob)
 
 
-class TextControl(Live, QPlainTextEdit):
+class TextControl(ControlOf, QPlainTextEdit):
     """Text of several lines; `complete` comes after a pause, or when the focus leaves."""
 
     complete = Signal()
@@ -187,7 +187,6 @@ class TextControl(Live, QPlainTextEdit):
         return self.toPlainText() if self.document().isModified() else None
 
     def mark_settled(self) -> None:
-        """Mark the typed text as applied or discarded."""
         self.document().setModified(False)
 
     def show_text(self, text: str) -> None:
@@ -208,7 +207,7 @@ class TextControl(Live, QPlainTextEdit):
             event.ignore()
 
 
-class FolderControl(Live, QPushButton):
+class FolderControl(ControlOf, QPushButton):
     """Button with a folder's path, which opens the system's dialog for folders; "" stands for the default folder."""
 
     complete = Signal()
@@ -233,9 +232,6 @@ class FolderControl(Live, QPushButton):
         """Take the chosen folder."""
         self._chosen = folder
         self.complete.emit()
-
-    def commit(self) -> None:
-        """Do nothing: a choice is applied at once."""
 
     def pending_text(self) -> str | None:
         """Return the chosen folder that was not applied yet; None if there is none."""
@@ -331,8 +327,7 @@ class SettingRow(Live, QFrame):
 
     def show_effect(self, words: str) -> None:
         """Show what the value costs in memory or speed."""
-        self.effect.setText(words)
-        self.effect.setVisible(bool(words))
+        self.effect.say(words)
 
     def show_unavailable(self, reason: UiText) -> None:
         """Grey the row out and say why; "" makes it available again."""
@@ -356,13 +351,11 @@ class SettingRow(Live, QFrame):
 
     def matches(self, words: str, section: str) -> bool:
         """Return whether all of `words` occur in the section's title or in the setting's title, name or help."""
-        text = " ".join((section, tr(self.setting.title), self.setting.name, tr(self.setting.help))).casefold()
-        return all(word in text for word in words.casefold().split())
+        return has_words(words, " ".join((section, tr(self.setting.title), self.setting.name, tr(self.setting.help))))
 
     def commit(self) -> None:
         """Apply a text that was typed but not yet confirmed; a choice has been applied already."""
-        if not isinstance(self.control, ChoiceControl):
-            self.control.commit()
+        self.control.commit()
 
     def _slide(self) -> None:
         """Apply the slider's number as if it had been typed."""
@@ -393,12 +386,9 @@ class SettingRow(Live, QFrame):
         self._show_problem("")
 
     def _show_problem(self, sentence: str) -> None:
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
+        self.problem.say(sentence)
         self.reset_button.setVisible(bool(sentence) or self._differs)
-        self.control.setProperty("wrong", bool(sentence))
-        self.control.style().unpolish(self.control)
-        self.control.style().polish(self.control)
+        restyle_by(self.control, "wrong", bool(sentence))
 
     def _layout(self) -> None:
         policy = self.reset_button.sizePolicy()

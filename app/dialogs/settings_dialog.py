@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
 
@@ -60,9 +59,6 @@ class SettingsDialog(Sheet):
         for widget in (self.headings[name], page):
             self.page.column.insertWidget(self.page.column.count() - 1, widget)  # before the stretch
         self._add_section_button(name)
-        chain = [page.findChildren(QPushButton)[-1], self.open_file, self.reset_all, self.close_button]
-        for before, after in pairwise(chain):
-            QWidget.setTabOrder(before, after)
         self.retranslate()
 
     def add_to_section(self, name: str, part: Section) -> None:
@@ -70,10 +66,6 @@ class SettingsDialog(Sheet):
         self._pages[name] = part
         following = list(GROUPS)[list(GROUPS).index(name) + 1]
         self.page.column.insertWidget(self.page.column.indexOf(self.headings[following]), part)
-        before: QWidget = [row for row in self.rows.values() if group_of(row.setting) == name][-1].reset_button
-        for widget in part.findChildren(QPushButton):
-            QWidget.setTabOrder(before, widget)
-            before = widget
         self._filter(self.search.text())
 
     def show_section(self, name: str) -> None:
@@ -227,5 +219,3 @@ class SettingsDialog(Sheet):
         section_button = self.section_buttons[name] = Button(self, work=lambda: self.show_section(name), kind="section")
         section_button.setCheckable(True)
         self._section_row.insertWidget(len(self.section_buttons) - 1, section_button)
-        before = list(self.section_buttons.values())[-2] if len(self.section_buttons) > 1 else self.search
-        QWidget.setTabOrder(before, section_button)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.dialogs.dialog import Section
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, has_words, label
 from app.look.theme import SIZES
 from app.store.kept_files import FileKind
 from app.words import UiText, mark, tr, tr_n
@@ -120,8 +120,6 @@ class StoragePage(Section):
         self.note.say(sentence)
 
     def search(self, words: str, section: str) -> bool:
-        wanted = words.casefold().split()
         for row in self.rows.values():
-            text = f"{section} {row.searched_text}".casefold()
-            row.setVisible(all(word in text for word in wanted))
+            row.setVisible(has_words(words, f"{section} {row.searched_text}"))
         return any(not row.isHidden() for row in self.rows.values())

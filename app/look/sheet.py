@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.look.live import Live
+from app.look.tab_stops import step_around
 from app.look.theme import SIZES
 from app.words import UiText, current_text, escaped_html, tr
 
@@ -137,6 +138,7 @@ class Sheet(Live, QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("settings")
+        self._rows: list[QWidget] = []
 
     def lay_out(self, *rows: Row, gap: int = SIZES.gap_m) -> None:
         """Place the rows below each other, with the page's margins; lists, texts and pages share the height left over.
@@ -147,6 +149,7 @@ class Sheet(Live, QDialog):
         layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
         layout.setSpacing(gap)
         for row in rows:
+            self._rows += _widgets(row)
             tall = int(isinstance(row, QAbstractScrollArea))
             if isinstance(row, QScrollArea):
                 layout.addWidget(row, tall)
@@ -154,6 +157,10 @@ class Sheet(Live, QDialog):
                 layout.addLayout(row)
             else:
                 layout.addLayout(inset(*row) if isinstance(row, tuple) else inset(row), tall)
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Move the focus in the order in which the rows are arranged, because rows come and go."""
+        return step_around(self._rows, next) or super().focusNextPrevChild(next)
 
     def restyle(self) -> None:
         self._fit_to_text()
@@ -166,6 +173,27 @@ class Sheet(Live, QDialog):
             layout.activate()
         room = self.screen().availableSize()
         self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
+
+
+def _widgets(row: Row) -> list[QWidget]:
+    """Return the widgets of a row of `Sheet.lay_out`, from left to right."""
+    if isinstance(row, QWidget):
+        return [row]
+    parts = [row.itemAt(n).widget() for n in range(row.count())] if isinstance(row, QLayout) else row
+    return [part for part in parts if part is not None]
+
+
+def restyle_by(widget: QWidget, name: str, value: object) -> None:
+    """Set a property that the style sheet knows, and style the widget again if its value is another one."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def has_words(words: str, text: str) -> bool:
+    """Return whether all of the typed words occur in the text."""
+    return all(word in text.casefold() for word in words.casefold().split())
 
 
 S = TypeVar("S", bound=Sheet)
