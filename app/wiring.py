@@ -34,6 +34,7 @@ from app.control.possible_commands import allow_what_is_possible
 from app.control.preparation_controller import PreparationController
 from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
+from app.control.room_controller import RoomController
 from app.control.screenshot_controller import ScreenshotController
 from app.control.server_keys import ServerKeys
 from app.control.settings_controller import SettingsController
@@ -180,6 +181,7 @@ def compose_chats(
 ) -> Chats:
     engine, store = models.engine, open_chats.store
     chat = ChatController(window, open_chats, engine, intervals.read_ahead)
+    RoomController(open_chats, engine, models.controller)
     messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
     known_collections = Collections(store)
     retriever = Retriever(known_collections, engine, window.notice, folders.collections, window)

@@ -1,10 +1,10 @@
-"""How often a question's passage is among the first five: by words, by vectors, and by both fused, as collections do.
+"""How often a question's passage is among the first five, and how often nothing is found where nothing is to be found.
 
     python -m benchmarks.retrieval [--json] [--missed]
 
 The documents are Aesop's fables (V. S. Vernon Jones, 1912, public domain) and the histories of all countries (The World
 Factbook, public domain), some 800 passages. The questions are ours: each says in other words what one section is about.
-A question is answered by any passage of its section.
+A question is answered by any passage of its section. The documents say nothing about the questions of `unanswered.tsv`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class Asked:
 
     heading: str
     question: str
+
+
+def unanswered() -> list[str]:
+    return (DOCUMENTS / "unanswered.tsv").read_text(encoding="utf-8").splitlines()
 
 
 def questions() -> list[Asked]:
@@ -77,6 +81,7 @@ class Documents:
             "fused": lambda text: ranking.described(
                 fused(ranking.by_words(text, inside), ranking.by_vectors(text, inside), DEPTH)
             ),
+            "found": lambda text: ranking.described(ranking.found(text, inside)),
         }
 
     def heading(self, ranked: Ranked) -> str:
@@ -100,21 +105,33 @@ def measure(documents: Documents, asked: Sequence[Asked]) -> dict[str, list[Aske
     }
 
 
+def share_without(documents: Documents, texts: Sequence[str]) -> dict[str, float]:
+    """Return for each ranking the share of the texts for which it finds nothing."""
+    return {
+        name: round(sum(not rank(text) for text in texts) / len(texts), 4)
+        for name, rank in documents.rankings().items()
+    }
+
+
 def main() -> None:
     parser = benchmark_parser("retrieval", __doc__, models="none")
-    parser.add_argument("--missed", action="store_true", help="list the questions that the fused ranking misses")
+    parser.add_argument("--missed", action="store_true", help="list the questions whose passage is not found")
     options = parser.parse_args()
     asked = questions()
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Documents(Path(folder))) as documents:
         passages, missed = documents.passages, measure(documents, asked)
-    recall = {name: {f"recall@{FIRST}": round(1 - len(each) / len(asked), 4)} for name, each in missed.items()}
+        nothing = share_without(documents, unanswered())
+    recall = {
+        name: {f"recall@{FIRST}": round(1 - len(each) / len(asked), 4), "nothing": nothing[name]}
+        for name, each in missed.items()
+    }
     if options.json:
         print_json(recall)
         return
     print(f"{len(asked)} questions, {passages} passages")
     for name, shares in recall.items():
-        print(f"{name:12}{shares[f'recall@{FIRST}']:8.3f}")
-    for each in missed["fused"] if options.missed else ():
+        print(f"{name:12}{shares[f'recall@{FIRST}']:8.3f}{shares['nothing']:8.3f}")
+    for each in missed["found"] if options.missed else ():
         print(f"{each.heading}: {each.question}")
 
 

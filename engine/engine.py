@@ -303,6 +303,8 @@ class Engine(BaseEngine):
         with contextlib.suppress(Stopped):  # a stop is no error: the tokens that were read stay in the cache
             options = replace(self._prompt_options(request), max_tokens=room)
             prompt = model.template.certain_tokens(request.messages, options)
+            if len(prompt) > room:  # its next question will be refused, so that a minute of reading would be in vain
+                raise Failure("prompt_too_long.plain", tokens=len(prompt), n_ctx=model.info.n_ctx)
             prompt = prompt[: whole_blocks(prompt, room)]
             model.chat_cache.open_chat(request.chat, prompt)
             if not model.session.holds(prompt):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.collections.embedding import CODE_BYTES, WordVectors, nearest
 from app.collections.index import fact, is_below
-from app.collections.words import indexed_words, question_words
+from app.collections.words import WIDE_WORD, indexed_words, question_words
 
 # BM25 (Robertson and Zaragoza 2009). The indexes say that a word is repeated, not how often: about REPEATED times.
 K1, B = 1.2, 0.75
@@ -26,6 +26,22 @@ NEAR = 0.2  # least similarity of a passage that shares no word with the questio
 # A passage is left out unless its score is this share of the best one's, in one ranking: of ten passages, three are not
 # read, and one question in 200 loses its answer (docs/notes/collections.md).
 WORDS_SHARE, VECTORS_SHARE = 0.5, 0.7
+# A collection says nothing about a question unless one of these is reached (`Ranking.is_about`; measured by
+# benchmarks/retrieval.py). The unit of the first two is about the weight of a word that occurs in one passage only.
+ONE_PASSAGE = 1.6  # BM25 of the best passage: it has more than one such word of the question
+BEST_PASSAGES, SEVERAL = 5, 1.0  # mean BM25 of the best passages: a subject has more than one
+MOST_OF_QUESTION = 0.7  # share of the question's words, by weight, in one passage
+NEAR_ENOUGH = 0.45  # similarity of the nearest passage
+FEW = 10  # passages; in fewer, how rare a word is says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWord:
+    """A word of the question, the rows of passages that have it, and its weight (inverse document frequency)."""
+
+    text: str
+    rows: NDArray[np.int64]
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +126,41 @@ class Ranking:
     def best(self, question: str, folders: Sequence[str], count: int = DEPTH) -> list[Ranked]:
         """Return the best passages below the folders, the best first; empty if nothing matches the question."""
         self._table.update()
-        inside = self._table.inside(folders)
-        return self.described(fused(self.by_words(question, inside), self.by_vectors(question, inside), count))
+        return self.described(self.found(question, self._table.inside(folders), count))
+
+    def found(self, question: str, inside: NDArray[np.bool_], count: int = DEPTH) -> list[tuple[int, float]]:
+        """Return (row, score) of the passages that may answer the question, the best first."""
+        words = self._question_words(question)
+        by_words, by_vectors = self._scored(words, inside), self.by_vectors(question, inside)
+        if not (WIDE_WORD.search(question) or self.is_about(words, inside, by_words, by_vectors)):
+            return []
+        return fused(by_words, by_vectors, count)
+
+    def is_about(
+        self,
+        words: Sequence[QuestionWord],
+        inside: NDArray[np.bool_],
+        by_words: Sequence[tuple[int, float]],
+        by_vectors: Sequence[tuple[int, float]],
+    ) -> bool:
+        """Return whether the passages are about the question's subject, not only share a word with it by chance.
+
+        Questions in scripts without blanks are not asked: their words are pairs of characters, many of them no word.
+        """
+        total = len(self._table.numbers)
+        unit = math.log(1 + total)
+        if total < FEW or (by_vectors and by_vectors[0][1] >= NEAR_ENOUGH):
+            return True
+        if not by_words:
+            return False
+        several = sum(score for _, score in by_words[:BEST_PASSAGES]) / BEST_PASSAGES
+        if by_words[0][1] >= ONE_PASSAGE * unit or several >= SEVERAL * unit:
+            return True
+        shared = np.zeros(total, np.float32)
+        rare = _rare(words)
+        for word in rare:
+            shared[word.rows] += word.weight
+        return bool(shared[inside].max() >= MOST_OF_QUESTION * sum(word.weight for word in rare))
 
     def described(self, rows: Sequence[tuple[int, float]]) -> list[Ranked]:
         table = self._table
@@ -121,22 +170,31 @@ class Ranking:
 
     def by_words(self, question: str, inside: NDArray[np.bool_], count: int = DEPTH) -> list[tuple[int, float]]:
         """Return (row, BM25) of the passages that share words with the question, the best first."""
+        return self._scored(self._question_words(question), inside, count)
+
+    def _question_words(self, question: str) -> list[QuestionWord]:
+        total, words = len(self._table.numbers), []
+        for word in question_words(question) if total else ():
+            rows = self._rows("words", word)
+            words.append(QuestionWord(word, rows, _weight(total, len(rows))))
+        return words
+
+    def _scored(
+        self, words: Sequence[QuestionWord], inside: NDArray[np.bool_], count: int = DEPTH
+    ) -> list[tuple[int, float]]:
         table = self._table
         total = len(table.numbers)
-        if not total:
+        occurring = [word for word in words if len(word.rows)]
+        if not occurring:
             return []
         lengths = table.lengths.astype(np.float32) / max(1.0, float(table.lengths.mean()))
         damping = K1 * (1 - B + B * lengths)
         scores = np.zeros(total, np.float32)
-        occurring = [(word, rows) for word in question_words(question) if len(rows := self._rows("words", word))]
-        rare = [each for each in occurring if len(each[1]) < MOST_POSTINGS] or occurring
-        for word, rows in rare:
-            weight = math.log(1 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
-            often = self._rows("repeated", word)
-            gain = (K1 + 1) / (1 + damping[rows])
-            scores[rows] += weight * gain
+        for word in _rare(occurring):
+            often = self._rows("repeated", word.text)
+            scores[word.rows] += word.weight * (K1 + 1) / (1 + damping[word.rows])
             more = REPEATED * (K1 + 1) / (REPEATED + damping[often]) - (K1 + 1) / (1 + damping[often])
-            scores[often] += weight * more
+            scores[often] += word.weight * more
         scores[~inside] = 0
         return _best(scores, count)
 
@@ -177,6 +235,16 @@ def fused(
             if similarity >= VECTORS_SHARE * by_vectors[0][1]:
                 near.add(row)
     return sorted(((row, scores[row]) for row in near), key=lambda each: (-each[1], each[0]))[:count]
+
+
+def _weight(total: int, having: int) -> float:
+    """Return the weight of a word that `having` of `total` passages have."""
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
+
+
+def _rare(words: Sequence[QuestionWord]) -> Sequence[QuestionWord]:
+    """Return the words that tell passages apart; all if none does."""
+    return [word for word in words if len(word.rows) < MOST_POSTINGS] or words
 
 
 def _best(scores: NDArray[np.float32], count: int) -> list[tuple[int, float]]:

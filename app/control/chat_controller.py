@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
@@ -17,7 +19,7 @@ from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import UiText, mark, tr
 from common.failures import Failure
-from engine.protocol.events import ModelInfo
+from engine.protocol.events import Counted, ModelInfo
 
 NOTICE_MS = 4000
 
@@ -34,7 +36,7 @@ class ChatController(QObject):
         super().__init__(window)
         self._window, self._open_chats, self._engine = window, open_chats, engine
         self._ready_model: ModelInfo | None = None
-        self._read_ahead_pause = Debounce(lambda: engine.idle.read_ahead(open_chats.current), pause_ms, self)
+        self._read_ahead_pause = Debounce(self._read_ahead, pause_ms, self)
         self._bind()
         self._listen()
         window.composer.stopped.connect(self.stop)
@@ -116,6 +118,17 @@ class ChatController(QObject):
         Call it when the part of the next prompt that is already certain has changed.
         """
         self._read_ahead_pause.request()
+
+    def _read_ahead(self) -> None:
+        """Have the open chat read, and counted, so that the gauge says how much it needs before it is read."""
+        conversation, state = self._open_chats.current, self._engine.state
+        if conversation.messages and state.context_chat != conversation.chat.id:
+            self._engine.count((), conversation, partial(self._counted, conversation))
+        self._engine.idle.read_ahead(conversation)
+
+    def _counted(self, conversation: Conversation, counted: Counted) -> None:
+        if conversation is self._open_chats.current and self._engine.active is None:
+            self._engine.state.change(context_tokens=counted.prompt, context_chat=conversation.chat.id)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from app.control.chat_list_controller import ChatListController
 from app.notice import UNDO_MS
 from app.services.background import Background
+from app.services.pdf import pdf_of
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
-from app.store.exchange import EXPORTERS, Exporter
+from app.store.exchange import Exported, Exporter, exporters
 from app.store.formats import file_name
 from app.store.importing import Choice, import_chats, undo_import
 from app.store.merging import Imported
@@ -24,6 +26,7 @@ from app.window import Window
 from app.words import mark, tr, tr_n
 from common.failures import Failure
 
+EXPORTERS = exporters(pdf_of)
 NOTICE_MS = 8000
 PROGRESS_EVERY_MS = 200
 IMPORTING = mark("Importing… {percent} %, {chats} chats")
@@ -80,13 +83,13 @@ class ImportExportController(QObject):
             self._window.notice.post(lambda: tr("There are no chats to export yet."), milliseconds=NOTICE_MS)
             return
         several = tr("Chickadee chats {date}", date=date.today().isoformat())
-        name = file_name(chats[0].title if len(chats) == 1 else several)
-        exporters = {tr(exporter.name(len(chats))): exporter for exporter in EXPORTERS}
+        name = str(_without_extension(file_name(chats[0].title if len(chats) == 1 else several)))
+        by_filter = {tr(exporter.name(len(chats))): exporter for exporter in EXPORTERS}
         dialog = self._window.files.ask(
-            "export", tr("Export chats"), ";;".join(exporters), QFileDialog.FileMode.AnyFile, name
+            "export", tr("Export chats"), ";;".join(by_filter), QFileDialog.FileMode.AnyFile, name
         )
         dialog.fileSelected.connect(
-            lambda path: self.export(chat_ids, path, exporters.get(dialog.selectedNameFilter(), EXPORTERS[-1]))
+            lambda path: self.export(chat_ids, path, by_filter.get(dialog.selectedNameFilter(), EXPORTERS[0]))
         )
 
     # --- the work ---------------------------------------------------------------------------------------------------
@@ -97,18 +100,18 @@ class ImportExportController(QObject):
         self._begin(IMPORTING, lambda progress: import_chats(choices, store, progress), self._imported)
 
     def export(self, chat_ids: Sequence[str] | None, path: str, exporter: Exporter) -> None:
-        """Write the chats to `path`; append the format's extension if the name has another one.
+        """Write the chats to `path`, with the format's extension in place of that of another format.
 
         Every file dialog, the system's own included, asks before it replaces a file, but it asks about the name as
-        typed. With the extension appended, the name may be that of another file, so the user is asked here. A folder of
-        Markdown files replaces nothing.
+        typed. With the extension, the name may be that of another file, so the user is asked here. A folder of files
+        replaces nothing.
         """
         store, writer = self._open_chats.store.path, self._open_chats.store.writer
         ids = None if chat_ids is None else list(chat_ids)
         extension = exporter.extension
-        target = Path(path) if path.lower().endswith(extension) else Path(path + extension)
+        target = Path(path) if path.lower().endswith(extension) else Path(f"{_without_extension(path)}{extension}")
 
-        def write(progress: TransferProgress) -> int:
+        def write(progress: TransferProgress) -> Exported:
             writer.wait()  # a message that is still being stored belongs to the export
             return exporter.export(store, ids, target, progress)
 
@@ -209,9 +212,19 @@ class ImportExportController(QObject):
             if not any(chat.folder_id == folder_id for chat in self._open_chats.chats()):
                 self._chat_list.delete_empty_folder(folder_id)
 
-    def _exported(self, count: int) -> None:
+    def _exported(self, exported: Exported) -> None:
+        name, folder = exported.path.name, exported.path.parent
+
+        def words() -> str:
+            return tr_n(
+                "{n} chat was exported to {name}.", "{n} chats were exported to {name}.", exported.count, name=name
+            )
+
         self._window.notice.post(
-            lambda: tr_n("{n} chat was exported.", "{n} chats were exported.", count), milliseconds=NOTICE_MS
+            words,
+            lambda: tr("Show in folder"),
+            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))),
+            milliseconds=UNDO_MS,
         )
 
     def _show_progress(self) -> None:
@@ -223,6 +236,12 @@ class ImportExportController(QObject):
     def _hide_progress(self) -> None:
         self._progress_timer.stop()
         self._window.sidebar.task.show_text("")
+
+
+def _without_extension(path: str) -> Path:
+    """Return the path without the extension of any export format."""
+    plain = Path(path)
+    return plain.with_suffix("") if plain.suffix.lower() in {each.extension for each in EXPORTERS} else plain
 
 
 def _imported_text(imported: Imported) -> str:

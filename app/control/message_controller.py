@@ -22,6 +22,7 @@ from app.store.tree import Deleted
 from app.transcript.message_actions import forgotten_line
 from app.window import Window
 from app.words import UiText, tr, tr_n
+from common.paths import path_of
 from engine.protocol.events import Remedy
 from models.titles import title_of
 
@@ -176,6 +177,8 @@ class MessageController(QObject):
                 turns = conversation.chat.forget_turns
                 self._post(lambda: forgotten_line(turns))
                 return
+        elif remedy.kind == "other_model":
+            self._engine.use_model(path_of(remedy.path), remedy.n_ctx)
         elif path is not None:
             kv_type = remedy.kv_type if remedy.kind == "smaller_kv" else None
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.attachments.attachment import pictures_in
-from app.state.answer_facts import continued, statistics_from_json, statistics_to_json
+from app.state.answer_facts import continued, statistics_from_json, statistics_to_json, used_sources
 from app.store.chat import ChatMessage, Ending
-from common.reasoning import PieceKind, open_sections
+from common.reasoning import PieceKind, open_sections, without_thoughts
 from common.sentences import Sentence, encode_sentence
 from engine.protocol.events import Statistics
 
@@ -107,7 +107,11 @@ class Answer:
     def finished(self, statistics: Statistics) -> ChatMessage:
         """Return the whole answer."""
         whole = continued(statistics_from_json(self.message.statistics), statistics)
-        return replace(self._so_far(), stop_reason=statistics.stop_reason, statistics=statistics_to_json(whole))
+        sources, question = self.message.sources, self._question
+        if question is not None:
+            sources = used_sources(sources, question.attachments, question.content, without_thoughts(self.text))
+        ended = replace(self._so_far(), stop_reason=statistics.stop_reason, statistics=statistics_to_json(whole))
+        return replace(ended, sources=sources)
 
     def failed(self, reason: Ending, sentence: Sentence | None, detail: str) -> ChatMessage:
         """Return the answer with the text written so far and the problem that ended it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,10 +10,14 @@ from datetime import datetime
 import msgspec
 
 from app.attachments.attachment import Attachment, Place, runs
+from app.collections.words import WIDE_WORD, indexed_words
 from app.store.chat import ChatMessage
 from app.words import tr, tr_n, worded
 from common.units import exact_seconds, speed
 from engine.protocol.events import Statistics
+
+# Of the passages found, those of which an answer used something (docs/notes/collections.md).
+LEAST_SHARED, USED_SHARE, NUMBER_WEIGHT = 1.5, 0.3, 2
 
 # --- the numbers ------------------------------------------------------------------------------------------------------
 
@@ -84,7 +89,8 @@ class Source:
 
     `parts` count from 1 and there are `total`; `pages` are those that the parts lie on, empty for a file without pages.
     What was found in a collection has a `number` among the question's attachments, and `places` in its file; without
-    places all of the file was sent. A collection in which nothing was found has a total of 0.
+    places all of the file was sent. Its `parts` are the places of which the answer used something; () stands for all.
+    A collection in which nothing was found has a total of 0.
     """
 
     name: str
@@ -93,6 +99,11 @@ class Source:
     pages: tuple[int, ...] = ()
     number: int | None = None
     places: tuple[Place, ...] = ()
+
+    @property
+    def used_places(self) -> Sequence[int]:
+        """Numbers, from 0, of the places that the answer is from."""
+        return [part - 1 for part in self.parts if part <= len(self.places)] or range(len(self.places))
 
 
 def sources_of(attachments: Iterable[Attachment]) -> str:
@@ -103,6 +114,43 @@ def sources_of(attachments: Iterable[Attachment]) -> str:
         if attachment.sent is not None or attachment.from_collection
     ]
     return msgspec.json.encode(sources).decode() if sources else ""
+
+
+def used_sources(packed: str, attachments: Sequence[Attachment], question: str, answer: str) -> str:
+    """Return the sources without those files and passages of collections of which the answer used nothing.
+
+    An answer uses a passage if they share words that the question does not have. A word counts less if other passages
+    have it too, a number counts double. An answer in another script than a passage shares no words with any.
+    """
+    sources = _decoded(packed)
+    passages = {
+        (source.number, place): attachment.part(place) if source.places else attachment.text
+        for source in sources
+        if source.number is not None and source.number < len(attachments)
+        for attachment in (attachments[source.number],)
+        for place in range(min(len(source.places), len(attachment.parts)) or 1)
+    }
+    own = indexed_words(answer).keys() - indexed_words(question).keys()
+    if not passages or not own or bool(WIDE_WORD.search(answer)) != any(map(WIDE_WORD.search, passages.values())):
+        return packed
+    shared = {key: own & indexed_words(text).keys() for key, text in passages.items()}
+    having = Counter(word for words in shared.values() for word in words)
+    scores = {
+        key: sum((NUMBER_WEIGHT if word.isdigit() else 1) / having[word] for word in words)
+        for key, words in shared.items()
+    }
+    least = max(min(LEAST_SHARED, len(own) / 2), USED_SHARE * max(scores.values()))
+    used = {key for key, score in scores.items() if score >= least}
+    kept = [
+        source
+        if source.number is None
+        else replace(
+            source, parts=tuple(place + 1 for place in range(len(source.places)) if (source.number, place) in used)
+        )
+        for source in sources
+        if source.number is None or any(number == source.number for number, _ in used)
+    ]
+    return msgspec.json.encode(kept).decode()
 
 
 def sources_line(packed: str) -> str:

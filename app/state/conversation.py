@@ -29,6 +29,7 @@ from engine.protocol.events import Remedy, Statistics
 from engine.protocol.requests import Message
 
 GOES_ON = mark("You can go on chatting, but what is not saved is lost when you close the window.")
+TOO_LONG = "prompt_too_long"
 Phase = Literal["idle", "waiting", "reading", "answering"]
 State = Literal["new", "listed", "deleted", "gone"]
 
@@ -91,6 +92,7 @@ class Conversation(ConversationEvents):
         self.text_appended: Event[str, PieceKind] = Event()
         self.thoughts_counted: Event[int] = Event()
         self.answer_resumed: Event[Conversation] = Event()
+        self._refused = ""  # id of an answer that never began, because the chat is too long: no version, never stored
         self._clock = clock
         self._saver = ChatSaver(store, self._row, self._cannot_store, edits is not None)
 
@@ -145,6 +147,7 @@ class Conversation(ConversationEvents):
         text = cleaned(text)
         if self.busy or self.state == "gone" or not (text or attachments):
             return False
+        self._drop_refused()
         message = ChatMessage(self.chat.id, self.tree.leaf, "user", text, stop_reason="end", attachments=attachments)
         if not self.messages and self.chat.title == UNTITLED:
             self.chat = replace(self.chat, title=title_of(text or attachments[0].name))
@@ -183,6 +186,7 @@ class Conversation(ConversationEvents):
         question = message.parent_id if message.role == "assistant" else message.id
         if question is None:
             return False
+        self._drop_refused()
         waiting = Waiting(leaf_before=self.tree.leaf)
         self.tree.stop_at(question)
         self._update_branch()
@@ -221,6 +225,7 @@ class Conversation(ConversationEvents):
         """Show the branch that goes through message `id`."""
         if self.busy or id is None or id not in self.tree:
             return False
+        self._drop_refused()
         self.tree.show(id)
         self._update_branch(store=True)
         return True
@@ -228,6 +233,9 @@ class Conversation(ConversationEvents):
     def delete(self, id: str) -> Deleted | None:
         """Delete the message and all messages below it from the chat; `restore` brings them back."""
         if self.busy or id not in self.tree or not self.tree.leaf:
+            return None
+        if id == self._refused:
+            self._drop_refused()
             return None
         leaf = self.tree.leaf
         gone = self.tree.delete(id, time.time())
@@ -251,6 +259,12 @@ class Conversation(ConversationEvents):
         """Leave out this many more of the oldest turns from now on; a negative number includes some again."""
         self.remedies = ()
         self.update_entry(forget_turns=max(0, self.chat.forget_turns + turns))
+
+    def offer(self, remedy: Remedy) -> None:
+        """Offer one more remedy for a chat that is too long."""
+        if self._refused and not self.busy:
+            self.remedies = (*self.remedies, remedy)
+            self.context_changed.emit(self)
 
     # --- what the engine does ---------------------------------------------------------------------------------------
 
@@ -278,7 +292,7 @@ class Conversation(ConversationEvents):
             self._update(message)
             self.answer_resumed.emit(self)
         else:
-            self._append(message)
+            self._append(message, store=False)  # with its first words, or when it ends
         self.phase_changed.emit(self)
 
     def update_prompt_progress(self, done: int, total: int, reused: int, looking: float = 0.0) -> None:
@@ -312,6 +326,8 @@ class Conversation(ConversationEvents):
         """End the answer with a problem; the text written so far is kept."""
         if self.answer is not None:
             self.remedies = remedies
+            if sentence and sentence.code == TOO_LONG and not (self.answer.text or self.answer.continues):
+                self._refused = self.answer.message.id
             self._end(self.answer.failed(reason, sentence, detail))
 
     def checkpoint(self) -> None:
@@ -352,7 +368,14 @@ class Conversation(ConversationEvents):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _append(self, message: ChatMessage) -> None:
+    def _drop_refused(self) -> None:
+        """Remove an answer that never began from the chat."""
+        if self._refused:
+            self.tree.remove(self._refused)
+            self._refused = ""
+            self._update_branch()
+
+    def _append(self, message: ChatMessage, store: bool = True) -> None:
         """Add the message below its parent, where the shown branch is cut, in one write."""
         path = self.tree.path(message.parent_id)
         if len(path) < len(self.messages):
@@ -364,15 +387,17 @@ class Conversation(ConversationEvents):
         if self.state == "new":
             self.state = "listed"
         self.chat = replace(self.chat, updated_at=message.created_at)
-        self.save(message, branch=True)
+        if store:
+            self.save(message, branch=True)
         self.message_added.emit(self, message)
         self.entry_changed.emit(self)
 
     def _update(self, message: ChatMessage) -> None:
-        """Replace a message by its new state."""
+        """Replace a message by its new state, and store it unless the answer never began."""
         self.tree.put(message)
         self.messages = [message if each.id == message.id else each for each in self.messages]
-        self.save(message)
+        if message.id != self._refused:
+            self.save(message, branch=True)
 
     def _update_branch(self, store: bool = False, changed: Iterable[ChatMessage] = ()) -> None:
         """Take over the tree's shown branch or its new siblings, and emit `branch_changed`."""

@@ -1,4 +1,4 @@
-"""Export of chats to files (JSON, Markdown), all or nothing. Knows no windows."""
+"""Export of chats to files (Markdown, PDF, HTML, JSON), all or nothing. Knows no windows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from app.folders import users_umask
-from app.store.chat import Chat
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.formats import (
     FORMAT,
@@ -22,6 +23,7 @@ from app.store.formats import (
     encode_chat,
     encode_folder,
     file_name,
+    html_of,
     markdown_of,
 )
 from app.store.transfer import TransferProgress
@@ -30,10 +32,20 @@ from common.failures import Failure
 from common.files import TEMPORARY, replacing
 
 
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many chats were exported, and the file or folder that has them."""
+
+    count: int
+    path: Path
+
+
 class Exporter(Protocol):
     """A file format for exported chats."""
 
-    extension: str
+    @property
+    def extension(self) -> str:
+        """The ending of the files, with its dot."""
 
     def name(self, chat_count: int) -> str:
         """Return the marked name of the format for this many chats, with its filter for file dialogs."""
@@ -41,8 +53,8 @@ class Exporter(Protocol):
     def writes_folder(self, chat_count: int) -> bool:
         """Return whether this many chats become a folder of files instead of one file."""
 
-    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
-        """Write these chats of the store, or all, to `target`; return how many. Raises Failure and Stopped."""
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
+        """Write these chats of the store, or all, to `target`. Raises Failure and Stopped."""
 
 
 class JsonExporter:
@@ -56,7 +68,7 @@ class JsonExporter:
     def writes_folder(self, _chat_count: int) -> bool:
         return False
 
-    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
         with _opened(store) as source, _written(target) as file:
             chats = _chosen(source, chat_ids)
             used = {chat.folder_id for chat in chats}
@@ -67,53 +79,87 @@ class JsonExporter:
             for number, chat in enumerate(_with_progress(chats, progress)):
                 file.write((b",\n" if number else b"\n") + encode_chat(chat, source.messages(chat)))
             file.write(b"]}\n")
-        return len(chats)
+        return Exported(len(chats), target)
 
 
-class MarkdownExporter:
-    """Exporter to Markdown, for reading: one file for one chat, a folder of files for several."""
+@dataclass(frozen=True, slots=True)
+class ReadableExporter:
+    """Exporter to files for reading: one file for one chat, a folder of files for several.
 
-    extension = ".md"
+    `content` returns a chat's file, and its pictures' files by name, which belong into the folder of the given name
+    beside it.
+    """
+
+    extension: str
+    file_filter: str
+    folder_filter: str
+    content: Callable[[Chat, Iterable[ChatMessage], str], tuple[bytes, Mapping[str, bytes]]]
 
     def name(self, chat_count: int) -> str:
-        if self.writes_folder(chat_count):
-            return mark("Folder of Markdown files, for reading (*.md)")
-        return mark("Markdown, for reading (*.md)")
+        return self.folder_filter if self.writes_folder(chat_count) else self.file_filter
 
     def writes_folder(self, chat_count: int) -> bool:
         return chat_count != 1
 
-    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
         with _opened(store) as source:
             chats = _chosen(source, chat_ids)
             if not self.writes_folder(len(chats)):
                 beside = _free(target.with_name(f"{target.stem} files"))
-                text, files = markdown_of(chats[0], source.messages(chats[0]), beside.name)
+                content, files = self.content(chats[0], source.messages(chats[0]), beside.name)
                 if files:
                     with _filled(beside) as folder:
                         _write_files(folder, files)
                 with _written(target) as file:
-                    file.write(text.encode())
-                return 1
-            folder_path = target.with_suffix("") if target.suffix.lower() == self.extension else target
+                    file.write(content)
+                return Exported(1, target)
+            wanted = target.with_suffix("") if target.suffix.lower() == self.extension else target
+            folder_path = _free(wanted)
             with _filled(folder_path) as folder:
                 for chat in _with_progress(chats, progress):
                     path = _free(folder / file_name(chat.title), self.extension)
                     beside = folder / f"{path.stem} files"
-                    text, files = markdown_of(chat, source.messages(chat), beside.name)
-                    path.write_text(text, encoding="utf-8")
+                    content, files = self.content(chat, source.messages(chat), beside.name)
+                    path.write_bytes(content)
                     if files:
                         beside.mkdir()
                         _write_files(beside, files)
-        return len(chats)
+        return Exported(len(chats), folder_path)
+
+
+def _markdown(chat: Chat, messages: Iterable[ChatMessage], folder: str) -> tuple[bytes, Mapping[str, bytes]]:
+    text, files = markdown_of(chat, messages, folder)
+    return text.encode(), files
+
+
+def exporters(pdf_of: Callable[[str], bytes]) -> tuple[Exporter, ...]:
+    """Return the exporters in the order of the save dialog; `pdf_of` lays out HTML on the pages of a PDF file."""
+    return (
+        MARKDOWN,
+        ReadableExporter(
+            ".pdf",
+            mark("PDF, for reading (*.pdf)"),
+            mark("Folder of PDF files, for reading (*.pdf)"),
+            lambda chat, messages, _: (pdf_of(html_of(chat, messages)), {}),
+        ),
+        ReadableExporter(
+            ".html",
+            mark("Web page, for reading (*.html)"),
+            mark("Folder of web pages, for reading (*.html)"),
+            lambda chat, messages, _: (html_of(chat, messages).encode(), {}),
+        ),
+        JsonExporter(),
+    )
+
+
+MARKDOWN = ReadableExporter(
+    ".md", mark("Markdown, for reading (*.md)"), mark("Folder of Markdown files, for reading (*.md)"), _markdown
+)
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, data in files.items():
         (folder / name).write_bytes(data)
-
-
-EXPORTERS: tuple[Exporter, ...] = (JsonExporter(), MarkdownExporter())  # in the order of the save dialog
 
 
 def _chosen(store: ChatStore, chat_ids: Iterable[str] | None) -> list[Chat]:
@@ -158,7 +204,7 @@ def _mode(target: Path) -> int:
 
 @contextlib.contextmanager
 def _filled(target: Path) -> Iterator[Path]:
-    """Yield a folder that appears when all of its files are written; an existing one is left alone."""
+    """Yield a folder that appears as `target`, which is free, when all of its files are written."""
     with _writing_failures(target):
         part = Path(tempfile.mkdtemp(dir=target.parent, prefix=TEMPORARY))  # mkdtemp's mode is 0700
         try:
@@ -166,7 +212,7 @@ def _filled(target: Path) -> Iterator[Path]:
             for file in part.rglob("*"):
                 file.chmod((0o777 if file.is_dir() else 0o666) & ~users_umask())
             part.chmod(0o777 & ~users_umask())
-            part.rename(_free(target))
+            part.rename(target)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 

@@ -1,17 +1,22 @@
-"""Chats in the formats of files: our JSON (docs/chats-json.md), and Markdown to read. Knows no files."""
+"""Chats in the formats of files: our JSON (docs/chats-json.md), and Markdown and HTML to read. Knows no files."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import html
 import math
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from html import escape
 from typing import Any, cast
 
 import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder
@@ -29,6 +34,12 @@ LONGEST_TITLE = 300
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\x7f]+')
 _DEVICE = re.compile(r"CON|PRN|AUX|NUL|COM\d|LPT\d", re.IGNORECASE)  # devices on Windows
 LONGEST_NAME = 80
+STYLE = """<style>
+body { font-family: sans-serif; line-height: 1.5; max-width: 48em; margin: 2em auto; }
+pre { background: #f2f2f2; padding: 0.5em; white-space: pre-wrap; }
+table { border-collapse: collapse; } td, th { border: 1px solid #bbb; padding: 0.2em 0.5em; }
+blockquote { color: #555; } img { max-width: 100%; }
+</style>"""
 PICTURE_FILES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # how they begin
 
 
@@ -166,6 +177,26 @@ def markdown_of(chat: Chat, messages: Iterable[ChatMessage], folder: str = "") -
     files: dict[str, bytes] = {}
     pieces = [f"# {_line(chat.title)}", *(_turn(message, folder, files) for message in branch)]
     return "\n\n".join(pieces) + "\n", files
+
+
+def html_of(chat: Chat, messages: Iterable[ChatMessage]) -> str:
+    """Return the shown branch as one HTML page with its pictures, which loads nothing else."""
+    text, files = markdown_of(chat, messages, "files")
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    parser.add_render_rule("image", _image)
+    body = parser.render(text, {f"files/{name}": data for name, data in files.items()})
+    head = f'<meta charset="utf-8"><title>{escape(chat.title)}</title>{STYLE}'
+    return f"<!DOCTYPE html>\n<html><head>{head}</head>\n<body>{body}</body></html>\n"
+
+
+def _image(_renderer: object, tokens: Sequence[Token], at: int, _options: object, files: Mapping[str, bytes]) -> str:
+    """Return HTML for a picture: the bytes of one that was attached; a link in place of others, which nothing loads."""
+    source, words = escape(str(tokens[at].attrs.get("src", ""))), escape(tokens[at].content)
+    data = files.get(html.unescape(source))
+    if data is None:
+        return f'<a href="{source}">{words or source}</a>'
+    kind = "png" if data.startswith(PICTURE_FILES[0]) else "jpeg"
+    return f'<img alt="{words}" src="data:image/{kind};base64,{base64.b64encode(data).decode()}">'
 
 
 def file_name(title: str) -> str:

@@ -139,6 +139,14 @@ class Tree:
             self._move(self._instead_of(id, siblings))
         return marked
 
+    def remove(self, id: str) -> None:
+        """Remove a message without children, as if it had never been; the shown branch may end at its parent then."""
+        parent = self._parents.pop(id)
+        del self._messages[id]
+        self._children[parent].remove(id)
+        if self.leaf == id:
+            self.leaf = parent or None
+
     def restore(self, ids: Iterable[str]) -> list[ChatMessage]:
         """Remove the deletion mark from these messages and all above them; return those that changed."""
         wanted: set[str] = {ROOT}

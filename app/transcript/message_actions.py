@@ -18,10 +18,12 @@ from app.markdown.selection import scope_of
 from app.state.answer_facts import facts_of
 from app.store.chat import ChatMessage
 from app.words import mark, tr, tr_n
+from common.paths import path_of
 from engine.protocol.events import Remedy
+from models.titles import title_of
 
 KEYS_IN_TEXTS = ("previous", "next")  # their keys work with the focus in one of the message's texts too
-REMEDIES = ("forget_turns", "larger_context", "smaller_kv")  # known here; a newer engine may send others
+REMEDIES = ("forget_turns", "larger_context", "smaller_kv", "other_model")  # known here; a newer engine may send others
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,6 +441,8 @@ class RemedyButtons(Live, QWidget):
 def remedy_label(remedy: Remedy) -> str:
     if remedy.kind == "forget_turns":
         return tr_n("Leave out the oldest turn", "Leave out the oldest {n} turns", remedy.turns)
+    if remedy.kind == "other_model":
+        return tr("Use {model}, which has room", model=title_of(path_of(remedy.path)))
     if remedy.kind == "larger_context":
         return tr("Use a context of {n_ctx:,} tokens", n_ctx=remedy.n_ctx)
     return tr("Use a context of {n_ctx:,} tokens, stored in less memory", n_ctx=remedy.n_ctx)

@@ -53,7 +53,7 @@ class SourceLinks(Flow):
     def show_sources(self, sources: list[Source]) -> None:
         if sources != self._shown:
             self._shown = sources
-            indices = [(source, index) for source in sources for index in range(len(source.places)) or (WHOLE,)]
+            indices = [(source, index) for source in sources for index in source.used_places or (WHOLE,)]
             self.set_widgets([self._link(source, index) for source, index in indices])
         self.setVisible(bool(sources))
 

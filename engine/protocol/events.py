@@ -542,13 +542,15 @@ class Remedy:
     """One of the user's choices when a chat is longer than the context.
 
     `forget_turns`: send again with `turns` added to Generate.forget_turns. `larger_context`: load again with `n_ctx`.
-    `smaller_kv`: load again with `kv_type` and `n_ctx`, which then fits this computer's memory.
+    `smaller_kv`: load again with `kv_type` and `n_ctx`, which then fits this computer's memory. `other_model`, which
+    the window adds: load the model at `path` with `n_ctx`.
     """
 
-    kind: Literal["forget_turns", "larger_context", "smaller_kv"]
+    kind: Literal["forget_turns", "larger_context", "smaller_kv", "other_model"]
     turns: int = 0
     n_ctx: int = 0
     kv_type: KVType = DEFAULT_KV_TYPE
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

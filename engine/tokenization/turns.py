@@ -19,6 +19,7 @@ class ChatTooLong(Failure):
         self.remedies = remedies
 
 
+MOST_COUNTED = 1 << 18  # tokens; counting them takes about a second, and few models have a larger context
 ANSWER_SHARE = 4  # a quarter of the context is freed for answers, so that not every new turn forgets an old one
 
 
@@ -53,8 +54,8 @@ def turns_to_forget(messages: Sequence[Message], n_ctx: int, count: Callable[[Se
 
 
 def max_counted_tokens(info: ModelInfo) -> int:
-    """Return the number of tokens up to which a chat is counted; a longer chat fits no context of this model."""
-    return max(info.n_ctx, info.n_ctx_train)
+    """Return the number of tokens up to which a chat is counted, so that the user reads how much is too much."""
+    return max(info.n_ctx, info.n_ctx_train, MOST_COUNTED)
 
 
 def chat_too_long(

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.composer.chips import Chip
 from app.composer.picture_view import PictureWindow
 from app.state.answer_facts import statistics_from_json
-from app.store.exchange import MarkdownExporter
+from app.store.exchange import MARKDOWN
 from app.wiring import Chickadee
 from app.words import worded
 from common.sentences import decode_sentence
@@ -87,7 +87,7 @@ def test_a_chat_with_pictures(open_window: Opener, ask: Ask, qtbot: QtBot, tmp_p
 
     chat = chickadee.open_chats.current.chat.id
     stored = chickadee.open_chats.current.messages[0].attachments
-    chickadee.chats.import_export.export([chat], str(tmp_path / "chat.md"), MarkdownExporter())
+    chickadee.chats.import_export.export([chat], str(tmp_path / "chat.md"), MARKDOWN)
     qtbot.waitUntil((tmp_path / "chat.md").exists)
     beside = tmp_path / "chat files"
     assert sorted(path.read_bytes() for path in beside.iterdir()) == sorted(a.picture.data for a in stored if a.picture)

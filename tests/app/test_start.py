@@ -20,7 +20,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
-from app.store.exchange import MarkdownExporter
+from app.store.exchange import MARKDOWN
 from app.wiring import Chickadee
 from common.failures import Failure
 from models.default import default_model
@@ -164,7 +164,7 @@ def test_the_journey(
     shown = [view.text for view in chickadee.window.transcript.views]
     assert len(shown) == 6
     exported = tmp_path / "Große Vögel 鸟.md"
-    chickadee.chats.import_export.export([conversation.chat.id], str(exported), MarkdownExporter())
+    chickadee.chats.import_export.export([conversation.chat.id], str(exported), MARKDOWN)
     qtbot.waitUntil(exported.exists, timeout=SECONDS)
     told = exported.read_text(encoding="utf-8")
     assert all(text.strip() in told for text in shown)

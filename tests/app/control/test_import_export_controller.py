@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +11,7 @@ from threading import Event
 
 import pytest
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QFileSystemModel, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
@@ -33,7 +35,7 @@ def told(chickadee: Chickadee) -> str:
 def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_path: Path, folders: Folders) -> None:  # noqa: F811
     path = tmp_path / "all"
     filled.chats.import_export.export(None, str(path), JsonExporter())
-    qtbot.waitUntil(lambda: told(filled) == "6 chats were exported.")
+    qtbot.waitUntil(lambda: told(filled).startswith("6 chats were exported to "))
     file = tmp_path / "all.json"
     assert len(json.loads(file.read_bytes())["chats"]) == 6
     filled.chats.list.delete(["0", "1"])
@@ -54,7 +56,7 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
     chat = chickadee.open_chats.current.chat
     file = tmp_path / "one.json"
     chickadee.chats.import_export.export([chat.id], str(file), JsonExporter())
-    qtbot.waitUntil(lambda: told(chickadee) == "1 chat was exported.")
+    qtbot.waitUntil(lambda: told(chickadee) == "1 chat was exported to one.json.")
     content = json.loads(file.read_bytes())
     (entry,) = content["chats"]
     entry |= {"title": "another title", "updated_at": chat.updated_at + 1, "leaf_id": "late"}
@@ -195,7 +197,9 @@ def test_a_name_that_nothing_has_is_taken_as_it_is(filled: Chickadee, qtbot: QtB
         filled.window.notice.dismiss()
         filled.window.commands.run("export_all")
         type_into_dialog(filled, qtbot, folder, name, kind)
-        qtbot.waitUntil(lambda: told(filled) == "6 chats were exported." and filled.window.notice.isVisible())
+        qtbot.waitUntil(
+            lambda: told(filled).startswith("6 chats were exported to ") and filled.window.notice.isVisible()
+        )
     assert {path.name for path in folder.iterdir()} == {"v1.2.json", "all", "all.md"}
     assert (folder / "all.md").read_text() == "my own"
 
@@ -237,3 +241,29 @@ def test_an_empty_chat_is_not_exported(filled: Chickadee) -> None:  # noqa: F811
     filled.window.commands.run("export_chat")
     assert told(filled) == "This chat is empty, so there is nothing to export."
     assert not filled.window.findChildren(QFileDialog)
+
+
+def test_formats_for_reading_come_first_and_a_name_has_one_extension(
+    filled: Chickadee,  # noqa: F811
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The chat is named like a file of another format; the notice says where the export went, and shows it."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    filled.chats.chat.open("2")
+    filled.open_chats.current.rename("rich.md")
+    filled.window.commands.run("export_chat")
+    dialog = filled.window.findChild(QFileDialog)
+    assert dialog
+    assert [re.findall(r"\*(\.\w+)", found)[0] for found in dialog.nameFilters()] == [".md", ".pdf", ".html", ".json"]
+    assert Path(dialog.selectedFiles()[0]).name == "rich"
+    type_into_dialog(filled, qtbot, folder, "rich.md", "JSON")
+    qtbot.waitUntil(lambda: told(filled) == "1 chat was exported to rich.json.")
+    assert [path.name for path in folder.iterdir()] == ["rich.json"]
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+    assert filled.window.notice.button.text() == "Show in folder"
+    qtbot.mouseClick(filled.window.notice.button, Qt.MouseButton.LeftButton)
+    assert opened == [str(folder)]

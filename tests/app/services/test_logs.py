@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.folders import Folders
 from app.services.logs import start_logging, stop_logging
 from app.settings.resolve import PROMPT
-from app.store.exchange import MarkdownExporter
+from app.store.exchange import MARKDOWN
 from app.store.recovery import open_store
 from app.wiring import Chickadee
 from common.failures import Failure
@@ -44,7 +44,7 @@ def test_a_day_with_many_failures_leaves_no_text_of_the_users(
     assert SECRET in chat.title
     notice = chickadee.window.notice
     (tmp_path / f"{SECRET}.md").mkdir()
-    chickadee.chats.import_export.export([chat.id], str(tmp_path / f"{SECRET}.md"), MarkdownExporter())
+    chickadee.chats.import_export.export([chat.id], str(tmp_path / f"{SECRET}.md"), MARKDOWN)
     qtbot.waitUntil(lambda: "could not be written" in notice.text.text())
     (tmp_path / f"{SECRET}.json").write_text(f'[{{"{SECRET}"')
     chickadee.chats.importing.open()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from app.attachments.attachment import Attachment
-from app.state.answer_facts import sources_line, sources_of
+import pytest
+
+from app.attachments.attachment import Attachment, Place
+from app.state.answer_facts import found_sources, sources_line, sources_of, used_sources
 
 PARTS = ((0, 10), (10, 20), (20, 30), (30, 40))
 
@@ -20,3 +22,36 @@ def test_whole_files_and_damaged_notes_have_none() -> None:
     assert sources_of([Attachment("a.txt", "text", 1, "x", ((0, 1),))]) == ""
     for damaged in ("", "{", "[3]", '{"name": 1}'):
         assert sources_line(damaged) == ""
+
+
+def found(name: str, *texts: str) -> Attachment:
+    parts, at = [], 0
+    for text in texts:
+        parts.append((at, at + len(text)))
+        at += len(text) + 2
+    places = tuple(Place(begin, end) for begin, end in parts)
+    return Attachment(name, "text", at, "\n\n".join(texts), tuple(parts), path=f"/{name}", places=places)
+
+
+def used(question: str, answer: str, *attachments: Attachment) -> dict[str, list[int]]:
+    sources = found_sources(used_sources(sources_of(attachments), attachments, question, answer))
+    return {source.name: list(source.used_places) for source in sources}
+
+
+JAYS = found("jays.txt", "Jays bury acorns in autumn and find them in winter.", "They weigh 170 grams.")
+COAST = found("coast.txt", "The lighthouse keeper lit a fire beside the sea.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("In autumn a jay buries its food, which it finds again in winter.", {"jays.txt": [0]}),
+        ("About 170 g.", {"jays.txt": [1]}),
+        ("Autumn.", {"jays.txt": [0]}),
+        ("A keeper of the lighthouse lit it. In winter and autumn jays bury.", {"jays.txt": [0], "coast.txt": [0]}),
+        ("I am sorry, the documents do not say anything about that.", {}),
+        ("秋天埋下橡子。", {"jays.txt": [0, 1], "coast.txt": [0]}),
+    ],
+)
+def test_sources_are_those_of_which_the_answer_used_something(answer: str, expected: dict[str, list[int]]) -> None:
+    assert used("When do jays bury acorns?", answer, JAYS, COAST) == expected

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
+from PySide6.QtGui import QImage
 
+from app.attachments.attachment import Attachment
+from app.attachments.pictures import picture_of
 from app.folders import be_private, users_umask
+from app.services.pdf import pdf_of
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.store.exchange import EXPORTERS, JsonExporter, MarkdownExporter
+from app.store.exchange import MARKDOWN, Exported, JsonExporter, exporters
 from app.store.formats import file_name, markdown_of
 from app.store.transfer import Stopped, TransferProgress
 from common.failures import Failure
@@ -24,15 +31,15 @@ from tests.app.store.moved_chats import fill
 def test_markdown_is_the_shown_branch(store: ChatStore, tmp_path: Path) -> None:
     fill(store)
     path = tmp_path / "one.md"
-    assert MarkdownExporter().export(store.path, ["c0"], path, TransferProgress()) == 1
+    assert MARKDOWN.export(store.path, ["c0"], path, TransferProgress()).count == 1
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# chat 0"
     assert [line for line in lines if line.startswith("## ")][1].startswith("## m · 1970-01-01")
     assert "second" in lines
     assert "first" not in lines
     assert "*Attached: notes.txt*" in lines
-    assert MarkdownExporter().export(store.path, None, tmp_path / "many.md", TransferProgress()) == 3
-    assert MarkdownExporter().export(store.path, None, tmp_path / "many.md", TransferProgress()) == 3
+    assert MARKDOWN.export(store.path, None, tmp_path / "many.md", TransferProgress()).count == 3
+    assert MARKDOWN.export(store.path, None, tmp_path / "many.md", TransferProgress()).count == 3
     assert {file.name for file in (tmp_path / "many 2").iterdir()} == {"chat 0.md", "chat 1.md", "chat 2.md"}
 
 
@@ -45,9 +52,9 @@ def test_names_of_files(title: str, name: str) -> None:
     assert file_name(title) == name
 
 
-def test_a_place_that_cannot_be_written_is_told(store: ChatStore, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_told(store: ChatStore, tmp_path: Path, qapp: object) -> None:
     fill(store)
-    for exporter in EXPORTERS:
+    for exporter in exporters(pdf_of):
         with pytest.raises(Failure, match="could not be written"):
             exporter.export(store.path, None, tmp_path / "no such folder" / "x.json", TransferProgress())
 
@@ -56,9 +63,9 @@ def exports(store: ChatStore, folder: Path) -> Iterator[tuple[str, Path]]:
     """Write each kind of export into the folder; yield its name and the path of what it wrote."""
     JsonExporter().export(store.path, None, folder / "chats.json", TransferProgress())
     yield "json", folder / "chats.json"
-    MarkdownExporter().export(store.path, ["c0"], folder / "chats.md", TransferProgress())
+    MARKDOWN.export(store.path, ["c0"], folder / "chats.md", TransferProgress())
     yield "one", folder / "chats.md"
-    MarkdownExporter().export(store.path, None, folder / "chats.md", TransferProgress())
+    MARKDOWN.export(store.path, None, folder / "chats.md", TransferProgress())
     yield "many", folder / "chats"
 
 
@@ -81,11 +88,11 @@ def test_a_name_that_is_long_is_no_obstacle(store: ChatStore, tmp_path: Path) ->
     JsonExporter().export(store.path, None, tmp_path / f"{'x' * 250}.json", TransferProgress())
 
 
-def test_an_export_that_is_stopped_leaves_nothing(store: ChatStore, tmp_path: Path) -> None:
+def test_an_export_that_is_stopped_leaves_nothing(store: ChatStore, tmp_path: Path, qapp: object) -> None:
     fill(store)
     folder = tmp_path / "out"
     folder.mkdir()
-    for exporter in EXPORTERS:
+    for exporter in exporters(pdf_of):
         progress = TransferProgress()
         progress.stop()
         with pytest.raises(Stopped):
@@ -99,8 +106,8 @@ def test_a_full_disk_is_told_and_the_old_export_stays(store: ChatStore, tmp_path
     store.save(chat, [ChatMessage(chat.id, None, "user", "word " * 60_000)])
     with small_disk(tmp_path / "disk", 1 << 18) as disk:
         (disk / "chats.json").write_text("the old one")
-        for exporter in EXPORTERS:
-            with pytest.raises(Failure, match=r"chats(\.json)? could not be written: No space left") as caught:
+        for exporter in (MARKDOWN, JsonExporter()):
+            with pytest.raises(Failure, match=r"chats(\.json)?( 2)? could not be written: No space left") as caught:
                 exporter.export(store.path, None, disk / "chats.json", TransferProgress())
             assert ".chickadee" not in str(caught.value)
         assert [path.name for path in disk.iterdir()] == ["chats.json"]
@@ -162,7 +169,7 @@ def test_what_is_no_file_is_not_replaced(store: ChatStore, tmp_path: Path) -> No
 def test_a_dot_in_the_name_of_a_folder_is_no_ending(store: ChatStore, tmp_path: Path, name: str) -> None:
     fill(store)
     for _ in range(2):
-        MarkdownExporter().export(store.path, None, tmp_path / name, TransferProgress())
+        MARKDOWN.export(store.path, None, tmp_path / name, TransferProgress())
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"v1.2", "v1.2 2"}
 
 
@@ -173,3 +180,39 @@ def test_thoughts_are_not_copied_and_not_exported_as_text() -> None:
     text = markdown_of(Chat("c", "Birds", 0.0, 0.0), [answer])[0]
     assert "A bird." in text
     assert "Hm." not in text
+
+
+def rich_chat(store: ChatStore) -> None:
+    data = picture_of(QImage(40, 30, QImage.Format.Format_RGB32), 10_000)
+    attachments = (Attachment("bird.png", "picture", 1, "", picture=data),)
+    chat = Chat("rich", "rich")
+    question = ChatMessage(chat.id, None, "user", "What <b>is</b> it?\nTell me.", "q", attachments=attachments)
+    text = "A **jay**.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode <i>\n```\n![far](http://far.example/a.png)"
+    store.save(chat, [question, ChatMessage(chat.id, "q", "assistant", text, model="Model")])
+
+
+def exported(store: ChatStore, tmp_path: Path, extension: str) -> bytes:
+    (exporter,) = (each for each in exporters(pdf_of) if each.extension == extension)
+    done = exporter.export(store.path, ["rich"], tmp_path / f"rich{extension}", TransferProgress())
+    assert done == Exported(1, tmp_path / f"rich{extension}")
+    assert [path.name for path in tmp_path.iterdir() if "rich" in path.name] == [f"rich{extension}"]
+    return done.path.read_bytes()
+
+
+def test_a_web_page_has_everything_in_one_file_and_loads_nothing(store: ChatStore, tmp_path: Path) -> None:
+    rich_chat(store)
+    page = exported(store, tmp_path, ".html").decode()
+    assert "<strong>jay</strong>" in page
+    assert "<td>2</td>" in page
+    assert "What &lt;b&gt;is&lt;/b&gt; it?<br" in page
+    assert [source[:11] for source in re.findall(r'src="([^"]*)"', page)] == ["data:image/"]
+    assert '<a href="http://far.example/a.png">far</a>' in page
+
+
+def test_a_pdf_has_the_texts_and_the_pictures(store: ChatStore, tmp_path: Path, qapp: object) -> None:
+    rich_chat(store)
+    pages = PdfReader(io.BytesIO(exported(store, tmp_path, ".pdf"))).pages
+    text = " ".join("".join(page.extract_text() for page in pages).split())
+    for words in ("rich", "What <b>is</b> it?", "Model", "jay", "code <i>", "far"):
+        assert words in text
+    assert sum(len(page.images) for page in pages) == 1

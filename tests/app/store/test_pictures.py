@@ -13,7 +13,7 @@ from app.attachments.attachment import Attachment
 from app.folders import Folders
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.store.exchange import MarkdownExporter
+from app.store.exchange import MARKDOWN
 from app.store.kept_files import kinds
 from app.store.transfer import TransferProgress
 from app.store.upkeep import run_upkeep
@@ -101,7 +101,7 @@ def test_markdown_has_its_pictures_beside_it(store: ChatStore, tmp_path: Path) -
     pictures = picture_of(noise(40, 30)), picture_of(noise(20, 20, seed=3))
     chat = stored(store, *pictures)
     for folder in ("a chat files", "a chat files 2"):  # a folder that is there may be the user's own
-        MarkdownExporter().export(store.path, [chat.id], tmp_path / "a chat.md", TransferProgress())
+        MARKDOWN.export(store.path, [chat.id], tmp_path / "a chat.md", TransferProgress())
         text = (tmp_path / "a chat.md").read_text(encoding="utf-8")
         assert rf"![photo \<0\>.png](<{folder}/1.png>)" in text
         assert [path.read_bytes() for path in sorted((tmp_path / folder).iterdir())] == [p.data for p in pictures]

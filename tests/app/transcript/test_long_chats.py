@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.wiring import Chickadee, Intervals
 from engine.protocol.requests import Generate, Load, Prepare
+from models.default import default_model
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
 
@@ -171,3 +172,53 @@ def test_the_speed_is_shown_while_the_answer_streams(chickadee: Chickadee, ask: 
     statistics = chickadee.engine.state.statistics
     assert statistics
     assert speed.text() == f"{statistics.decode_tokens / statistics.decode_seconds:,.0f} tok/s"
+
+
+def test_an_answer_that_never_began_is_no_version(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
+) -> None:
+    """The refusal stays below the question until something else is done, and is never stored."""
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    ask_and_wait(chickadee, ask, qtbot, "long")
+    conversation = chickadee.open_chats.current
+    refused = conversation.messages[-1]
+    assert refused.problem
+    chickadee.chats.messages.answer_again()
+    qtbot.waitUntil(lambda: done(chickadee) and conversation.messages[-1].id != refused.id, timeout=SECONDS)
+    assert refused.id not in conversation.tree
+    assert len(conversation.tree.siblings(conversation.messages[-1].id)) == 1
+    chat = conversation.chat.id
+    chickadee.window.close()
+    again = open_window()
+    again.chats.chat.open(chat)
+    assert [message.content for message in again.open_chats.current.messages] == ["one", "echo: one", "long"]
+
+
+def test_a_new_message_takes_the_place_of_a_refusal(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "long")
+    ask(chickadee, "next")  # the model reads both as one question, which is too long again
+    conversation = chickadee.open_chats.current
+    qtbot.waitUntil(lambda: not conversation.busy and len(conversation.messages) == 3, timeout=SECONDS)
+    assert [message.content for message in conversation.messages] == ["long", "next", ""]
+
+
+def test_a_model_on_this_computer_that_has_room_is_offered(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    """The built-in model, which the real planner judges, reads 8,192 tokens; the chat has 5,000."""
+    ask_and_wait(chickadee, ask, qtbot, "long")
+    view = chickadee.window.transcript.views[-1]
+    words = "Use SmolLM2 135M Instruct, which has room"
+    qtbot.waitUntil(lambda: words in [button.text() for button in view.remedy_buttons.buttons], timeout=SECONDS)
+    choose(chickadee, qtbot, words)
+    qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: long", timeout=SECONDS)
+    assert chickadee.engine.state.path == default_model()
+
+
+def test_the_gauge_counts_a_chat_when_it_is_opened(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    """Without waiting for the chat to be read: that takes a minute, and a chat that is too long is not read."""
+    ask_and_wait(chickadee, ask, qtbot, "x" * 400 + " thread")  # the scripted engine reads threads without end
+    chat = chickadee.open_chats.current.chat.id
+    chickadee.chats.chat.new()
+    ask_and_wait(chickadee, ask, qtbot, "other")
+    chickadee.chats.chat.open(chat)
+    qtbot.waitUntil(lambda: chickadee.window.status.used_tokens(chat) == 214, timeout=SECONDS)
+    assert chickadee.window.status.context.text() == "214 / 4,096"
