@@ -188,6 +188,7 @@ def compose_chats(
     indexing = IndexingController(known_collections, engine, folders.collections, intervals.index, window)
     collections = CollectionsController(window, open_chats, known_collections, indexing, retriever)
     drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
+    drafts.folder_given.connect(collections.offer)
     upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
     import_export = ImportExportController(window, open_chats, chat_list)

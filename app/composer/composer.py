@@ -319,7 +319,10 @@ def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, 
     read_ahead = engine.read_ahead
     if read_ahead and read_ahead.chat == conversation.chat.id and not conversation.busy:
         if read_ahead.total - read_ahead.reused > SHORT_PROMPT:
-            return tr("Reading this chat again…"), read_ahead.done / read_ahead.total
+            files = conversation.draft.certain_attachments() if conversation.draft else ()
+            names = ", ".join(file.name for file in files)
+            line = tr("Reading {names}…", names=names) if names else tr("Reading this chat again…")
+            return line, read_ahead.done / read_ahead.total
         return "", None
     if conversation.phase == "waiting":
         if engine.phase == "ready":

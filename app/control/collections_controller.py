@@ -123,6 +123,15 @@ class CollectionsController(QObject):
             dialog.undo_requested.connect(self._undo)
             self._show_rows()
 
+    def offer(self, folder: Path) -> None:
+        """Offer to make a collection of a folder that the user dropped on the window."""
+        self._window.notice.post(
+            lambda: tr("“{name}” is a folder. Its documents can be searched for each question.", name=folder.name),
+            lambda: tr("Make a collection"),
+            lambda: self.add(folder),
+            topic=TOPIC,
+        )
+
     def add(self, folder: Path) -> None:
         """Make a collection of a folder, index it, and use it in the open chat."""
         self._guarded(lambda: self._add(folder))
@@ -130,14 +139,17 @@ class CollectionsController(QObject):
     def _add(self, folder: Path) -> None:
         collection = self._collections.add(folder)
         self._collections.switch(self._open_chats.current, collection.id, True)
-        if self._dialog.open:
-            self._dialog.open.show_note(
-                lambda: tr(
-                    "“{name}” is switched on in the open chat. Other chats switch it on beside the message.",
-                    name=collection.name,
-                ),
-                undo=False,
+
+        def words() -> str:
+            return tr(
+                "“{name}” is switched on in the open chat. Other chats switch it on beside the message.",
+                name=collection.name,
             )
+
+        if self._dialog.open:
+            self._dialog.open.show_note(words, undo=False)
+        else:
+            self._window.notice.post(words, topic=TOPIC)
 
     def _ask_for_folder(self, collection_id: str) -> None:
         title, mode = tr("Choose a folder with documents"), QFileDialog.FileMode.Directory
@@ -156,6 +168,7 @@ class CollectionsController(QObject):
         if collection is None:
             return
         work: dict[str, Callable[[], object]] = {
+            "now": self._indexing.start_now,
             "add_folder": partial(self._ask_for_folder, collection_id),
             "unreadable": partial(self._retriever.search.survey, collection.folders, self._show_unreadable),
             "again": partial(self._indexing.index_again, collection.folders),

@@ -13,6 +13,7 @@ from app.control.chat_controller import ChatController
 from app.control.draft_files import FILES, DraftFiles
 from app.control.retriever import Retriever
 from app.control.sender import Sender
+from app.events import Event
 from app.look.speech import announce
 from app.notice import UNDO_MS, UNSAVED
 from app.services.timers import Debounce
@@ -55,6 +56,7 @@ class DraftController(QObject):
             lambda failure: window.notice.post_failure(failure, UNSAVED),
             lambda work: Debounce(work, pause_ms, self, restarts=False),
         )
+        self.folder_given: Event[Path] = Event()  # a folder was dropped or pasted, which cannot be attached
         self._fit = DraftFit(engine)
         self.files = DraftFiles(self.keeper, engine.state, window.notice, self)
         self.sending = Sender(self._fit, retriever, window.notice, self._deliver, self)
@@ -119,7 +121,11 @@ class DraftController(QObject):
     def attach_content(self, content: list[Path] | str | QImage) -> None:
         """Attach pasted, dropped or chosen content: files, a text too long for a message, or a picture."""
         if isinstance(content, list):
-            self.attach(content)
+            folders = [path for path in content if path.is_dir()]
+            for folder in folders:
+                self.folder_given.emit(folder)
+            if files := [path for path in content if path not in folders]:
+                self.attach(files)
         elif isinstance(content, str):
             self.attach_text(content)
         elif self.files.can_attach_picture(self.current):

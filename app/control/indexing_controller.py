@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 CHANGED_MS = 5_000  # after the last change in a folder: programs write a file several times
 AGAIN_MS = 600_000  # between two looks at all folders, for changes that no system tells
 MOST_WATCHED = 500  # folders; a system has a limit for all programs together
+HURRY_MS = 10_000  # in which a folder that the user adds is indexed though a model answers; most take less
 MOST_ENDS = 3  # times in a row that the process may end early, as it does over a hostile file
 
 
@@ -48,6 +49,8 @@ class IndexingController(QObject):
         self._wanted = self._resting = self._anew = False
         self._postponed = False  # until the computer is plugged in
         self._requested = False  # by the user, so at once
+        self._hurries = False  # does not rest, although a model answers
+        self._hurry = Debounce(self._stop_hurrying, HURRY_MS, self)
         self._again: set[str] = set()
         self._ends = 0
         self._sent: Begin | None = None
@@ -59,7 +62,7 @@ class IndexingController(QObject):
             self._start_soon.request()
 
     def close(self) -> None:
-        for timer in (self._start_soon, self._changed, self._next):
+        for timer in (self._start_soon, self._changed, self._next, self._hurry):
             timer.cancel()
         self._process.close()
 
@@ -67,6 +70,13 @@ class IndexingController(QObject):
         """Read all files of the folders again."""
         self._again |= set(folders)
         self.restart()
+
+    def start_now(self) -> None:
+        """Index at once, on battery too, and do not rest while a model answers."""
+        self._requested = self._hurries = True
+        self._postpone(False)
+        self._rest_or_go_on()
+        self._start_soon.request_in(0)
 
     def index_anew(self) -> None:
         """Delete the index and make it anew."""
@@ -118,12 +128,19 @@ class IndexingController(QObject):
         wanted = (self._collections.folders_to_index(), self._collections.folders_to_keep())
         if sent is None or (sent.folders, sent.kept) != wanted:
             self.restart()
+            if wanted[0]:
+                self.start_now()
+                self._hurry.request()
 
     def restart(self) -> None:
         """End the process and start it again soon: what it may read is fixed when it starts."""
         self._requested = True
         self._process.close()
         self._start_soon.request()
+
+    def _stop_hurrying(self) -> None:
+        self._hurries = False
+        self._rest_or_go_on()
 
     def _progressed(self, progress: FolderProgress) -> None:
         self._collections.update_progress(progress)
@@ -141,6 +158,7 @@ class IndexingController(QObject):
     def _ended(self, ok: bool) -> None:
         self._ends = 0 if ok else self._ends + 1
         self._requested = self._requested and not ok
+        self._hurries = self._hurries and not ok
         if not ok and self._ends <= MOST_ENDS:  # it ended over a file, which it will refuse
             self._start_soon.request()
         elif self._wanted:
@@ -152,7 +170,8 @@ class IndexingController(QObject):
         if self._postponed and not self._waits_for_power:
             self._postpone(False)
             self._start_soon.request()
-        resting = self._engine.active is not None or self._engine.guests.busy or self._waits_for_power
+        busy = self._engine.active is not None or self._engine.guests.busy or self._waits_for_power
+        resting = busy and not self._hurries
         if resting != self._resting:
             self._resting = resting
             if self._process.running:

@@ -19,8 +19,9 @@ from app.look.theme import SIZES
 from app.state.collections import IndexState
 from app.words import UiText, mark, tr, tr_n
 
-Action = Literal["add_folder", "remove_folder", "again", "pause", "resume", "remove", "unreadable", "rename"]
+Action = Literal["add_folder", "remove_folder", "again", "pause", "resume", "remove", "unreadable", "rename", "now"]
 ACTIONS: dict[Action, str] = {
+    "now": mark("Index now"),
     "add_folder": mark("Add folder…"),
     "again": mark("Index again"),
     "pause": mark("Pause"),
@@ -83,7 +84,13 @@ class CollectionView(Live, QFrame):
         self.bar.setRange(0, max(1, state.files))
         self.bar.setValue(state.done)
         self.bar.setAccessibleName(tr("Progress of {name}", name=collection.name))
-        shown = {"pause": not collection.paused, "resume": collection.paused, "unreadable": state.refused > 0}
+        waiting = bool(collection.folders) and not collection.paused and (state.postponed or not state.known)
+        shown = {
+            "pause": not collection.paused,
+            "resume": collection.paused,
+            "unreadable": state.refused > 0,
+            "now": waiting,
+        }
         for action, widget in self.buttons.items():
             widget.setAccessibleName(tr("{action}: {name}", action=tr(ACTIONS[action]), name=collection.name))
             widget.setVisible(shown.get(action, True))

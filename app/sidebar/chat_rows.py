@@ -21,15 +21,20 @@ Flag = Qt.ItemFlag
 PINNED = mark("Pinned")
 TEMPORARY = mark("Temporary")
 NOTHING: frozenset[str] = frozenset()
+MONTHS = (
+    mark("January"), mark("February"), mark("March"), mark("April"), mark("May"), mark("June"), mark("July"),
+    mark("August"), mark("September"), mark("October"), mark("November"), mark("December"),
+)  # fmt: skip
 
 
 class Row(NamedTuple):  # each change creates thousands; a dataclass takes three times as long
     """Row of the chat list: a heading, a folder or a chat.
 
-    `id` is the chat's or the folder's; `folder_id` is the folder that receives a chat dropped on the row, None for no
-    folder. `chats` is the number of chats in a folder; `indent` the number of levels that the row is indented. `busy`
-    says that an answer is being written or waited for, `unread` that one ended unseen; a collapsed folder has the marks
-    of its chats.
+    A heading's `text` is marked for translation, or a month as 2026-11: `heading_words` says it in the language of the
+    moment. `id` is the chat's or the folder's; `folder_id` is the folder that receives a chat dropped on the row, None
+    for no folder. `chats` is the number of chats in a folder; `indent` the number of levels that the row is indented.
+    `busy` says that an answer is being written or waited for, `unread` that one ended unseen; a collapsed folder has
+    the marks of its chats.
     """
 
     kind: Literal["heading", "folder", "chat"]
@@ -68,14 +73,14 @@ def rows_of(
             inside[chat.folder_id or ""].append(chat)
         else:
             loose.append(chat)
-    rows = [Row("heading", tr(TEMPORARY)), *fleeting] if fleeting else []
-    rows += [Row("heading", tr(PINNED))] if pinned else []
+    rows = [Row("heading", TEMPORARY), *fleeting] if fleeting else []
+    rows += [Row("heading", PINNED)] if pinned else []
     rows += [_row(chat, busy, pinned=True) for chat in pinned]
     for folder in folders:
         rows += _folder_rows(folder, inside[folder.id], busy)
     days_ago = days_of(now)
     for group, days in groupby(loose, key=lambda chat: group_of(chat.updated_at, days_ago)):
-        rows.append(Row("heading", tr(group)))
+        rows.append(Row("heading", group))
         rows += [_row(chat, busy) for chat in days]
     return rows
 
@@ -131,7 +136,7 @@ class ChatModel(QAbstractListModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self.rows[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
-            return tr(row.text) if row.kind == "heading" else row.text
+            return heading_words(row.text) if row.kind == "heading" else row.text
         if role == Qt.ItemDataRole.ToolTipRole and row.kind != "heading":
             return escaped_html(_with_marks(row.text, row))
         if role == Qt.ItemDataRole.AccessibleTextRole and row.kind != "heading":
@@ -176,6 +181,13 @@ class ChatModel(QAbstractListModel):
         folder_id = self.rows[target].folder_id if 0 <= target < len(self.rows) else None
         self.action_requested.emit("move", bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
         return False  # else Qt would remove the dragged rows
+
+
+def heading_words(text: str) -> str:
+    year, _, month = text.partition("-")
+    if not (year.isdigit() and month.isdigit()):
+        return tr(text)
+    return tr("{month} {year}", month=tr(MONTHS[int(month) - 1]), year=year)
 
 
 def _folder_text(row: Row) -> str:

@@ -18,6 +18,7 @@ from engine.protocol.events import Statistics
 
 # Of the passages found, those of which an answer used something (docs/notes/collections.md).
 LEAST_SHARED, USED_SHARE, NUMBER_WEIGHT = 1.5, 0.3, 2
+FEW_OWN = 2  # words that the question does not have: such an answer repeats the question
 
 # --- the numbers ------------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,8 @@ def used_sources(packed: str, attachments: Sequence[Attachment], question: str, 
     """Return the sources without those files and passages of collections of which the answer used nothing.
 
     An answer uses a passage if they share words that the question does not have. A word counts less if other passages
-    have it too, a number counts double. An answer in another script than a passage shares no words with any.
+    have it too, a number counts double. Where words cannot tell, all stay: for an answer in another script, and for
+    one that only repeats the question.
     """
     sources = _decoded(packed)
     passages = {
@@ -130,7 +132,8 @@ def used_sources(packed: str, attachments: Sequence[Attachment], question: str, 
         for attachment in (attachments[source.number],)
         for place in range(min(len(source.places), len(attachment.parts)) or 1)
     }
-    own = indexed_words(answer).keys() - indexed_words(question).keys()
+    said = indexed_words(answer).keys()
+    own = said - indexed_words(question).keys()
     if not passages or not own or bool(WIDE_WORD.search(answer)) != any(map(WIDE_WORD.search, passages.values())):
         return packed
     shared = {key: own & indexed_words(text).keys() for key, text in passages.items()}
@@ -139,6 +142,8 @@ def used_sources(packed: str, attachments: Sequence[Attachment], question: str, 
         key: sum((NUMBER_WEIGHT if word.isdigit() else 1) / having[word] for word in words)
         for key, words in shared.items()
     }
+    if len(own) <= FEW_OWN and len(said) > len(own) and not any(scores.values()):
+        return packed  # “Yes, jays bury acorns.”
     least = max(min(LEAST_SHARED, len(own) / 2), USED_SHARE * max(scores.values()))
     used = {key for key, score in scores.items() if score >= least}
     kept = [

@@ -15,7 +15,7 @@ from common.reasoning import without_thoughts
 
 Speaker = Literal["user", "assistant"]
 Ending = Literal["end", "stop", "length", "context", "cancelled", "tool_calls", "engine", "failed"]
-GROUPS = (mark("Today"), mark("Yesterday"), mark("Last 7 days"), mark("Older"))
+GROUPS = (mark("Today"), mark("Yesterday"), mark("Last 7 days"), mark("Last 30 days"))
 UNTITLED = "New chat"
 TITLE_LENGTH = 64
 
@@ -147,14 +147,16 @@ def title_of(text: str) -> str:
     return (cut.rsplit(" ", 1)[0] if " " in cut[TITLE_LENGTH // 2 :] else cut) + "…"
 
 
-def days_of(now: float) -> tuple[float, float, float]:
-    """Return the Unix times at which the days of the first three GROUPS begin, by the local calendar."""
+def days_of(now: float) -> tuple[float, ...]:
+    """Return the Unix times at which the days of the GROUPS begin, by the local calendar."""
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
-    one, week = timedelta(days=1), timedelta(days=6)
-    return today.timestamp(), (today - one).timestamp(), (today - week).timestamp()
+    return tuple((today - timedelta(days=days)).timestamp() for days in (0, 1, 6, 29))
 
 
-def group_of(moment: float, days: tuple[float, float, float]) -> str:
-    """Return the one of GROUPS that a chat of Unix time `moment` belongs to; `days` is from `days_of`."""
-    today, yesterday, week = days
-    return GROUPS[(moment < today) + (moment < yesterday) + (moment < week)]
+def group_of(moment: float, days: tuple[float, ...]) -> str:
+    """Return the group of a chat of Unix time `moment`: one of GROUPS, else its month as 2026-11.
+
+    `days` is from `days_of`.
+    """
+    later = (group for group, begin in zip(GROUPS, days, strict=True) if moment >= begin)
+    return next(later, None) or f"{datetime.fromtimestamp(moment):%Y-%m}"

@@ -1029,6 +1029,11 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
+    <source>Reading {names}…</source>
+    <translation>正在阅读 {names}…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
     <source>Waiting for {host}</source>
     <translation>正在等待 {host}</translation>
   </message>
@@ -1360,6 +1365,11 @@
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
+    <source>Make a collection</source>
+    <translation>创建集合</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/collections_controller.py"/>
     <source>The index of your collections was damaged and is made again. Until then, answers may miss some of your documents.</source>
     <translation>集合的索引已损坏，正在重新建立。在此之前，回答可能会遗漏你的部分文档。</translation>
   </message>
@@ -1368,6 +1378,11 @@
     <source>{n} more files</source>
     <extracomment>n = 1: {n} more file</extracomment>
     <translation><numerusform>另外 {n} 个文件</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/collections_controller.py"/>
+    <source>“{name}” is a folder. Its documents can be searched for each question.</source>
+    <translation>“{name}”是文件夹。每次提问时都可以在其中的文档里查找。</translation>
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
@@ -1545,6 +1560,11 @@
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
+    <source>Show in folder</source>
+    <translation>在文件夹中显示</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Stopped. Nothing was changed.</source>
     <translation>已停止，未做任何更改。</translation>
   </message>
@@ -1575,9 +1595,9 @@
   </message>
   <message numerus="yes">
     <location filename="../../app/control/import_export_controller.py"/>
-    <source>{n} chats were exported.</source>
-    <extracomment>n = 1: {n} chat was exported.</extracomment>
-    <translation><numerusform>已导出 {n} 个对话。</numerusform></translation>
+    <source>{n} chats were exported to {name}.</source>
+    <extracomment>n = 1: {n} chat was exported to {name}.</extracomment>
+    <translation><numerusform>{n} 个对话已导出到 {name}。</numerusform></translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/control/import_export_controller.py"/>
@@ -2149,6 +2169,11 @@
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Index again</source>
     <translation>重新建立索引</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Index now</source>
+    <translation>立即建立索引</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -7081,6 +7106,26 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>April</source>
+    <translation>4月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>August</source>
+    <translation>8月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>December</source>
+    <translation>12月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>February</source>
+    <translation>2月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
     <source>Folder {name}, {chats}</source>
     <translation>文件夹 {name}，{chats}</translation>
   </message>
@@ -7091,13 +7136,58 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>January</source>
+    <translation>1月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>July</source>
+    <translation>7月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>June</source>
+    <translation>6月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>March</source>
+    <translation>3月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>May</source>
+    <translation>5月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>November</source>
+    <translation>11月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>October</source>
+    <translation>10月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
     <source>Pinned</source>
     <translation>置顶</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>September</source>
+    <translation>9月</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
     <source>Temporary</source>
     <translation>临时</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>{month} {year}</source>
+    <translation>{year}年{month}</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_rows.py"/>
@@ -7382,13 +7472,13 @@
   <name>store</name>
   <message>
     <location filename="../../app/store/chat.py"/>
-    <source>Last 7 days</source>
-    <translation>过去 7 天</translation>
+    <source>Last 30 days</source>
+    <translation>最近 30 天</translation>
   </message>
   <message>
     <location filename="../../app/store/chat.py"/>
-    <source>Older</source>
-    <translation>更早</translation>
+    <source>Last 7 days</source>
+    <translation>过去 7 天</translation>
   </message>
   <message>
     <location filename="../../app/store/chat.py"/>
@@ -7407,6 +7497,16 @@
   </message>
   <message>
     <location filename="../../app/store/exchange.py"/>
+    <source>Folder of PDF files, for reading (*.pdf)</source>
+    <translation>PDF 文件夹，用于阅读 (*.pdf)</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>Folder of web pages, for reading (*.html)</source>
+    <translation>网页文件夹，用于阅读 (*.html)</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
     <source>JSON, can be imported again (*.json)</source>
     <translation>JSON，可再次导入 (*.json)</translation>
   </message>
@@ -7414,6 +7514,16 @@
     <location filename="../../app/store/exchange.py"/>
     <source>Markdown, for reading (*.md)</source>
     <translation>Markdown，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>PDF, for reading (*.pdf)</source>
+    <translation>PDF，用于阅读 (*.pdf)</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>Web page, for reading (*.html)</source>
+    <translation>网页，用于阅读 (*.html)</translation>
   </message>
   <message>
     <location filename="../../app/store/formats.py"/>
@@ -7784,6 +7894,11 @@
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
     <translation>使用 {n_ctx:,} 个词元的上下文（占用更少内存）</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Use {model}, which has room</source>
+    <translation>改用容量足够的 {model}</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>

@@ -455,6 +455,10 @@ def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot)
     assert days.data(days.index(0)) == "Today"
     chickadee.settings.change({"window.language": "zh_CN"})
     assert days.data(days.index(0)) == "今天"
+    chickadee.chats.list.list_now()  # the rows are made anew while the language is Chinese
+    chickadee.settings.change({"window.language": "en"})
+    assert days.data(days.index(0)) == "Today"
+    chickadee.settings.change({"window.language": "zh_CN"})
     assert not re.search(r"[a-z]{4,}", dialog.list.item(0).text().replace("second", "").replace("first", ""))
     assert not re.search(r"[a-z]{4,}", dialog.question.text())
     dialog.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.store.readers.neutral import ImportedConversation, Turn, items, seconds, text, thought
+from app.store.readers.neutral import ImportedConversation, Turn, attached, items, seconds, text, thought
 
 ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 
@@ -24,7 +24,12 @@ def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
         parent = before if not named else named if named in keys else None
         key = text(each, "uuid") or str(number)
         role = ROLES.get(text(each, "sender"), "")
-        turns.append(Turn(key, parent, role, _words(each), seconds(each.get("created_at"))))
+        files = tuple(
+            attached(text(file, "file_name"), text(file, "extracted_content"))
+            for file in items(each, "attachments")
+            if text(file, "extracted_content").strip()
+        )
+        turns.append(Turn(key, parent, role, _words(each), seconds(each.get("created_at")), attachments=files))
     return ImportedConversation(
         "claude",
         f"claude/{raw['uuid']}",
@@ -37,9 +42,8 @@ def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
 
 
 def _words(message: dict[str, Any]) -> str:
-    """Return a message's thoughts and text, after the texts of its files; tools' blocks are left out."""
-    files = [_file(each) for each in items(message, "attachments") if text(each, "extracted_content")]
-    files += [f"[{text(each, 'file_name')}]" for each in items(message, "files") if text(each, "file_name")]
+    """Return a message's thoughts and text, after the names of its pictures; tools' blocks are left out."""
+    files = [f"[{text(each, 'file_name')}]" for each in items(message, "files") if text(each, "file_name")]
     blocks = items(message, "content")
     words = "".join(
         thought(text(each, "thinking")) if each.get("type") == "thinking" else text(each, "text") + "\n\n"
@@ -47,8 +51,3 @@ def _words(message: dict[str, Any]) -> str:
         if each.get("type") in ("text", "thinking")
     )
     return "\n\n".join(filter(None, (*files, words.strip() or text(message, "text"))))
-
-
-def _file(raw: dict[str, Any]) -> str:
-    fence = "`" * 4
-    return f"{text(raw, 'file_name')}\n{fence}\n{text(raw, 'extracted_content').strip()}\n{fence}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.store.readers.neutral import ImportedConversation, Turn, items, part, seconds, text, thought
+from app.store.readers.neutral import ImportedConversation, Turn, attached, items, part, seconds, text, thought
 
 
 def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
@@ -32,23 +32,20 @@ def _turn(raw: dict[str, Any]) -> Turn:
     role = "" if raw.get("type") == "root" else text(raw, "role")
     words = text(raw, "content")
     thinking = text(raw, "reasoningContent") or text(raw, "thinking")
-    files = [_file(each) for each in items(raw, "extra")]
+    extra = [(text(each, "name"), text(each, "content")) for each in items(raw, "extra")]
+    files = tuple(attached(name, content) for name, content in extra if content.strip())
+    names = [f"[{name}]" for name, content in extra if name and not content.strip()]
     return Turn(
         _key(raw.get("id")),
         _key(raw.get("parent")) or None,
         role,
-        "\n\n".join(filter(None, (*files, thought(thinking) + words if role == "assistant" else words))),
+        "\n\n".join(filter(None, (*names, thought(thinking) + words if role == "assistant" else words))),
         seconds(raw.get("timestamp")),
         text(raw, "model"),
+        attachments=files,
     )
 
 
 def _key(value: object) -> str:
     """Return an id as text: older versions of the page used numbers."""
     return str(value) if isinstance(value, str | int) else ""
-
-
-def _file(raw: dict[str, Any]) -> str:
-    name, content = text(raw, "name"), text(raw, "content")
-    fence = "`" * 4
-    return f"{name}\n{fence}\n{content.strip()}\n{fence}" if content else f"[{name}]" if name else ""

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from app.attachments.attachment import Attachment, clean_name
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, title_of
 from app.store.formats import SPACE, clean, line, moment
 
@@ -57,6 +58,7 @@ class Turn(msgspec.Struct):
         key: unique in the conversation; `parent` is the key of the message before, None for a first one.
         time: Unix seconds; None takes the chat's.
         thought_seconds: how long the model thought, as in ChatMessage.
+        attachments: files of a user's message.
     """
 
     key: str
@@ -67,6 +69,7 @@ class Turn(msgspec.Struct):
     model: str = ""
     ending: Ending = "end"
     thought_seconds: float | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 class ImportedConversation(msgspec.Struct):
@@ -118,7 +121,9 @@ def chat_of(conversation: ImportedConversation, now: float) -> tuple[Chat, list[
             messages.append(message)
     if not messages:
         return None
-    first = next((message.content for message in messages if message.role == "user"), UNTITLED)
+    questions = [message for message in messages if message.role == "user"]
+    named = (message.content or message.attachments[0].name for message in questions)
+    first = next(named, UNTITLED)
     title = line(conversation.title) or title_of(first)
     leaf = message_of.get(conversation.current or "") or messages[-1].id
     latest = max(message.created_at for message in messages)
@@ -129,6 +134,12 @@ def chat_of(conversation: ImportedConversation, now: float) -> tuple[Chat, list[
 def thought(text: str) -> str:
     """Return a thought as our answers contain it, with a blank line for what follows; "" for a blank one."""
     return f"<think>\n{text.strip()}\n</think>\n\n" if text.strip() else ""
+
+
+def attached(name: str, words: str) -> Attachment:
+    """Return a file of a message, of which the other program kept the text."""
+    words = clean(words).strip("\n")
+    return Attachment(clean_name(name), "text", len(words.encode()), words, ((0, len(words)),))
 
 
 def object_of(raw: bytes) -> dict[str, Any]:
@@ -162,9 +173,10 @@ def items(raw: object, name: str) -> list[dict[str, Any]]:
 
 def _message(chat_id: str, parent: str | None, turn: Turn, started_at: float) -> ChatMessage | None:
     content = clean(turn.text).strip()
-    if turn.role not in ("user", "assistant") or not content:
-        return None
     is_answer = turn.role == "assistant"
+    files = () if is_answer else turn.attachments
+    if turn.role not in ("user", "assistant") or not (content or files):
+        return None
     return ChatMessage(
         chat_id,
         parent,
@@ -175,6 +187,7 @@ def _message(chat_id: str, parent: str | None, turn: Turn, started_at: float) ->
         turn.ending if is_answer else "end",
         model=line(turn.model) if is_answer else "",
         thought_seconds=turn.thought_seconds if is_answer else None,
+        attachments=files,
     )
 
 

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.collections import INDEX_NAME, VECTORS_NAME
@@ -323,6 +324,43 @@ def test_keys_alone_make_a_collection_and_switch_it(chickadee: Chickadee, qtbot:
     qtbot.keyClick(menu, Qt.Key.Key_Down)
     qtbot.keyClick(menu, Qt.Key.Key_Return)
     assert chickadee.window.composer.collections_button.text() == ""
+
+
+def test_a_dropped_folder_becomes_a_collection_and_is_indexed_at_once(
+    open_window: Opener, ask: Ask, qtbot: QtBot, documents: Path
+) -> None:
+    """Although a model answers: a small folder takes less than a second."""
+    chickadee = open_window()
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
+    ask(chickadee, "slow")
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(documents))])
+    action, button, keys = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QApplication.sendEvent(chickadee.window, QDragEnterEvent(QPoint(5, 5), action, data, button, keys))
+    QApplication.sendEvent(chickadee.window, QDropEvent(QPointF(5, 5), action, data, button, keys))
+    notice = chickadee.window.notice
+    assert notice.text.text() == "“documents” is a folder. Its documents can be searched for each question."
+    assert not chickadee.open_chats.current.draft or not chickadee.open_chats.current.draft.items
+    qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: indexed(chickadee))
+    assert chickadee.open_chats.current.busy
+    assert [each.name for each in chickadee.chats.collections._collections.used_by(chickadee.open_chats.current)] == [
+        "documents"
+    ]
+
+
+def test_index_now_does_not_wait_for_a_free_computer(chickadee: Chickadee, qtbot: QtBot, documents: Path) -> None:
+    collections = chickadee.chats.collections
+    collections.add(documents)
+    collections.open()
+    qtbot.waitUntil(lambda: indexed(chickadee))
+    collections._collections.postpone(True)  # as on battery
+    assert collections.dialog
+    (view,) = collections.dialog.views.values()
+    assert view.buttons["now"].isVisible()
+    qtbot.mouseClick(view.buttons["now"], Qt.MouseButton.LeftButton)
+    assert not view.buttons["now"].isVisible()
+    assert view.status.text().startswith("Up to date")
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt
@@ -66,7 +67,7 @@ def test_rows_are_pins_folders_and_days() -> None:
     rows = rows_of(chats, [empty, folder], now)
     assert [(row.text, row.indent) for row in rows] == [
         ("Pinned", 0), ("pinned", 0), ("Empty", 0), ("Work", 0), ("in work", 1), ("Today", 0), ("now", 0),
-        ("Older", 0), ("old", 0),
+        (f"{datetime.fromtimestamp(now - 40 * 86_400):%Y-%m}", 0), ("old", 0),
     ]  # fmt: skip
     folded = rows_of(chats, [replace(folder, folded=True)], now)
     assert "in work" not in [row.text for row in folded]

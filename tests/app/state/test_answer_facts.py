@@ -50,6 +50,8 @@ COAST = found("coast.txt", "The lighthouse keeper lit a fire beside the sea.")
         ("Autumn.", {"jays.txt": [0]}),
         ("A keeper of the lighthouse lit it. In winter and autumn jays bury.", {"jays.txt": [0], "coast.txt": [0]}),
         ("I am sorry, the documents do not say anything about that.", {}),
+        ("I do not know.", {}),
+        ("Yes, jays bury acorns.", {"jays.txt": [0, 1], "coast.txt": [0]}),
         ("秋天埋下橡子。", {"jays.txt": [0, 1], "coast.txt": [0]}),
     ],
 )

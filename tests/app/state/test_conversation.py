@@ -81,10 +81,10 @@ def test_the_answer_is_stored_now_and_then_and_at_its_end(conversation: Conversa
     conversation.send("q")
     conversation.begin_answer("model")
     conversation.append_text("one ")
-    assert in_file(conversation)[-1].content == ""
+    assert in_file(conversation)[-1].content == "q"
     clock.now += 0.3
     conversation.append_text("two ")
-    assert in_file(conversation)[-1].content == ""
+    assert in_file(conversation)[-1].content == "q"
     clock.now += 0.2
     conversation.checkpoint()
     assert in_file(conversation)[-1].content == "one two "
@@ -361,6 +361,8 @@ def test_groups_follow_the_calendar() -> None:
     now = datetime(2026, 3, 10, 0, 30).timestamp()
     days = [datetime(2026, 3, 10, 0, 1), datetime(2026, 3, 9, 23), datetime(2026, 3, 4), datetime(2026, 3, 3, 12)]
     assert [group_of(day.timestamp(), days_of(now)) for day in days] == list(GROUPS)
+    earlier = [datetime(2026, 2, 9), datetime(2026, 2, 8, 23), datetime(2025, 12, 31)]
+    assert [group_of(day.timestamp(), days_of(now)) for day in earlier] == ["Last 30 days", "2026-02", "2025-12"]
 
 
 def test_chats_are_values() -> None:

@@ -222,3 +222,12 @@ def test_the_gauge_counts_a_chat_when_it_is_opened(chickadee: Chickadee, ask: As
     chickadee.chats.chat.open(chat)
     qtbot.waitUntil(lambda: chickadee.window.status.used_tokens(chat) == 214, timeout=SECONDS)
     assert chickadee.window.status.context.text() == "214 / 4,096"
+
+
+def test_a_new_file_that_is_read_is_named(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
+    """The scripted engine reads texts with the word "read" until another request comes."""
+    file = tmp_path / "birds.md"
+    file.write_text("Something to read.")
+    chickadee.chats.drafts.attach([file])
+    progress = chickadee.window.composer.progress
+    qtbot.waitUntil(lambda: progress.text() == "Reading birds.md…", timeout=SECONDS)

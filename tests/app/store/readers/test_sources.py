@@ -22,7 +22,6 @@ from tests.app.store.moved_chats import counts, everything, load
 from tests.app.store.readers import sample_files as samples
 
 WITH_TREE = ("lm-studio", "open-webui", "llama.cpp", "claude")
-WITH_FILE = ("llama.cpp", "claude", "gpt4all")
 ENDLESS = (
     "CREATE VIEW chat AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
     " SELECT i AS id, '' AS title, '' AS chat, 0 AS created_at, 0 AS updated_at FROM n"
@@ -38,7 +37,9 @@ def check(program: str, chat: Chat, messages: list[ChatMessage]) -> None:
     question, answer, follow_up = branch
     assert [each.role for each in branch] == ["user", "assistant", "user"]
     assert question.content.endswith(samples.QUESTION)
-    assert ("notes.txt" in question.content) == (program in WITH_FILE)
+    assert ("notes.txt" in question.content) == (program == "gpt4all")  # which does not store the text
+    files = [(file.name, file.text) for file in question.attachments]
+    assert files == ([("notes.txt", "my notes")] if program in ("llama.cpp", "claude") else [])
     assert answer.content == THINKING
     assert follow_up.content.endswith(samples.FOLLOW_UP)
     assert bool(answer.model) == (program != "claude")
