@@ -20,7 +20,6 @@ MOST_PIXELS = 120_000_000  # of a file: the largest pictures of telephones
 MOST_DECODED = 600  # MB that Qt may take for one picture
 LEAST_SIDE = 2  # pixels
 USUAL_PIXELS = 786_432  # 1024 × 768: screens stay legible, and most models see no more
-ALL_DETAIL = 4_194_304
 PLAIN_BYTES = 300_000  # a PNG up to this size is kept; a larger one becomes a JPEG if that is much smaller
 JPEG_QUALITY = 92
 

@@ -123,7 +123,7 @@ class ChatController(QObject):
         """Have the open chat read, and counted, so that the gauge says how much it needs before it is read."""
         conversation, state = self._open_chats.current, self._engine.state
         if conversation.messages and state.context_chat != conversation.chat.id:
-            self._engine.count((), conversation, partial(self._counted, conversation))
+            self._engine.idle.count((), conversation, partial(self._counted, conversation))
         self._engine.idle.read_ahead(conversation)
 
     def _counted(self, conversation: Conversation, counted: Counted) -> None:

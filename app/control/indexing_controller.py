@@ -104,6 +104,8 @@ class IndexingController(QObject):
             self._process.start(begin, rest=self._resting)
         except OSError as error:
             log.warning("the index's folder cannot be made: %s", type(error).__name__)
+        else:
+            self._collections.begin(begin.folders)
 
     def _found_damaged(self) -> None:
         self._anew = True  # when it starts again, which is soon after its end

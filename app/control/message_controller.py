@@ -169,7 +169,8 @@ class MessageController(QObject):
 
     def choose_remedy(self, remedy: Remedy) -> None:
         """Apply the remedy that the user chose for a chat that has outgrown the context."""
-        conversation, path = self._conversation, self._engine.state.path
+        conversation = self._conversation
+        path = path_of(remedy.path) if remedy.kind == "other_model" else self._engine.state.path
         last = conversation.messages[-1]
         if remedy.kind == "forget_turns":
             conversation.forget_oldest(remedy.turns)
@@ -177,8 +178,6 @@ class MessageController(QObject):
                 turns = conversation.chat.forget_turns
                 self._post(lambda: forgotten_line(turns))
                 return
-        elif remedy.kind == "other_model":
-            self._engine.use_model(path_of(remedy.path), remedy.n_ctx)
         elif path is not None:
             kv_type = remedy.kv_type if remedy.kind == "smaller_kv" else None
 

@@ -117,6 +117,11 @@ class Collections:
     def folders_of(self, collections: Iterable[Collection]) -> tuple[str, ...]:
         return outermost(folder for each in collections for folder in each.folders)
 
+    def begin(self, folders: Iterable[str]) -> None:
+        """Take over that a process looks for files in these folders; before its first words it may read a model."""
+        for folder in set(folders) - self._progress.keys():
+            self.update_progress(FolderProgress(folder, "scanning"))
+
     def update_progress(self, progress: FolderProgress) -> None:
         """Take over how far a folder is indexed."""
         self._progress[progress.folder] = progress

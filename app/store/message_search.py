@@ -105,11 +105,6 @@ def marks_in(text: str, terms: list[Term]) -> list[tuple[int, int]]:
     return marks
 
 
-def holds_all(text: str, terms: list[Term]) -> bool:
-    plain = folded(text)
-    return all(pattern_of(term).search(plain) for term in terms)
-
-
 # --- search -----------------------------------------------------------------------------------------------------------
 
 MOST_TITLES = 20

@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from app.control.import_export_controller import IMPORTING
 from app.folders import Folders
-from app.store.exchange import JsonExporter
+from app.store.exchange import Exported, JsonExporter
 from app.store.importing import Choice
 from app.store.readers.places import Source
 from app.store.transfer import TransferProgress
@@ -75,7 +75,7 @@ class SlowExporter(JsonExporter):
     def __init__(self) -> None:
         self.may_go_on = Event()
 
-    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> int:
+    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
         self.may_go_on.wait()
         return super().export(store, chat_ids, target, progress)
 
@@ -97,7 +97,7 @@ def test_an_import_can_be_undone_after_another_transfer_and_after_a_failure(
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
     assert told(filled).startswith("Another import or export is still running.")
     slow.may_go_on.set()
-    qtbot.waitUntil(lambda: told(filled) == "7 chats were exported.")
+    qtbot.waitUntil(lambda: told(filled) == "7 chats were exported to all.json.")
     db = sqlite3.connect(folders.store, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")  # as a backup program does
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
@@ -253,7 +253,7 @@ def test_formats_for_reading_come_first_and_a_name_has_one_extension(
     folder = tmp_path / "out"
     folder.mkdir()
     filled.chats.chat.open("2")
-    filled.open_chats.current.rename("rich.md")
+    filled.open_chats.current.update_entry(title="rich.md", title_from="user")
     filled.window.commands.run("export_chat")
     dialog = filled.window.findChild(QFileDialog)
     assert dialog
