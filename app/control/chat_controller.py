@@ -126,8 +126,8 @@ class ChatController(QObject):
             self._engine.idle.count((), conversation, partial(self._counted, conversation))
         self._engine.idle.read_ahead(conversation)
 
-    def _counted(self, conversation: Conversation, counted: Counted) -> None:
-        if conversation is self._open_chats.current and self._engine.active is None:
+    def _counted(self, conversation: Conversation, counted: Counted | None) -> None:
+        if counted and conversation is self._open_chats.current and self._engine.active is None:
             self._engine.state.change(context_tokens=counted.prompt, context_chat=conversation.chat.id)
 
     # --- inside -----------------------------------------------------------------------------------------------------
