@@ -145,7 +145,7 @@ def compose_models(
     window: Window, process: EngineProcess, open_chats: OpenChats, settings: Settings, intervals: Intervals
 ) -> Models:
     keys = ServerKeys(settings, window)
-    engine = EngineQueue(process.client, settings, keys)
+    engine = EngineQueue(process.client, settings, keys.find_to_connect)
     settings.changed.connect(engine.model.apply_settings)
     controller = ModelController(window, settings, engine, open_chats, keys)
     status = StatusController(window, engine, controller, settings, intervals.tick, intervals.minute)

@@ -93,7 +93,9 @@ class ChatOptionsController(QObject):
     def _inherited(self) -> Values:
         """The values that the chat has unless it has its own."""
         state = self._engine.state
-        return self._settings.inherited(state.path, self._options.values, state.thinks)
+        return self._settings.inherited(
+            state.path, self._options.values, bool(state.model and state.model.thinking.thinks)
+        )
 
     @property
     def _options(self) -> ChatOptions:

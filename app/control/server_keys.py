@@ -15,7 +15,7 @@ from models.network import offline_reason
 
 
 class ServerKeys(QObject):
-    """The keys, which are kept in memory once they were read; `EngineQueue` asks for the one of the server in use."""
+    """The keys, which are kept in memory once they were read; `EngineModel` asks for the one of the server in use."""
 
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
@@ -41,6 +41,13 @@ class ServerKeys(QObject):
             use(key)
 
         self._background.run(lambda: read_key(url, place, self._path), read, failed)
+
+    def find_to_connect(self, url: str, use: Callable[[str], object], failed: Callable[[Failure], object]) -> None:
+        """Do the same as `find_key`; call `failed` if connections are turned off."""
+        if (reason := self.forbidden()) is not None:
+            failed(Failure(reason))
+        else:
+            self.find_key(url, use, failed)
 
     def store(
         self, url: str, key: str, stored: Callable[[KeyPlace], object], failed: Callable[[Failure], object]

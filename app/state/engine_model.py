@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from app.events import Event
 from app.settings.resolve import Options, chat_options_from_json
@@ -29,14 +28,9 @@ from models.servers import RemoteModel, remote_model
 Fallback = Callable[[Problem], Path | None]  # from why a model could not be loaded to the model to load instead
 
 
-class Servers(Protocol):
-    """Access to servers: the key of each, and whether connections are allowed."""
-
-    def forbidden(self) -> Sentence | None:
-        """Return why connections are turned off; None if they are allowed."""
-
-    def find_key(self, url: str, found: Callable[[str], object], failed: Callable[[Failure], object]) -> None:
-        """Call `found` with the server's key, "" if it needs none; at once or later, because a keyring may ask."""
+# Calls the first function with the key of the server at this address ("": it needs none), or the second one with why
+# there is no connection; at once or later, because a keyring may ask.
+FindKey = Callable[[str, Callable[[str], object], Callable[[Failure], object]], object]
 
 
 class LoadOptions:
@@ -51,15 +45,14 @@ class LoadOptions:
         self._chosen: dict[str, object] = {}
         self._requested: Load | None = None
 
-    def choose(self, n_ctx: int | None, kv_type: KVType | None) -> None:
+    def choose(self, **choices: int | KVType | None) -> None:
         """Set the user's choice for this model; None leaves a field to the settings."""
-        choices = {"n_ctx": n_ctx, "kv_type": kv_type}
         self._chosen = {field: choice for field, choice in choices.items() if choice is not None}
 
     def use_options(self, options: Load) -> None:
         """Use changed settings; a setting that changed replaces what the user chose before."""
-        kept = [field for field in self._chosen if getattr(options, field) == getattr(self.options, field)]
-        self._chosen = {field: self._chosen[field] for field in kept}
+        same = {field for field in self._chosen if getattr(options, field) == getattr(self.options, field)}
+        self._chosen = {field: choice for field, choice in self._chosen.items() if field in same}
         self.options = options
 
     def drop_choice(self) -> None:
@@ -99,14 +92,14 @@ class EngineModel:
     is loaded; `pulsed` carries the engine's reports.
     """
 
-    def __init__(self, client: EngineClient, settings: Settings, servers: Servers) -> None:
+    def __init__(self, client: EngineClient, settings: Settings, find_key: FindKey) -> None:
         self.state = EngineState()
         self.ready: Event[()] = Event()
         self.failed: Event[Sentence] = Event()
         self.stopped: Event[()] = Event()
         self.pulsed: Event[events.Pulse] = Event()
         self.speed_expected: Event[events.SpeedExpected] = Event()
-        self._client, self._settings, self._servers = client, settings, servers
+        self._client, self._settings, self._find_key = client, settings, find_key
         client.news = self._hear
         self._options = LoadOptions(settings.options().load)
         self._fallback: Fallback | None = None
@@ -144,7 +137,7 @@ class EngineModel:
         """
         self._fallback = fallback
         self._use_options(path)
-        self._options.choose(n_ctx, kv_type)
+        self._options.choose(n_ctx=n_ctx, kv_type=kv_type)
         self._load(path)
 
     def apply_settings(self) -> None:
@@ -158,14 +151,12 @@ class EngineModel:
 
     def wake(self) -> None:
         """Start the engine for a new message, if it was unloaded or has ended; a server that failed may be back."""
-        if self.state.path and (self.state.phase == "off" or self.state.host):
+        if self.state.phase == "off" or self.state.host:
             self.start()
 
     def load_again(self) -> None:
-        """Load the wanted model with the options of now."""
-        if self.state.path is None:
-            self.state.change(phase="failed")
-        else:
+        """Load the wanted model, if there is one, with the options of now."""
+        if self.state.path is not None:
             self._load(self.state.path)
 
     def unload(self) -> None:
@@ -254,10 +245,8 @@ class EngineModel:
         self._change(phase, path=path, fraction=0.0, problem=None)
         if remote is None:
             self._client.use(Target(self._options.request(path)))
-        elif (reason := self._servers.forbidden()) is not None:
-            self._cannot_load(reason)
         else:
-            self._servers.find_key(remote.url, partial(self._connect, remote), partial(self._no_key, remote))
+            self._find_key(remote.url, partial(self._connect, remote), partial(self._no_key, remote))
 
     def _connect(self, remote: RemoteModel, key: str) -> None:
         """Use the model on a server with this key, unless another model is wanted by now."""

@@ -15,7 +15,7 @@ from app.events import Event
 from app.settings.settings import Settings
 from app.state.active_answer import ActiveAnswer
 from app.state.conversation import Conversation
-from app.state.engine_model import EngineModel, Servers
+from app.state.engine_model import EngineModel, FindKey
 from app.state.guests import Guests
 from app.state.idle_requests import IdleRequests
 from common.paths import path_text
@@ -34,9 +34,9 @@ class EngineQueue:
     """
 
     def __init__(
-        self, client: EngineClient, settings: Settings, servers: Servers, clock: Callable[[], float] = time.monotonic
+        self, client: EngineClient, settings: Settings, find_key: FindKey, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.model = EngineModel(client, settings, servers)
+        self.model = EngineModel(client, settings, find_key)
         self.state = self.model.state
         self.idle = IdleRequests(client, self.model, self._has_work)
         self.guests = Guests(client, self._go_on)

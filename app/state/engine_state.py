@@ -88,11 +88,6 @@ class EngineState:
         self.numbers_changed: Event[EngineState] = Event()
 
     @property
-    def thinks(self) -> bool:
-        """Whether the loaded model thinks before it answers unless it is told otherwise."""
-        return self.model is not None and self.model.thinking.thinks
-
-    @property
     def sees(self) -> bool:
         """Whether the loaded model can see pictures."""
         return self.model is not None and self.model.vision is not None

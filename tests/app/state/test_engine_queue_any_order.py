@@ -43,7 +43,6 @@ from tests.engine.scripted_engine import STATISTICS, info
 
 REFUSAL = Sentence.of("empty_prompt.message")
 CANCELLED = Sentence.of("cancelled.request")
-OFFLINE = Sentence.of("offline.settings", file="f")
 REMOTE = RemoteModel("http://one.lan:1/v1", "m").path
 PATHS = (Path("/a.gguf"), Path("/b.gguf"), REMOTE, RemoteModel("http://two.lan:1/v1", "m").path)
 GUEST = "of another program"
@@ -131,11 +130,10 @@ class Servers:
         self.offline = self.asks = False
         self.pending: list[tuple[Callable[[str], object], Callable[[Failure], object]]] = []
 
-    def forbidden(self) -> Sentence | None:
-        return OFFLINE if self.offline else None
-
     def find_key(self, _url: str, found: Callable[[str], object], failed: Callable[[Failure], object]) -> None:
-        if self.asks:
+        if self.offline:
+            failed(Failure("offline.settings", file="f"))
+        elif self.asks:
             self.pending.append((found, failed))
         else:
             found("")
@@ -151,7 +149,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.settings = Settings(Path(self.folder.name, "settings.toml"))
         self.process, self.servers = Process(), Servers()
         self.client = self.process.client
-        self.queue = EngineQueue(self.client, self.settings, self.servers, lambda: self.process.now)
+        self.queue = EngineQueue(self.client, self.settings, self.servers.find_key, lambda: self.process.now)
         self.settings.changed.connect(self.queue.model.apply_settings)
         self.queue.guests.heard = self.hear_guest
         self.process.sent = self.nothing_is_sent_to_a_server_without_consent
