@@ -151,12 +151,16 @@ def test_it_is_sent_while_another_chat_is_open(chickadee: Chickadee, ask: Ask, q
     assert chickadee.window.composer.text.toPlainText() == "elsewhere"
 
 
-def test_the_list_of_chats_and_the_store_forget_it_with_its_chat(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    answer_slowly(chickadee, ask, qtbot)
+def test_it_is_not_sent_in_a_deleted_chat(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "ponder")
+    qtbot.waitUntil(lambda: answering(chickadee))
     ask(chickadee, "Next")
     chat = chickadee.open_chats.current
-    chickadee.chats.list.delete([chat.chat.id])
-    chickadee.engine.stop(chat)
+    chickadee.open_chats.delete([chat.chat.id])
+    assert chickadee.engine.answer_now(chat)
     qtbot.waitUntil(lambda: not chat.busy)
-    qtbot.wait(100)
-    assert [message.role for message in chat.messages] == ["user", "assistant"]
+    qtbot.wait(100)  # in which it would be sent
+    assert len(chat.messages) == 2
+    chickadee.open_chats.restore([chat.chat.id])
+    chickadee.chats.chat.open(chat.chat.id)
+    assert queued(chickadee) == "Next"
