@@ -72,9 +72,11 @@ class ComposerText(PromptEditor):
     def show_document(self, chat: object, text: str) -> None:
         """Show the text of a chat in a document of its own, so that undo works there after other chats were shown."""
         document = self._documents.get(chat)
-        if document is None or document.toPlainText() != text:
-            document = self._documents[chat] = QTextDocument(text, self)
+        if document is None:
+            document = self._documents[chat] = QTextDocument(self)
             document.setDocumentLayout(QPlainTextDocumentLayout(document))
+        if document.toPlainText() != text:
+            document.setPlainText(text)
         document.setDefaultFont(self.font())
         self.setDocument(document)
         self.moveCursor(QTextCursor.MoveOperation.End)

@@ -98,15 +98,12 @@ class DraftController(QObject):
             self.sending.leave(self.keeper.draft_of(before), "counting", "choosing")
             self.keeper.store_draft(before, files=False)
         self._conversation = conversation
-        is_new = conversation.draft is None
         draft = self.keeper.draft_of(conversation)
         self._composer.text.show_document(conversation, draft.text)
         if draft.options and not conversation.stored:  # chosen before the first message, in an earlier run
             conversation.update_entry(options=draft.options)
         if draft.collections and not conversation.stored:
             conversation.update_entry(collections=draft.collections)
-        if is_new:
-            self.files.resume(conversation)
         self._recount(conversation)
         self._show(conversation)
 

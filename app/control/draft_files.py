@@ -51,6 +51,7 @@ class DraftFiles(QObject):
         self._here: dict[DraftFile, Callable[[], None]] = {}  # being read by this process; what reads them at once
         self._encoded: Statistics | None = None  # of the last answer for which pictures were encoded
         self._refused: list[UiText] = []  # what was refused since the user attached something
+        drafts.loaded.connect(self._resume)
         state.numbers_changed.connect(self._remember_encoded)
 
     def close(self) -> None:
@@ -108,7 +109,7 @@ class DraftFiles(QObject):
             self._read(conversation, item)
             self._note_change(conversation, message)
 
-    def resume(self, conversation: Conversation) -> None:
+    def _resume(self, conversation: Conversation) -> None:
         """Read the files that were still being read when the program ended."""
         draft = self._drafts.draft_of(conversation)
         for message in (draft, draft.queued):

@@ -100,7 +100,7 @@ class Sender(QObject):
         before, sending.phase = sending.phase, phase
         if phase == "editing":
             del self._under_way[message]
-        if phase != before:
+        if phase != before or phase == "choosing":  # the user pressed Send again, and must still choose
             self.changed.emit(sending.conversation, message)
 
     def _select(self, message: Unsent) -> None:

@@ -100,8 +100,9 @@ class DraftKeeper:
     """The drafts of all chats: in memory while the window is open, and stored for the next start.
 
     `failed` is told once why a draft cannot be stored or read; storing it is tried again with the next write.
-    `not_saved` is emitted each time that storing one fails. `pause` makes the timer after which typed text is stored;
-    requests must not restart it, so that the text of a user who types without a pause is stored too.
+    `not_saved` is emitted each time that storing one fails, `loaded` when a draft was read from the store. `pause`
+    makes the timer after which typed text is stored; requests must not restart it, so that the text of a user who types
+    without a pause is stored too.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class DraftKeeper:
     ) -> None:
         self._store, self._failed = store, failed
         self.not_saved: Event[()] = Event()
+        self.loaded: Event[Conversation] = Event()
         self._changed_in: Conversation | None = None
         self._unstored: dict[Conversation, tuple[bool, Failure]] = {}  # whether its files are unstored too, and why
         self._pause = pause(self._paused)
@@ -128,6 +130,7 @@ class DraftKeeper:
                 conversation.draft = self._store.load(_key(conversation))
 
             self._guarded(load)
+            self.loaded.emit(conversation)
         return conversation.draft
 
     def store_draft(self, conversation: Conversation, files: bool = True) -> None:

@@ -96,9 +96,9 @@ def test_a_file_alone_is_a_message(chickadee: Chickadee, qtbot: QtBot, tmp_path:
 def test_what_cannot_be_read_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     picture = tmp_path / "a.png"
     QImage(4, 4, QImage.Format.Format_RGB32).save(str(picture))
-    chickadee.window.composer.text.attached.emit([picture, tmp_path / "gone.txt", tmp_path])
+    chickadee.window.composer.text.attached.emit([picture, tmp_path / "gone.txt"])
     notice = chickadee.window.notice
-    qtbot.waitUntil(lambda: len(notice.text.text().split("\n")) == 4, timeout=SECONDS)
+    qtbot.waitUntil(lambda: len(notice.text.text().split("\n")) == 3, timeout=SECONDS)
     assert "“a.png” is a picture, and this model cannot see." in notice.text.text().split("\n")
     assert "catalogue is Qwen" in notice.text.text() or "on this computer that can see" in notice.text.text()
     assert chips(chickadee) == []
