@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from common.failures import Failure
 from common.sentences import Sentence
 from models.header import Header
 from models.own_drafter import only_drafts, own_layers, refusal
@@ -174,10 +173,3 @@ def _number(header: Header, key: str) -> int:
 def _printable_line(text: str) -> str:
     """Return a file's text as one printable line: texts in files may hold anything."""
     return "".join(character if character.isprintable() else " " for character in text[:SHOWN]).strip()
-
-
-def chat_refusal(name: str, facts: Facts) -> Failure | None:
-    """Return why a model cannot be chatted with; None if it can."""
-    if facts.can_answer:
-        return None
-    return Failure("not_a_chat_model.kind", name=name, kind=KIND_SENTENCES[facts.kind])

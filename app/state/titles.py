@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from app.store.chat import TITLE_LENGTH, ChatMessage, title_of
 from common.reasoning import without_thoughts
-from engine.protocol.requests import Message
 
 MOST_TOKENS = 24  # of a title; a language with many tokens a word needs most of them
 # Weights: smaller models repeat the request or invent something (docs/notes/titles.md). 1 billion, roughly.
@@ -97,8 +96,3 @@ def _script(sign: str) -> str:
 def _questions_text(messages: Sequence[ChatMessage]) -> str:
     """Return the words of the chat's questions."""
     return "\n".join(message.content for message in messages if message.role == "user")
-
-
-def prompt_for_title(chat: Sequence[Message], messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
-    """Return a chat as the model has read it, with the request for a title behind it."""
-    return (*chat, Message("user", title_question(messages)))

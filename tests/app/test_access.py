@@ -20,10 +20,11 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.look.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
+from app.look.theme import DARK, LIGHT, SIZES, Theme, stylesheet
 from app.services.frames import slices
 from app.wiring import Chickadee
 from models.assets import asset
+from tests.app.contrast import contrast
 
 Ask = Callable[[Chickadee, str], None]
 USED = (QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QPlainTextEdit)

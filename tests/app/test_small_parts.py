@@ -1,4 +1,4 @@
-"""Durations, contrast, turns to forget, labels of remedies and the live speed."""
+"""Durations, turns to forget, labels of remedies and the live speed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.look.theme import DARK, LIGHT, Theme, contrast
+from app.look.theme import DARK, LIGHT, Theme
 from app.state.active_answer import ActiveAnswer
 from app.state.conversation import Conversation
 from app.state.prompt import drop_oldest_turns, turns_to_free
@@ -15,6 +15,7 @@ from app.store.chat_store import ChatStore
 from app.transcript.message_actions import forgotten_line, remedy_label
 from engine.protocol.events import Remedy
 from engine.protocol.requests import Message
+from tests.app.contrast import contrast
 
 AA = 4.5
 TEXT_ON = [
