@@ -45,6 +45,11 @@ def main(arguments: list[str] | None = None) -> int:
 
         math_worker.main()
         return 0
+    if options.colour_code:
+        from app.services import colour_worker
+
+        colour_worker.main()
+        return 0
     if options.ask is not None and _asked_running(options.data_dir, " ".join(options.ask)):
         return 0
     if not _has_display():
@@ -66,8 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--ask", nargs="*", metavar="TEXT", help="open the quick window, and ask TEXT there")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
-    # A packaged app starts the worker of app.services.math_service by this option.
+    # A packaged app starts the workers of app.services.worker_service by these options.
     parser.add_argument("--draw-formulas", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--colour-code", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

@@ -49,7 +49,7 @@ from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
 from app.look.theme import application_icon
-from app.markdown.grammar import import_in_background
+from app.markdown.inline import import_in_background
 from app.notice import NO_MODEL
 from app.services.background import Background
 from app.services.engine_process import EngineProcess

@@ -13,7 +13,7 @@ import argparse
 import time
 from dataclasses import dataclass
 
-from app.services.math_service import math_service
+from app.services.worker_service import math_service
 from benchmarks.command import benchmark_parser, print_json
 from benchmarks.turns import Heartbeat, create_application, open_window, wait
 from engine.protocol.events import Statistics

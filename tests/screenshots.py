@@ -26,7 +26,7 @@ from app.dialogs.collections_dialog import CollectionRow
 from app.dialogs.models_dialog import ModelsDialog
 from app.dialogs.source_dialog import SourceDialog
 from app.folders import open_folders
-from app.services.math_service import math_service
+from app.services.worker_service import math_service
 from app.state.answer_facts import sources_of
 from app.state.draft import DraftFile
 from app.store.chat import Chat, ChatMessage

@@ -64,7 +64,7 @@ class Sizes:
     line_height: int = 150
     tight_height: int = 130
     code_scale: float = 0.92
-    heading_scales: tuple[float, ...] = (1.25, 1.15, 1.05, 1.0, 1.0, 1.0)
+    heading_scales: tuple[float, ...] = (1.5, 1.3, 1.15, 1.07, 1.0, 1.0)
     table_column: int = 130
     user_width: float = 0.8
     caret: int = 8
@@ -106,6 +106,7 @@ class Theme:
     link: str
     danger: str
     selection: str
+    mark: str
     # colours of code
     keyword: str
     string: str
@@ -118,13 +119,15 @@ LIGHT = Theme(
     name="light", paper="#fcfcfb", side="#f4f4f2", raised="#ffffff", bubble="#eceeec", code="#f4f4f2",
     hover="#ebebe8", chosen="#e2e6e4", line="#e4e4e1", ink="#1d1f21", soft="#5f6468",
     accent="#2f6f6b", accent_hover="#275e5a", on_accent="#ffffff", link="#1f6662", danger="#b3261e",
-    selection="#bcdcd8", keyword="#7a3e9d", string="#2f6b2f", comment="#666b70", number="#9a4a12", name_="#1f5f99",
+    selection="#bcdcd8", mark="#f6e7ab",
+    keyword="#7a3e9d", string="#2f6b2f", comment="#666b70", number="#9a4a12", name_="#1f5f99",
 )  # fmt: skip
 DARK = Theme(
     name="dark", paper="#1b1c1f", side="#17181a", raised="#242629", bubble="#2b2d31", code="#232528",
     hover="#26282b", chosen="#2e3135", line="#323539", ink="#e6e7e8", soft="#a0a5ab",
     accent="#7cc0b8", accent_hover="#93cfc8", on_accent="#10201e", link="#8ccbc3", danger="#f2958d",
-    selection="#2f5551", keyword="#c99be6", string="#9ccf8f", comment="#979ca2", number="#e6ab78", name_="#8fbfee",
+    selection="#2f5551", mark="#5a4d1f",
+    keyword="#c99be6", string="#9ccf8f", comment="#979ca2", number="#e6ab78", name_="#8fbfee",
 )  # fmt: skip
 SIZES = Sizes()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 from shiboken6 import delete, isValid
 
 from app.look.live import Live
-from app.look.theme import SIZES
+from app.look.theme import SIZES, theme
 from app.markdown.blocks import (
     Block,
     BlockKind,
@@ -18,15 +19,16 @@ from app.markdown.blocks import (
     join_prose,
     layout_cost,
     may_join,
-    plain_pieces,
+    question_blocks,
     split_in_steps,
 )
 from app.markdown.code_view import CodeView
-from app.markdown.grammar import import_in_background
+from app.markdown.inline import import_in_background
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
 from app.services.frames import slices
 from app.services.timers import Throttle
+from app.words import mark
 
 
 class NotesView(ProseView):
@@ -34,7 +36,10 @@ class NotesView(ProseView):
 
 
 class PlainView(ProseView):
-    """A piece of a user's message, shown without markdown."""
+    """A piece of a user's message, of which only code is marked."""
+
+    def __init__(self, parent: QWidget, soft: bool = False) -> None:
+        super().__init__(parent, soft, mark("Your message"))
 
 
 BlockView = ProseView | CodeView | TableView
@@ -46,8 +51,8 @@ VIEW_CLASSES: dict[BlockKind, type[BlockView]] = {
     "plain": PlainView,
 }
 FRAME_MS = 33
-END = Block("")
-WAITING = Block("")  # an empty line for the caret, because the answer is on its way
+END = Block()
+WAITING = Block()  # an empty line for the caret, because the answer is on its way
 SPLIT_COST = 2_000  # `layout_cost` of a step that found no block
 WIDGET_COST: dict[BlockKind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # added to a block's `layout_cost`
 IMMEDIATE_COST = 4_000  # `layout_cost` that is laid out at once, the rest in slices: 5 ms
@@ -93,8 +98,8 @@ class BlockStack(Live, QWidget):
         self._begin(join_neighbours(split_in_steps(text)), ahead)
 
     def set_plain(self, text: str, ahead: bool = False) -> None:
-        """Show a user's message without markdown, in slices like `set_text`."""
-        self._begin(plain_pieces(text), ahead)
+        """Show a user's message, of which only code is marked, in slices like `set_text`."""
+        self._begin(question_blocks(text), ahead)
 
     def start(self, text: str) -> None:
         """Show the beginning of a text that `grow` will extend."""
@@ -192,7 +197,7 @@ class BlockStack(Live, QWidget):
             self._remaining = None
         elif block is not None:
             self._show_block(len(self.block_views), block, complete=True)
-            return layout_cost(block.text) + WIDGET_COST.get(block.kind, WIDGET_COST["prose"])
+            return layout_cost(block) + WIDGET_COST.get(block.kind, WIDGET_COST["prose"])
         return SPLIT_COST
 
     def _height(self, view: BlockView, width: int) -> int:
@@ -258,11 +263,9 @@ class BlockStack(Live, QWidget):
         if isinstance(view, CodeView):
             view.set_code(block.text, block.language, complete)
         elif isinstance(view, TableView):
-            view.set_table(block.text, block.links)
-        elif block.kind == "plain":
-            view.set_plain(block.text)
+            view.set_table(block)
         else:
-            view.set_markdown(block.markdown)
+            view.set_block(block)
 
     def _make_view(self, block: Block) -> BlockView:
         kind = VIEW_CLASSES[block.kind]
@@ -317,8 +320,21 @@ class BlockStack(Live, QWidget):
         return top
 
     def _inset(self, view: BlockView, width: int) -> int:
-        """Return a view's left indentation in pixels: that of the text of the list item that holds the block."""
-        return min(self._blocks[view].depth * SIZES.indent, width // 3)
+        """Return a view's left indentation in pixels: that of the lists and quotations that hold the block."""
+        block = self._blocks[view]
+        return min((block.outside + block.depth) * SIZES.indent + block.quote * SIZES.gap_l, width // 3)
+
+    def paintEvent(self, _event: object) -> None:
+        """Draw a bar beside each quotation, from its first block to its last."""
+        painter = QPainter(self)
+        for number, view in enumerate(self.block_views):
+            block = self._blocks[view]
+            following = self._blocks[self.block_views[number + 1]] if number + 1 < len(self.block_views) else END
+            for level in range(block.quote):
+                goes_on = following.quote > level and following.outside == block.outside
+                bottom = self.block_views[number + 1].y() if goes_on else view.y() + view.height()
+                left = min(block.outside * SIZES.indent + level * SIZES.gap_l, self.width() // 3 - SIZES.gap)
+                painter.fillRect(left, view.y(), SIZES.bar, bottom - view.y(), QColor(theme().line))
 
 
 def _gap_below(view: BlockView) -> int:

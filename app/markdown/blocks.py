@@ -1,9 +1,9 @@
 """Splits an answer's markdown into blocks while it streams. No Qt.
 
-Code and tables are blocks of their own, also within lists; `depth` counts the list items around a block. Prose longer
-than LONG characters is cut at the next good place, so that laying out the last block never takes long. The lines alone
-decide where a text is cut: every STEP characters, at the end of a line, the blocks before the last one are finished for
-good, and only the lines behind them are parsed again.
+Code and tables are blocks of their own, also within lists and quotations. Prose longer than LONG characters is cut at
+the next good place, so that laying out the last block never takes long. The lines alone decide where a text is cut:
+every STEP characters, at the end of a line, the blocks before the last one are finished for good, and only the lines
+behind them are parsed again.
 """
 
 from __future__ import annotations
@@ -13,73 +13,116 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from app.markdown.footnotes import Footnotes
 from app.markdown.grammar import (
+    FENCE,
     LISTS,
     References,
-    Segment,
-    SegmentReader,
+    belongs_to_table,
+    closes_fence,
     may_be_table_head,
     normalize_label,
     parse,
+    split_cells,
 )
+from app.markdown.guard import without_tool_marks
+from app.markdown.inline import Links
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LONG = 2_500  # characters: a paragraph of this length takes 3 ms to lay out
+LONGEST = 2 * LONG  # characters of a paragraph, and of a table's row: what is longer is cut, or is no table
 STEP = 250  # characters: a list of this length, the slowest to parse, takes 0.3 ms
 JOIN_LIMIT = 2_500  # `layout_cost` of joined prose: 3 ms
 PIECE = 3_000  # characters that are split in one step: 2 ms
-# Lengths from which a block is cut at the end of any line, in LONG characters: four take 25 ms to parse and lay out.
-CUT = {"paragraph": 1, "heading": 1, "blockquote_open": 4, "bullet_list_open": 4, "ordered_list_open": 4}
-LINKS_LIMIT = 8_000  # characters of link definitions added to one block
+COLUMNS = 60  # of a table: laying out a row of 60 cells takes 10 ms
+CUT_LONG = 4  # length, in LONG characters, from which a list is cut at the end of any line: 25 ms to lay out
 SENTENCE_END = re.compile(r"[.!?:;][)\"'”’*_]*[ \t]+(?=\S)|[。！？；](?=\S)")
 _UNDECIDED = re.compile(r"^[ \t]*([-=_*+#]+[ \t]*|[`~]+|(```|~~~).*)$")  # a line that may still become anything
-# A line of text, perhaps behind list markers: more words do not change its kind.
-_DECIDED = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*[*_]*`?[^\W\d_]")
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]")
-_DEFINITION = re.compile(r"^(?:[ \t>]|[-*+] |\d+[.)] )*\[(?:[^\]^]|\^[^\]\n]*\]:)", re.MULTILINE)
-_ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", "\\": "%5C"})
+_DEFINITION = re.compile(r"^(?:[ \t>]|[-*+] |\d+[.)] )*\[[^\]]+\]:", re.MULTILINE)
+_MARK_BEGUN = re.compile(r"\[(\^[\w-]{0,43})?$")  # of a footnote
+_UNUSABLE = re.compile("[\x00\ufdd0-\ufdef\u2029]")  # Qt ends frames and paragraphs at some of these
+_TASK = re.compile(r"\[([ xX])\][ \t]+")
+BULLET, BOXES = "•", ("☐", "☑")
 BlockKind = Literal["prose", "code", "table", "notes", "plain"]  # plain: a piece of a user's message
+ParagraphKind = Literal["text", "heading", "rule", "code", "term", "summary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """One paragraph of prose; `text` has its marks inside the line, unless it is code.
+
+    `level` is a heading's level; `indent` counts the lists around the paragraph; `marker` stands before the first
+    paragraph of a list item: a bullet, a number with its sign, or a box.
+    """
+
+    text: str
+    kind: ParagraphKind = "text"
+    level: int = 0
+    indent: int = 0
+    marker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block of a text.
+    """One block of a text: `paragraphs` of prose, `text` of code or of a user's message, or `rows` of a table.
 
-    `text` is markdown, or code without its fences; `language` is the word behind the opening fence; `depth` counts the
-    list items around the block; `links` are the definitions of the link references that the block uses and other blocks
-    define.
+    `language` is the word behind code's opening fence; `aligns` has the table's columns: left, right, center or ""; it
+    `has_head` if the first row is one.
+    `quote` counts the quotations around the block, `outside` the lists around these, `depth` the lists within them.
+    `links` has the link references and footnotes that the block uses.
     """
 
-    text: str
     kind: BlockKind = "prose"
+    paragraphs: tuple[Paragraph, ...] = ()
+    text: str = ""
     language: str = ""
+    rows: tuple[tuple[str, ...], ...] = ()
+    aligns: tuple[str, ...] = ()
+    has_head: bool = True
     depth: int = 0
-    links: str = ""
+    quote: int = 0
+    outside: int = 0
+    links: Links = ()
 
     @property
-    def markdown(self) -> str:
-        return f"{self.text}\n\n{self.links}" if self.links else self.text
+    def source(self) -> str:
+        """The block's markdown, without the marks of blocks."""
+        if self.paragraphs:
+            return "\n".join(paragraph.text for paragraph in self.paragraphs)
+        return "\n".join(" | ".join(row) for row in self.rows) if self.rows else self.text
+
+    def linked(self, definitions: dict[str, str]) -> Block:
+        """Return the block with those of the definitions that it uses, because each block is read by itself."""
+        if self.kind in ("code", "plain") or "[" not in (source := self.source):
+            return self
+        labels = {label: normalize_label(label) for label in _LABEL.findall(source)}
+        known = {(label if label[0] == "^" else key): key for label, key in labels.items() if key in definitions}
+        return replace(self, links=tuple((label, definitions[key]) for label, key in known.items()))
+
+
+Notes = dict[str, list[Paragraph]]  # footnotes by label, in the order of their definitions, which numbers them
 
 
 class BlockSplitter:
-    """A splitter of streamed text: `finished` only grows, by blocks that no longer change; `tail` may still change."""
+    """A splitter of streamed text: `finished` only grows, by blocks that no longer change; `tail` may still change.
 
-    def __init__(self, addresses: dict[str, str] | None = None, footnotes: Iterable[str] = ()) -> None:
+    `definitions` has the addresses of link references and, behind a ^, the numbers of footnotes, by label; they are
+    known in advance, or defined so far.
+    """
+
+    def __init__(self, definitions: dict[str, str] | None = None) -> None:
         self.finished: list[Block] = []
-        self.addresses = dict(addresses or {})  # by label: known in advance, and defined so far
-        self._known_footnotes = frozenset(footnotes)  # labels known in advance
-        self._notes = Footnotes(self._known_footnotes)
-        self._marked: dict[int, Block] = {}  # by number: finished blocks that may have footnote marks, as written
+        self.definitions = dict(definitions or {})
+        self._notes: Notes = {}
         self._lines: list[str] = []  # lines behind the finished blocks
         self._rest = ""  # the line that is being written
         self._uncuttable = False  # whether that line stays in one block, however long
         self._size, self._due = 0, STEP  # characters in `_lines`; size from which they are parsed
-        self._open_items: list[str] = []  # last items of the list that `_lines` continues
-        self._parsed: dict[int, list[str]] = {}  # by line number: code or rows before it that are not parsed again
-        self._last_tail: _Tail | None = None  # as last parsed
+        self._number: int | None = None  # of the next item of the numbered list that `_lines` continues
+        self._held: dict[int, list[str]] = {}  # by line number: code or rows behind that line that are not parsed again
+        self._box: _Box | None = None  # the code or table that is being written and whose lines are held
 
     def feed(self, piece: str) -> None:
         *lines, self._rest = (self._rest + piece).split("\n")
@@ -94,51 +137,48 @@ class BlockSplitter:
             self._append_line(self._rest)
             self._rest = ""
         self._advance(everything=True)
-        self._number_footnotes(set())
-        if notes := self._notes.to_markdown():
-            self.finished.append(Block(notes, "notes"))
-        self.finished = [replace(block, links=_links(block, self.addresses)) for block in self.finished]
-
-    @property
-    def footnotes(self) -> set[str]:
-        """The labels of the footnotes defined so far."""
-        return set(self._notes.notes)
+        self._link(self.definitions)
+        if self._notes:
+            self.finished.append(_notes_block(self._notes).linked(self.definitions))
 
     @property
     def tail(self) -> list[Block]:
         """The blocks behind the finished ones, as far as they are written."""
-        last = self._last_tail = (self._last_tail and self._last_tail.extended(self._rest)) or self._read_tail()
-        segments = list(last.segments)
-        if last.is_open and any("|" in line for line in segments[-1].lines[-2:]):
-            segments[-1] = _without_table_head(segments[-1])
-        self._number_footnotes({segment.name for segment in segments if segment.kind == "note"})
-        notes = self._notes.copy() if self._notes.labels else self._notes
-        shown = []
-        for segment in segments:
-            if segment.kind == "note":
-                notes.define(segment.name, segment.lines)
-            else:
-                shown.append(_with_footnote_numbers(_block(segment), notes, segment is segments[-1]))
-        addresses = last.addresses | self.addresses
-        blocks = [replace(block, links=_links(block, addresses)) for block in shown if _is_visible(block)]
-        if segments and segments[-1].kind == "note":
-            blocks.append(Block(notes.to_markdown(), "notes"))
-        return blocks
+        lines, rest = self._lines, clean(self._rest)
+        if rest.strip() and not _UNDECIDED.match(rest):
+            lines = [*lines, _MARK_BEGUN.sub("", rest)]
+        reader = self._read(lines)
+        if reader.ends_in_prose and (count := _begun_table_head(lines)):
+            reader = self._read(lines[: len(lines) - count])
+        notes = _merged(self._notes, reader.notes)
+        definitions = self._definitions_with(reader, notes)
+        if definitions.keys() != self.definitions.keys():
+            self._link(definitions)
+        blocks = [*reader.blocks, *([_notes_block(notes)] if reader.ends_in_note else [])]
+        return [block.linked(definitions) for block in blocks]
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _read_tail(self) -> _Tail:
-        hidden = not self._rest.strip() or _UNDECIDED.match(self._rest)
-        lines = self._lines if hidden else [*self._lines, self._rest]
+    def _read(self, lines: list[str]) -> _BlockReader:
         tokens, references = parse(lines)
-        segments = self._segments(lines, tokens, len(lines))
-        addresses = {label: address for label, (address, *_) in references.items()}
-        return _Tail(
-            "" if hidden else self._rest, segments, addresses, bool(segments) and tokens[-1].type == "paragraph"
-        )
+        return _BlockReader(self._held, self._number).read(tokens, references)
+
+    def _definitions_with(self, reader: _BlockReader, notes: Notes) -> dict[str, str]:
+        found = {label: address for label, (address, *_) in reader.references.items()}
+        numbers = {normalize_label(f"^{label}"): str(number) for number, label in enumerate(notes, 1)}
+        return found | numbers | self.definitions
+
+    def _link(self, definitions: dict[str, str]) -> None:
+        """Give finished blocks the links and footnotes that are defined below them."""
+        self.finished = [block.linked(definitions) for block in self.finished]
 
     def _append_line(self, line: str) -> None:
-        self._last_tail = None
+        line = clean(line)
+        if self._box is not None:
+            if self._box.holds(line):
+                self._held[self._box.line].append(self._box.dedented(line))
+                return
+            self._box = None
         self._lines.append(line)
         self._size += len(line) + 1
         if self._size >= self._due:
@@ -150,71 +190,29 @@ class BlockSplitter:
         Only the lines decide, never the size of the pieces; otherwise a stream would end in other blocks than the whole
         text.
         """
-        self._last_tail = None
         tokens, references = parse(self._lines)
-        start = len(self._lines) if everything else self._last_start(tokens, references)
-        segments = self._segments(self._lines, tokens, start)
-        completed = [segment for segment in segments if segment.end <= start]
+        start = len(self._lines) if everything else _last_start(self._lines, tokens, references)
         if start:
-            self._open_items = self._take_open_items(completed, tokens, start)
-        for segment in completed:
-            self._finish(segment)
-        self._number_footnotes(self._notes.labels)
-        for label, (address, _, end) in references.items():
-            if end <= start:
-                self.addresses.setdefault(label, address)
-        self._forget_lines(start, segments[-1] if segments else None)
+            completed = self._read(self._lines[:start])
+            self._notes = _merged(self._notes, completed.notes)
+            known = len(self.definitions)
+            self.definitions = self._definitions_with(completed, self._notes)
+            self.finished += [block.linked(self.definitions) for block in completed.blocks]
+            if len(self.definitions) != known:
+                self._link(self.definitions)
+            self._number = _number_at(tokens, start, self._number)
+        self._forget_lines(start)
 
-    def _finish(self, segment: Segment) -> None:
-        if segment.kind == "note":
-            self._notes.define(segment.name, segment.lines)
-        elif _is_visible(block := _block(segment)):
-            if block.kind != "code" and "[^" in block.text:
-                self._marked[len(self.finished)] = block
-            self.finished.append(_with_footnote_numbers(block, self._notes))
-
-    def _number_footnotes(self, being_defined: Iterable[str]) -> None:
-        """Renumber all marks if other footnotes are defined than before."""
-        labels = self._known_footnotes.union(self._notes.notes, being_defined)
-        if labels != self._notes.labels:
-            self._notes = self._notes.renumbered(labels)
-            for number, block in self._marked.items():
-                self.finished[number] = _with_footnote_numbers(block, self._notes)
-
-    def _last_start(self, tokens: list[Token], references: References) -> int:
-        """Return the first line whose block may still be changed by lines to come."""
-        spans = [(token.level, token.type, token.map[0], token.map[1]) for token in tokens if token.map]
-        _, kind, start, end = ([span for span in spans if span[0] == 0] or [(0, "", 0, 0)])[-1]
-        named = [first for _, first, _ in references.values() if first >= end]
-        if named or not kind:
-            return max(named, default=len(self._lines))
-        size = sum(len(line) for line in self._lines[start:])
-        inside = [first for level, _, first, _ in spans if level == 1 and first > start]
-        if inside and (kind in LISTS or (kind == "blockquote_open" and size >= LONG)):
-            return max(inside)
-        return len(self._lines) if kind in CUT and size >= CUT[kind] * LONG else start
-
-    def _take_open_items(self, completed: list[Segment], tokens: list[Token], start: int) -> list[str]:
-        """Remove the last items of an unfinished list from `completed` and return their lines.
-
-        These items are to share a block with the next items. Items that are too long for that stay in `completed`.
-        """
-        goes_on = any(token.type in LISTS and token.map and token.map[0] <= start < token.map[1] for token in tokens)
-        if not goes_on or not completed or not completed[-1].open or completed[-1].depth or completed[-1].end != start:
-            return []
-        is_long = sum(map(len, completed[-1].lines)) + len(completed[-1].lines) >= LONG - STEP
-        return [] if is_long else completed.pop().lines
-
-    def _forget_lines(self, start: int, last: Segment | None) -> None:
-        """Forget the lines before `start`, and the parsed lines inside the code or table that is being written."""
-        self._parsed = {line - start: parsed_lines for line, parsed_lines in self._parsed.items() if line >= start}
-        is_box = last is not None and last.kind in ("code", "table") and last.open
-        if last is not None and is_box and last.start >= start and last.end == len(self._lines):
-            rows = 2 if last.kind == "table" else 0
-            head = last.start + (rows or 1)
-            self._parsed[head - start] = last.lines[rows:]
-            del self._lines[head:]
+    def _forget_lines(self, start: int) -> None:
+        """Forget the lines before `start`, and hold those of the code or table that is being written."""
+        self._held = {line - start: held for line, held in self._held.items() if line >= start}
         del self._lines[:start]
+        self._box = self._read(self._lines).box if self._lines else None
+        if self._box is not None:
+            behind = self._box.line + self._box.head
+            held = [self._box.dedented(line) for line in self._lines[behind:]]
+            self._held.setdefault(self._box.line, []).extend(held)
+            del self._lines[behind:]
         self._size = sum(map(len, self._lines)) + len(self._lines)
         self._due = self._size + max(STEP, self._size)
 
@@ -223,97 +221,281 @@ class BlockSplitter:
         while len(line) > LONG and not self._uncuttable:
             tokens, _ = parse([*self._lines, line[:LONG]])
             self._uncuttable = not _ends_in_a_sentence(tokens)
-            end = SENTENCE_END.search(line, LONG, 2 * LONG)
-            if self._uncuttable or (end is None and len(line) < 2 * LONG):
+            end = SENTENCE_END.search(line, LONG, LONGEST)
+            if self._uncuttable or (end is None and len(line) < LONGEST):
                 break
-            at = end.end() if end else line.rfind(" ", LONG, 2 * LONG) + 1 or 2 * LONG
-            self._lines.append(line[:at])
+            at = end.end() if end else line.rfind(" ", LONG, LONGEST) + 1 or LONGEST
+            self._lines.append(clean(line[:at]))
             self._advance(everything=True)
             line = line[at:]
         return line
 
-    def _segments(self, lines: list[str], tokens: list[Token], cut: int) -> list[Segment]:
-        return SegmentReader(lines, cut, self._open_items, self._parsed).read(tokens)
+
+def _last_start(lines: list[str], tokens: list[Token], references: References) -> int:
+    """Return the first line whose block may still be changed by lines to come."""
+    spans = [(token.level, token.type, token.map[0], token.map[1]) for token in tokens if token.map]
+    _, kind, start, end = ([span for span in spans if span[0] == 0] or [(0, "", 0, 0)])[-1]
+    named = [first for _, first, _ in references.values() if first >= end]
+    if named or not kind:
+        return max(named, default=len(lines))
+    size = sum(len(line) for line in lines[start:])
+    inside = [first for level, _, first, _ in spans if level == 1 and first > start]
+    if inside and size >= LONG and kind in (*LISTS, "blockquote_open"):
+        return max(inside)
+    cut = kind not in ("fence", "table") and size >= LONG * (1 if kind in ("paragraph", "heading") else CUT_LONG)
+    return len(lines) if cut else start
 
 
-@dataclass(frozen=True, slots=True)
-class _Tail:
-    """The segments of the unfinished text, with the last line (`rest`) at the time they were parsed."""
+def _number_at(tokens: list[Token], line: int, number: int | None) -> int | None:
+    """Return the number of the item that begins on this line; None if it continues no numbered list.
 
-    rest: str
-    segments: list[Segment]
-    addresses: dict[str, str]
-    is_open: bool  # whether it ends with a paragraph
-
-    def extended(self, rest: str) -> _Tail | None:
-        """Return this tail with a longer last line, or None if the tail must be parsed again.
-
-        Only words may have been appended to prose or code. Parsing the whole tail for each of them would take far
-        longer.
-        """
-        segment = (
-            self.segments[-1] if self.segments and _DECIDED.match(self.rest) and rest.startswith(self.rest) else None
-        )
-        if segment is None or segment.kind not in ("prose", "code") or not segment.lines or "|" in rest:
-            return None
-        if not segment.lines[-1] or not self.rest.endswith(segment.lines[-1]):
-            return None
-        lines = [*segment.lines[:-1], segment.lines[-1] + rest[len(self.rest) :]]
-        if any("]:" in line for line in lines):  # the line may define a link reference
-            return None
-        return replace(self, rest=rest, segments=[*self.segments[:-1], replace(segment, lines=lines)])
+    `number` is that of the first item if the first list was begun before.
+    """
+    for token in tokens:
+        if token.type == "ordered_list_open" and token.level == 0 and token.map and token.map[0] < line < token.map[1]:
+            items = [each for each in tokens if each.type == "list_item_open" and each.level == 1 and each.map]
+            before = sum(1 for each in items if each.map and token.map[0] <= each.map[0] < line)
+            is_first = token is tokens[0] and number is not None
+            return before + (number if is_first and number is not None else int(token.attrs.get("start", 1)))
+    return None
 
 
 def _ends_in_a_sentence(tokens: list[Token]) -> bool:
     last = next((token for token in reversed(tokens) if token.nesting == 0), None)
-    return (
-        last is not None
-        and last.type in ("inline", "paragraph", "heading")
-        and tokens[-1].type != "footnote_reference_close"
+    if last is None or last.type not in ("inline", "paragraph", "heading"):
+        return False
+    return tokens[-1].type not in ("footnote_reference_close", "dl_close")
+
+
+def _begun_table_head(lines: list[str]) -> int:
+    """Return how many of the last lines may become a table's head, so that they are not shown as text first."""
+    if not may_be_table_head(lines[-2:]):
+        return 0
+    return 2 if len(lines) > 1 and may_be_table_head(lines[-2:-1]) else 1
+
+
+def clean(line: str) -> str:
+    """Return a line without what other programs put into it for themselves, and without what Qt cannot show."""
+    return without_tool_marks(_UNUSABLE.sub("\ufffd", line.removesuffix("\r")))
+
+
+# --- from tokens to blocks --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Code or a table that is being written: its first line, the lines of its head, and what ends code."""
+
+    line: int
+    head: int = 2
+    mark: str = ""  # "" for a table
+    indent: int = 0
+
+    def holds(self, line: str) -> bool:
+        """Return whether the line is one more of the box."""
+        return not closes_fence(line.strip(), self.mark) if self.mark else belongs_to_table(line)
+
+    def dedented(self, line: str) -> str:
+        """Return a line of code without the indentation of its opening fence."""
+        blank = len(line) - len(line.lstrip(" \t"))
+        return line[min(self.indent, blank) :]
+
+
+class _BlockReader:
+    """A reader of markdown-it's tokens, which makes blocks of them.
+
+    `held` are lines of code and tables, by their first line; `number` is that of the first numbered item.
+    """
+
+    def __init__(self, held: dict[int, list[str]] | None = None, number: int | None = None) -> None:
+        self.blocks: list[Block] = []
+        self.notes: Notes = {}
+        self.references: References = {}
+        self.box: _Box | None = None
+        self.ends_in_prose = self.ends_in_note = False
+        self._held, self._number = held or {}, number
+        self._lists: list[int | None] = []  # for each open list the next number; None: it has none
+        self._marker = ""  # of the item that begins here
+        self._quote = self._outside = 0
+        self._kind: ParagraphKind = "text"
+        self._level = 0
+        self._prose: list[Paragraph] = []
+
+    def read(self, tokens: list[Token], references: References | None = None) -> _BlockReader:
+        self.references = references or {}
+        self.ends_in_prose = bool(tokens) and tokens[-1].type == "paragraph"
+        self.ends_in_note = bool(tokens) and tokens[-1].type == "footnote_reference_close"
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            if token.level == 0 and token.map:
+                self._flush()
+            if token.type == "footnote_reference_open":
+                behind = _end_of_note(tokens, at)
+                inner = _BlockReader().read(tokens[at + 1 : behind])
+                self.notes.setdefault(str(token.meta["label"]), []).extend(_flattened(inner.blocks))
+                at = behind
+            else:
+                self._read_token(token)
+            at += 1
+        self._flush()
+        return self
+
+    def _read_token(self, token: Token) -> None:
+        match token.type:
+            case "inline" | "paragraph" | "math":
+                self._add(token.content, self._kind, self._level)
+                self._kind, self._level = "text", 0
+            case "heading_open":
+                self._kind, self._level = "heading", int(token.tag[1:])
+            case "heading":
+                self._add(token.content, "heading", int(token.tag[1:]))
+            case "dt_open":
+                self._kind = "term"
+            case "summary" if token.content:
+                self._add(token.content, "summary")
+            case "hr":
+                self._add("", "rule")
+            case "fence":
+                self._add_code(token)
+            case "table":
+                self._add_table(token)
+            case _:
+                self._enter_or_leave(token)
+
+    def _enter_or_leave(self, token: Token) -> None:
+        """Follow the beginnings and ends of lists and quotations."""
+        match token.type:
+            case "bullet_list_open" | "dd_open":
+                self._lists.append(None)
+            case "ordered_list_open":
+                number, self._number = self._number, None
+                self._lists.append(int(token.attrs.get("start", 1)) if number is None else number)
+            case "bullet_list_close" | "ordered_list_close" | "dd_close":
+                self._lists.pop()
+            case "list_item_open":
+                self._begin_item(token.markup)
+            case "list_item_close":
+                self._end_marker()
+            case "blockquote_open":
+                self._end_marker()
+                self._flush()
+                self._outside = self._outside if self._quote else len(self._lists)
+                self._quote += 1
+            case "blockquote_close":
+                self._flush()
+                self._quote -= 1
+                self._outside = self._outside if self._quote else 0
+
+    def _begin_item(self, sign: str) -> None:
+        number = self._lists[-1]
+        self._marker = BULLET if number is None else f"{number}{sign}"
+        self._lists[-1] = None if number is None else number + 1
+
+    def _end_marker(self) -> None:
+        """Show the marker of an item that begins with no text."""
+        if self._marker:
+            self._add("", "text")
+
+    def _add(self, text: str, kind: ParagraphKind = "text", level: int = 0) -> None:
+        text, marker, self._marker = text.strip(), self._marker, ""
+        if marker and (task := _TASK.match(text)):
+            box = BOXES[task[1] != " "]
+            marker, text = (box, text[task.end() :]) if marker == BULLET else (marker, f"{box} {text[task.end() :]}")
+        for at in range(0, max(1, len(text)), LONGEST):
+            if at:
+                self._flush()
+            piece = text[at : at + LONGEST]
+            self._prose.append(Paragraph(piece, kind, level, len(self._lists) - self._outside, "" if at else marker))
+
+    def _add_code(self, token: Token) -> None:
+        assert token.map
+        lines = self._held.get(token.map[0], []) + token.content.split("\n")[:-1]
+        language = (token.info.split() or [""])[0]
+        if token.meta["open"] and not self._quote:
+            self.box = _Box(token.map[0], 1, token.markup, token.meta["indent"])
+        if language == "math":  # LaTeX allows no blank lines
+            self._add("\n".join(["$$", *(line for line in lines if line.strip()), "$$"]))
+        elif language or any(map(str.strip, lines)):
+            self._add_box(Block("code", text="\n".join(lines), language=language))
+
+    def _add_table(self, token: Token) -> None:
+        assert token.map
+        head, rule, *rows = token.content.split("\n")
+        rows = self._held.get(token.map[0], []) + rows
+        aligns = tuple(_align(cell) for cell in split_cells(rule))
+        if len(aligns) > COLUMNS or max(map(len, [head, *rows])) > LONGEST:
+            for line in (head, rule, *rows):
+                self._add(line)
+            return
+        if token.level == 0:
+            self.box = _Box(token.map[0])
+        cells = tuple(_fitted(split_cells(row), len(aligns)) for row in (head, *rows))
+        self._add_box(Block("table", rows=cells, aligns=aligns))
+
+    def _add_box(self, block: Block) -> None:
+        self._end_marker()
+        self._flush()
+        depth = len(self._lists) - self._outside
+        self.blocks.append(replace(block, depth=depth, quote=self._quote, outside=self._outside))
+
+    def _flush(self) -> None:
+        if self._prose:
+            self.box = None
+            self.blocks.append(Block(paragraphs=tuple(self._prose), quote=self._quote, outside=self._outside))
+            self._prose = []
+
+
+def _end_of_note(tokens: list[Token], at: int) -> int:
+    """Return the index of the token that closes the footnote whose first token has this index."""
+    level = tokens[at].level
+    return next(
+        index
+        for index in range(at + 1, len(tokens))
+        if tokens[index].type == "footnote_reference_close" and tokens[index].level == level
     )
 
 
-def _without_table_head(segment: Segment) -> Segment:
-    """Return the prose without its last one or two lines if these may become a table's head."""
-    count = 1 if may_be_table_head(segment.lines[-2:]) else 0
-    if count and len(segment.lines) > 1 and may_be_table_head(segment.lines[-2:-1]):
-        count = 2
-    return replace(segment, lines=segment.lines[: len(segment.lines) - count])
+def _align(rule: str) -> str:
+    return {(True, True): "center", (False, True): "right", (True, False): "left"}.get(
+        (rule.startswith(":"), rule.endswith(":")), ""
+    )
 
 
-def _block(segment: Segment) -> Block:
-    """Return the block that a segment becomes, with its footnote marks as they were written."""
-    if segment.kind == "code" and segment.name != "math":
-        return Block("\n".join(segment.lines), "code", segment.name, segment.depth)
-    if segment.kind == "code":  # a formula: LaTeX allows no blank lines in it
-        return Block("\n".join(["$$", *(line for line in segment.lines if line.strip()), "$$"]), depth=segment.depth)
-    kind: BlockKind = "table" if segment.kind == "table" else "prose"
-    return Block("\n".join(segment.lines).rstrip(), kind, depth=segment.depth)
+def _fitted(cells: tuple[str, ...], columns: int) -> tuple[str, ...]:
+    """Return a row with as many cells as the table has columns; more cells go into the last one."""
+    cells += ("",) * (columns - len(cells))
+    return cells if len(cells) == columns else (*cells[: columns - 1], " | ".join(cells[columns - 1 :]))
 
 
-def _with_footnote_numbers(block: Block, notes: Footnotes, is_open: bool = False) -> Block:
-    """Return the block with raised numbers for its footnote marks."""
-    if block.kind == "code" or "[" not in block.text:
-        return block
-    return replace(block, text=notes.with_numbers(block.text, is_open))
+def _flattened(blocks: list[Block]) -> list[Paragraph]:
+    """Return the paragraphs of blocks that are shown as one text."""
+    found: list[Paragraph] = []
+    for block in blocks:
+        depth = block.outside + block.depth
+        if block.kind == "code":
+            found.append(Paragraph(block.text, "code", indent=depth))
+        found += [Paragraph(" | ".join(row), indent=depth) for row in block.rows]
+        found += [replace(paragraph, indent=paragraph.indent + depth) for paragraph in block.paragraphs]
+    return found
 
 
-def _is_visible(block: Block) -> bool:
-    """Return whether the block shows anything; code that ended before its first line shows its language at least."""
-    return bool(block.text.strip() or block.language)
+def _merged(notes: Notes, more: Notes) -> Notes:
+    return notes | {label: [*notes.get(label, []), *paragraphs] for label, paragraphs in more.items()}
 
 
-def _links(block: Block, addresses: dict[str, str]) -> str:
-    """Return definitions of the link references that the block uses, because each block is laid out by itself."""
-    if not addresses or block.kind == "code" or "[" not in block.text:
-        return ""
-    definitions, size = [], 0
-    for label in dict.fromkeys(_LABEL.findall(block.text)):
-        address = addresses.get(normalize_label(label))
-        if address is not None and size + len(address) <= LINKS_LIMIT:
-            size += len(label) + len(address)
-            definitions.append(f"[{label}]: <{address.translate(_ESCAPED)}>")
-    return "\n".join(definitions)
+def _notes_block(notes: Notes) -> Block:
+    """Return the block of all footnotes: a numbered list below a line."""
+    shown = [Paragraph("", "rule")]
+    for number, paragraphs in enumerate(notes.values(), 1):
+        inner = [replace(paragraph, indent=paragraph.indent + 1) for paragraph in paragraphs]
+        if not inner or inner[0].marker:
+            inner.insert(0, Paragraph("", indent=1))
+        shown += [replace(inner[0], marker=f"{number}."), *inner[1:]]
+    return Block("notes", tuple(shown))
+
+
+# --- finished texts ---------------------------------------------------------------------------------------------------
 
 
 def split(text: str) -> list[Block]:
@@ -321,21 +503,26 @@ def split(text: str) -> list[Block]:
     return [block for block in split_in_steps(text) if block is not None]
 
 
+def prose_of(text: str) -> Block:
+    """Return a text as one block of prose, whatever it has of code and tables."""
+    blocks = split(text)
+    links = dict(link for block in blocks for link in block.links)
+    return Block(paragraphs=tuple(_flattened(blocks)), links=tuple(links.items()))
+
+
 def split_in_steps(text: str) -> Iterator[Block | None]:
     """Yield the blocks of a finished text; None marks a step of work that completed no block."""
-    addresses: dict[str, str] = {}
-    footnotes: set[str] = set()
+    definitions: dict[str, str] = {}
     if _DEFINITION.search(text):  # a link reference or a footnote may be defined behind its use
         first = BlockSplitter()
         yield from _feed_in_steps(first, text)
         first.close()
-        addresses, footnotes = first.addresses, first.footnotes
-    splitter, yielded = BlockSplitter(addresses, footnotes), 0
+        definitions = first.definitions
+    splitter, yielded = BlockSplitter(definitions), 0
     for _ in _feed_in_steps(splitter, text):
         if len(splitter.finished) == yielded:
             yield None
-        for block in splitter.finished[yielded:]:
-            yield replace(block, links=_links(block, addresses))
+        yield from splitter.finished[yielded:]
         yielded = len(splitter.finished)
     splitter.close()
     yield from splitter.finished[yielded:]
@@ -347,20 +534,44 @@ def _feed_in_steps(splitter: BlockSplitter, text: str) -> Iterator[None]:
         yield None
 
 
-def plain_pieces(text: str) -> Iterator[Block]:
-    """Yield a user's message in pieces, cut at line ends, so that no piece takes long to lay out."""
-    at = 0
+def question_blocks(text: str) -> Iterator[Block]:
+    """Yield a user's message in pieces: fenced code, and text as it was typed, of which no piece takes long."""
+    text_lines: list[str] = []
+    code_lines: list[str] | None = None
+    opening: tuple[str, str] = "", ""
+    for line in map(clean, text.split("\n")):
+        if code_lines is not None:
+            if closes_fence(line.strip(), opening[0]):
+                yield Block("code", text="\n".join(code_lines), language=opening[1])
+                code_lines = None
+            else:
+                code_lines.append(line)
+        elif fence := FENCE.match(line.strip()):
+            yield from _plain_pieces("\n".join(text_lines))
+            text_lines, code_lines, opening = [], [], (fence[1], (fence[2].split() or [""])[0])
+        else:
+            text_lines.append(line)
+    if code_lines is not None:
+        yield Block("code", text="\n".join(code_lines), language=opening[1])
+    yield from _plain_pieces("\n".join(text_lines))
+
+
+def _plain_pieces(text: str) -> Iterator[Block]:
+    """Yield a text in pieces, cut at line ends."""
+    text, at = text.strip("\n"), 0
     while at < len(text):
         end = at + LONG
         if end < len(text):
             end = text.rfind("\n", at, end) + 1 or text.rfind(" ", at, end) + 1 or end
-        yield Block(text[at:end].removesuffix("\n"), "plain")
+        yield Block("plain", text=text[at:end].removesuffix("\n"))
         at = end
 
 
-def layout_cost(markdown: str) -> int:
-    """Estimate the time to lay out this markdown, in characters of plain prose; lines and formulas cost extra."""
-    return len(markdown) + 40 * markdown.count("\n") + 100 * (markdown.count("$") + markdown.count("\\("))
+def layout_cost(block: Block) -> int:
+    """Estimate the time to lay out a block, in characters of plain prose; lines and formulas cost extra."""
+    source = block.source
+    formulas = source.count("$") + source.count("\\(")
+    return len(source) + 40 * (source.count("\n") + len(block.paragraphs)) + 100 * formulas
 
 
 def join_neighbours(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
@@ -373,7 +584,7 @@ def join_neighbours(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
         if block is None:
             yield None
             continue
-        if prose and not (block.kind == "prose" and may_join([*prose, block])):
+        if prose and not may_join([*prose, block]):
             yield join_prose(prose)
             prose = []
         if block.kind == "prose":
@@ -385,15 +596,15 @@ def join_neighbours(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
 
 
 def may_join(blocks: list[Block]) -> bool:
-    """Return whether these blocks of prose can be laid out together in one slice."""
-    return (
-        len({block.depth for block in blocks}) == 1
-        and sum(layout_cost(block.markdown) for block in blocks) <= JOIN_LIMIT
-    )
+    """Return whether these blocks are prose in the same quotation that can be laid out together in one slice."""
+    alike = len({(block.quote, block.outside) for block in blocks}) == 1
+    return alike and all(block.kind == "prose" for block in blocks) and sum(map(layout_cost, blocks)) <= JOIN_LIMIT
 
 
 def join_prose(blocks: list[Block]) -> Block:
-    return Block("\n\n".join(block.markdown for block in blocks), depth=blocks[0].depth)
+    links = dict(link for block in blocks for link in block.links)
+    paragraphs = tuple(paragraph for block in blocks for paragraph in block.paragraphs)
+    return replace(blocks[0], paragraphs=paragraphs, links=tuple(links.items()))
 
 
 def code_of(text: str) -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QMimeData, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetricsF, QGuiApplication, QTextCursor, QTextOption, QWheelEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QShowEvent, QTextCursor, QTextOption, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from app.look.live import Live
 from app.look.theme import SIZES, code_font, icon, theme
@@ -44,16 +44,26 @@ class CodeView(Live, QFrame):
         self._inserted = self._visible_code = ""
         self._row_count = 1
         self._lines = 1
-        self._label = QLabel(self)
-        self._label.setObjectName("codeLabel")
-        self._copy_button = self._button(self.copy_code)
-        self._wrap_button = self._button(self._toggle_wrap)
-        self._wrap_button.setCheckable(True)
-        self._wrap_button.hide()
         self.text = CodeText(self)
         self.colours = CodeColours(self.text.document())
         self._fold_button = self._button(self._toggle_folded)
         self._fold_button.hide()
+        self._header = QFrame(self)
+        self._header.setObjectName("codeHeader")
+        self._label = QLabel(self._header)
+        self._label.setObjectName("codeLabel")
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._copy_button = self._button(self.copy_code)
+        self._wrap_button = self._button(self._toggle_wrap)
+        self._wrap_button.setCheckable(True)
+        self._wrap_button.setChecked(CodeText.wraps)
+        row = QHBoxLayout(self._header)
+        row.setContentsMargins(SIZES.gap_m, 0, SIZES.gap_s, 0)
+        row.setSpacing(0)
+        row.addWidget(self._label, 1)
+        row.addWidget(self._wrap_button)
+        row.addWidget(self._copy_button)
+        self._scrolled: QAbstractScrollArea | None = None  # the area whose scrolling moves the header
         self._longest = 0
         self.apply_look()
 
@@ -116,6 +126,16 @@ class CodeView(Live, QFrame):
     def resizeEvent(self, _event: object) -> None:
         self._place_parts()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Follow the scrolling of the page, so that the header stays in view while the code is."""
+        super().showEvent(event)
+        area = self.parentWidget()
+        while area is not None and not (isinstance(area, QAbstractScrollArea) and area.verticalScrollBar().isEnabled()):
+            area = area.parentWidget()
+        if isinstance(area, QAbstractScrollArea) and area is not self._scrolled:
+            self._scrolled = area
+            area.verticalScrollBar().valueChanged.connect(self._place_header)
+
     # --- inside -----------------------------------------------------------------------------------------------------
 
     @property
@@ -169,7 +189,8 @@ class CodeView(Live, QFrame):
         self._fold_button.setAccessibleName(text)
 
     def _toggle_wrap(self) -> None:
-        self.text.set_wrapped(self._wrap_button.isChecked())
+        CodeText.wraps = self._wrap_button.isChecked()
+        self.text.set_wrapped(CodeText.wraps)
         self.height_changed.emit()
 
     def _is_wide(self, width: int) -> bool:
@@ -188,16 +209,18 @@ class CodeView(Live, QFrame):
 
     def _place_parts(self) -> None:
         width, height = self.width(), self.height()
-        self._label.setGeometry(SIZES.gap_m, 0, width // 2, SIZES.row)
-        right = width - 6
-        for button in (self._copy_button, self._wrap_button):
-            size = button.sizeHint()
-            right -= size.width()
-            button.setGeometry(right, (SIZES.row - size.height()) // 2, size.width(), size.height())
         below = SIZES.row if self._can_fold else SIZES.gap
         size = self._fold_button.sizeHint()
         self._fold_button.setGeometry(6, height - (SIZES.row + size.height()) // 2, size.width(), size.height())
         self.text.setGeometry(SIZES.gap_m, SIZES.row, width - 2 * SIZES.gap_m, height - SIZES.row - below)
+        self._place_header()
+
+    def _place_header(self) -> None:
+        """Move the header to the top of what is in view of the code."""
+        area = self._scrolled
+        hidden = -self.mapTo(area.viewport(), QPoint()).y() if area is not None and area.isAncestorOf(self) else 0
+        top = max(0, min(hidden, self.height() - 2 * SIZES.row))
+        self._header.setGeometry(1, top + 1, self.width() - 2, SIZES.row - 1)
 
     def _reset_copy_button(self) -> None:
         self._copy_button.setText(tr("Copy"))
@@ -207,20 +230,21 @@ class CodeView(Live, QFrame):
 class CodeText(Live, SelectedWithOthers, QPlainTextEdit):
     """The text of a code block; `source` is copied when all is selected, because shown code may be folded."""
 
+    wraps = False  # whether the user last chose to wrap lines: remembered until the program ends
+
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.wrapped = False
         self.source = ""
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setWordWrapMode(QTextOption.WrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setUndoRedoEnabled(False)
         flags = Qt.TextInteractionFlag
         self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
         self.document().setDocumentMargin(0)
         self.viewport().setAutoFillBackground(False)
+        self.set_wrapped(CodeText.wraps)
         self.apply_look()
 
     def restyle(self) -> None:

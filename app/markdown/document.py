@@ -1,14 +1,14 @@
-"""Turns markdown into a formatted QTextDocument. The text is hostile: no HTML, no image, nothing is ever fetched.
+"""Writes blocks into a QTextDocument. The text is hostile: no HTML, no image, nothing is ever fetched.
 
-Formulas and images are replaced by one character each before Qt reads the markdown, and inserted afterwards. We draw
-the boxes of task lists: Qt's boxes touch the text, cover numbers, and are crossed instead of ticked.
+We draw the boxes of task lists: Qt's boxes touch the text and are crossed instead of ticked.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPointF, QRectF, QRegularExpression, Qt, QUrl
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt, QUrl
 from PySide6.QtGui import (
     QBrush,
     QColor,
@@ -25,28 +25,33 @@ from PySide6.QtGui import (
     QTextFormat,
     QTextFrameFormat,
     QTextLength,
-    QTextList,
     QTextListFormat,
-    QTextTable,
-    QTextTableCell,
+    QTextTableFormat,
 )  # fmt: skip
 
 from app.look import theme as look
 from app.look.theme import SIZES, Theme, body_font, code_font
-from app.markdown.grammar import BREAK
-from app.markdown.guard import IMAGE, name_direction_marks, replace_images
-from app.markdown.math_object import CHARACTER, DISPLAY, OBJECT, MathObject, show_formula
-from app.markdown.math_text import Formula, extract_formulas, restore_sources
+from app.markdown.blocks import BOXES, BULLET, Block, Paragraph
+from app.markdown.guard import displayable_address, name_direction_marks
+from app.markdown.inline import Links, parse_inline, parse_question
+from app.markdown.math_object import CHARACTER, DISPLAY, OBJECT, MathObject, insert_formula
 from app.words import tr
 
-FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_USER = QTextFormat.Property.UserProperty.value
 RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
-TASK = QTextFormat.Property.UserProperty.value + 20  # property of a task's block format: whether the task is done
-TASKS = "tasks"  # property of a document: whether it contains tasks
+# Properties of block formats: whether a task is done; that an image stands alone.
+TASK, CARD = _USER + 20, _USER + 21
+TASKS, CARDS = "tasks", "cards"  # properties of a document: whether it contains tasks, and images that stand alone
 LINE_BREAK = "\u2028"  # Qt's line break within a paragraph
-_BOX = re.compile(r"\[[ xX]\][ \t]")
+PIXELS = QTextFormat.Property.FontPixelSize.value
 _TICK = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))  # corners of the tick, in a box of size 1
-_BULLETS = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_ALIGNMENTS = {"right": Qt.AlignmentFlag.AlignRight, "center": Qt.AlignmentFlag.AlignHCenter}
+_PROPORTIONAL = QTextBlockFormat.LineHeightTypes.ProportionalHeight.value
+_FIXED = QTextBlockFormat.LineHeightTypes.FixedHeight.value
 
 
 class MarkdownDocument(QTextDocument):
@@ -54,108 +59,271 @@ class MarkdownDocument(QTextDocument):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.setUndoRedoEnabled(False)
         self.documentLayout().registerHandler(OBJECT, MathObject(self))
 
     def loadResource(self, _kind: int, _name: QUrl | str) -> object:
         return None
 
 
-def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
-    """Fill the document with `markdown` in the theme's formats; return whether formulas are still to be drawn."""
+def render(document: QTextDocument, block: Block, theme: Theme, draws: bool = True) -> bool:
+    """Fill the document with prose, a table or a piece of a question; return whether formulas are still to be drawn.
+
+    A document that is only read and not shown `draws` no formulas.
+    """
     document.setDocumentMargin(0)
     document.setDefaultFont(body_font())
-    markdown = name_direction_marks(markdown)
-    formulas: dict[str, Formula] = {}
-    if "$" in markdown or "\\" in markdown:
-        markdown, formulas = extract_formulas(markdown)
-    document.setMarkdown(replace_images(markdown), FEATURES)
+    document.clear()
+    document.setProperty(TASKS, any(paragraph.marker in BOXES for paragraph in block.paragraphs))
+    document.setProperty(CARDS, any(map(_is_image, block.paragraphs)))
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
-    replace_task_markers(document, markdown)
-    lists = _lists(document)
-    for each in lists:
-        _format_list(each)
-    document.setIndentWidth(SIZES.indent + SIZES.digit * _digits_above_two(lists))
-    tables = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
-    for table in tables:
-        _repair_header(table)
-    if tables and BREAK.search(markdown):
-        _break_lines_in_cells(document, tables)
-    spans = [(table.firstPosition(), table.lastPosition()) for table in tables]
-    block = document.begin()
-    while block.isValid():
-        in_table = any(first <= block.position() <= last for first, last in spans)
-        _format_block(block, in_table, theme, formulas)
-        block = block.next()
-    for table in tables:
-        _format_table(table, theme)
-    if IMAGE in document.toRawText():
-        _name_images(document, theme)
-    pending = _show_formulas(document, formulas) if formulas else False
+    writer = _Writer(cursor, block.links, theme, draws)
+    if block.rows:
+        _write_table(cursor, block, writer)
+    elif block.kind == "plain":
+        cursor.setBlockFormat(_spaced(SIZES.line_height))
+        writer.write_tokens(parse_question(block.text), QTextCharFormat())
+    else:
+        _write_paragraphs(cursor, block, writer)
     cursor.endEditBlock()
-    if formulas:
+    if writer.has_formulas:
         format_formulas(document)
-    return pending
+    return writer.pending
 
 
-def _break_lines_in_cells(document: QTextDocument, tables: list[QTextTable]) -> None:
-    """Replace each `<br>` in a cell by a line break: it is the only way to write one. In code it stays as it is."""
-    tag = QRegularExpression(f" *{BREAK.pattern} *", QRegularExpression.PatternOption.CaseInsensitiveOption)
-    cursor = document.find(tag)
-    while not cursor.isNull():
-        sign = QTextCursor(document)
-        sign.setPosition(cursor.selectionStart() + cursor.selectedText().index("<") + 1)
-        in_table = any(table.firstPosition() <= sign.position() <= table.lastPosition() for table in tables)
-        if in_table and not sign.charFormat().fontFixedPitch():
-            cursor.insertText(LINE_BREAK)
-        cursor = document.find(tag, cursor)
+def plain_text(text: str, links: Links = ()) -> str:
+    """Return what a paragraph shows, with formulas as LaTeX."""
+    return "".join(_shown_text(token) for token in parse_inline(text, links))
 
 
-def _name_images(document: QTextDocument, theme: Theme) -> None:
-    """Replace each image by “[image: ALT TEXT]” in grey; the image is neither loaded nor linked to."""
-    cursor = document.find(IMAGE)
-    while not cursor.isNull():
-        code = cursor.charFormat().fontFixedPitch()
-        alt = "" if code else _anchor_behind(cursor)
-        if cursor.selectedText() == IMAGE and not alt:
-            cursor.insertText("!", QTextCharFormat(cursor.charFormat()))
+def _shown_text(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return " "
+    if token.type == "formula":
+        return str(token.meta["formula"].source)
+    return tr("[image: {name}]", name=_alt(token)) if token.type == "image" else token.content
+
+
+def _alt(image: Token) -> str:
+    return "".join(map(_shown_text, image.children or ())).strip() or tr("image")
+
+
+def _spaced(percent: int) -> QTextBlockFormat:
+    format = QTextBlockFormat()
+    format.setLineHeight(percent, _PROPORTIONAL)
+    return format
+
+
+# --- paragraphs -------------------------------------------------------------------------------------------------------
+
+
+def _write_paragraphs(cursor: QTextCursor, block: Block, writer: _Writer) -> None:
+    paragraphs = block.paragraphs
+    digits = max((len(paragraph.marker) - 1 for paragraph in paragraphs), default=0)
+    # The usual indentation has room for two digits of a list's number; Qt would cut off the others.
+    cursor.document().setIndentWidth(SIZES.indent + SIZES.digit * max(0, digits - 2))
+    for number, paragraph in enumerate(paragraphs):
+        following = paragraphs[number + 1] if number + 1 < len(paragraphs) else None
+        format = _block_format(paragraph, number == 0, following, writer.theme)
+        if number:
+            cursor.insertBlock(format, QTextCharFormat())
         else:
-            format = QTextCharFormat()
-            format.setForeground(QColor(theme.soft))
-            cursor.insertText(tr("[image: {name}]", name=alt.strip() or tr("image")), format)
-        cursor = document.find(IMAGE, cursor)
+            cursor.setBlockFormat(format)
+        if paragraph.marker and paragraph.marker not in BOXES:
+            cursor.createList(_list_format(paragraph))
+        quiet = bool(block.quote) or paragraph.level == 6
+        writer.write_paragraph(paragraph, _char_format(paragraph, quiet, writer.theme))
 
 
-def _anchor_behind(cursor: QTextCursor) -> str:
-    """Return the text of the link behind the selected sign and select it too; "" if no link follows."""
-    end = cursor.selectionEnd()
-    probe = QTextCursor(cursor.document())
-    probe.setPosition(end)
-    href, text = None, ""
-    while not probe.atBlockEnd():
-        probe.movePosition(QTextCursor.MoveOperation.NextCharacter, QTextCursor.MoveMode.KeepAnchor)
-        format = probe.charFormat()
-        href = format.anchorHref() if href is None else href
-        if not format.isAnchor() or format.anchorHref() != href:
-            break
-        text += probe.selectedText()
-        probe.setPosition(probe.selectionEnd())
-        cursor.setPosition(probe.position(), QTextCursor.MoveMode.KeepAnchor)
-    return text
+def _block_format(paragraph: Paragraph, is_first: bool, following: Paragraph | None, theme: Theme) -> QTextBlockFormat:
+    format = _spaced(SIZES.line_height)
+    if paragraph.kind == "heading" and not is_first:
+        format.setTopMargin(SIZES.gap_l)
+    if following is not None:
+        is_close = (bool(following.marker) and paragraph.indent > 0) or paragraph.kind == "term"
+        format.setBottomMargin(SIZES.gap_s if is_close else SIZES.gap_m)
+    if paragraph.kind == "heading":
+        format.setHeadingLevel(paragraph.level)
+    if paragraph.kind == "rule":
+        format.setProperty(RULE, QTextLength(QTextLength.Type.PercentageLength, 100))
+        format.setBackground(QBrush(QColor(theme.line)))  # Qt draws the rule in this colour
+    if paragraph.kind == "code":
+        format.setBackground(QBrush(QColor(theme.code)))
+    if _is_image(paragraph):
+        format.setProperty(CARD, True)
+        format.setLeftMargin(SIZES.gap_m)
+        format.setTopMargin(SIZES.gap)
+        format.setBottomMargin(format.bottomMargin() + SIZES.gap)
+    if paragraph.marker in BOXES:
+        format.setProperty(TASK, paragraph.marker == BOXES[1])
+    if not paragraph.marker or paragraph.marker in BOXES:
+        format.setIndent(paragraph.indent)
+    return format
 
 
-def _show_formulas(document: QTextDocument, formulas: dict[str, Formula]) -> bool:
-    """Replace the stand-in characters by their formulas; return whether some are not drawn yet."""
-    pending = False
-    cursor = QTextCursor(document)
-    for standin, formula in formulas.items():
-        place = document.find(standin, cursor)
-        if place.isNull():
-            place = document.find(standin)  # markdown moved it, or it is in an address and not in the text
-        if not place.isNull():
-            pending = show_formula(place, formula) or pending
-            cursor = place
-    return pending
+def _is_image(paragraph: Paragraph) -> bool:
+    """Return whether an image stands alone, which makes a card of the paragraph."""
+    return paragraph.text.startswith("![") and [token.type for token in parse_inline(paragraph.text)] == ["image"]
+
+
+def _list_format(paragraph: Paragraph) -> QTextListFormat:
+    """Return the format of a list of one item: Qt would number the items of a list that was cut from 1 on."""
+    format = QTextListFormat()
+    format.setIndent(paragraph.indent)
+    if paragraph.marker == BULLET:
+        format.setStyle(QTextListFormat.Style.ListDisc)
+        return format
+    format.setStyle(QTextListFormat.Style.ListDecimal)
+    format.setStart(int(paragraph.marker[:-1]))
+    format.setNumberSuffix(paragraph.marker[-1])
+    return format
+
+
+def _char_format(paragraph: Paragraph, is_quiet: bool, theme: Theme) -> QTextCharFormat:
+    format = QTextCharFormat()
+    if is_quiet:
+        format.setForeground(QColor(theme.soft))
+    if paragraph.level:
+        format.setProperty(PIXELS, round(body_font().pixelSize() * SIZES.heading_scales[paragraph.level - 1]))
+    if paragraph.kind in ("heading", "term", "summary"):
+        format.setFontWeight(QFont.Weight.DemiBold)
+    return format
+
+
+class _Writer:
+    """A writer of paragraphs at a cursor. `pending`: formulas are still to be drawn."""
+
+    def __init__(self, cursor: QTextCursor, links: Links, theme: Theme, draws: bool) -> None:
+        self.theme = theme
+        self.pending = self.has_formulas = False
+        self._cursor, self._links, self._draws = cursor, links, draws
+
+    def write_paragraph(self, paragraph: Paragraph, format: QTextCharFormat) -> None:
+        if paragraph.kind == "code":
+            code = name_direction_marks(paragraph.text).replace("\n", LINE_BREAK)
+            self._cursor.insertText(code, self._changed(format, "code"))
+        elif paragraph.text:
+            self.write_tokens(parse_inline(paragraph.text, self._links), format)
+
+    def write_tokens(self, tokens: Iterable[Token], format: QTextCharFormat) -> None:
+        outer: list[QTextCharFormat] = []
+        for token in tokens:
+            if token.nesting > 0:
+                outer.append(format)
+                format = self._changed(format, token.type.removesuffix("_open"), str(token.attrs.get("href", "")))
+            elif token.nesting < 0:
+                format = outer.pop()
+            else:
+                self._write_token(token, format)
+
+    def _write_token(self, token: Token, format: QTextCharFormat) -> None:
+        match token.type:
+            case "softbreak" | "hardbreak":
+                self._cursor.insertText(LINE_BREAK, format)
+            case "code_inline":
+                self._cursor.insertText(token.content, self._changed(format, "code"))
+            case "formula":
+                self._write_formula(token, format)
+            case "image":
+                self._write_image(token, format)
+            case "footnote_ref":
+                number = dict(self._links)[f"^{token.meta['label']}"]
+                self._cursor.insertText(number.translate(_RAISED), self._changed(format, "note"))
+            case _:
+                self._cursor.insertText(token.content.replace("\n", LINE_BREAK), format)
+
+    def _write_formula(self, token: Token, format: QTextCharFormat) -> None:
+        self.has_formulas = True
+        if self._draws:
+            self.pending = insert_formula(self._cursor, token.meta["formula"], format) or self.pending
+        else:
+            self._cursor.insertText(CHARACTER)
+
+    def _write_image(self, token: Token, format: QTextCharFormat) -> None:
+        """Write what the image shows, and its address: the image is not loaded."""
+        address = str(token.attrs.get("src", ""))
+        quiet = QTextCharFormat(format)
+        quiet.setForeground(QColor(self.theme.soft))
+        self._cursor.insertText(tr("[image: {name}]", name=_alt(token)), quiet)
+        if address and not format.isAnchor():
+            alone = self._cursor.blockFormat().hasProperty(CARD)
+            self._cursor.insertText(LINE_BREAK if alone else " ", quiet)
+            self._cursor.insertText(displayable_address(address), self._changed(format, "link", address))
+
+    def _changed(self, format: QTextCharFormat, kind: str, address: str = "") -> QTextCharFormat:
+        """Return the format of a text within these marks."""
+        format = QTextCharFormat(format)
+        match kind:
+            case "strong":
+                format.setFontWeight(QFont.Weight.Bold)
+            case "em":
+                format.setFontItalic(True)
+            case "s":
+                format.setFontStrikeOut(True)
+            case "u":
+                format.setFontUnderline(True)
+            case "sub":
+                format.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSubScript)
+            case "sup":
+                format.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
+            case "mark":
+                format.setBackground(QColor(self.theme.mark))
+            case "code" | "kbd":
+                scale = (format.intProperty(PIXELS) or body_font().pixelSize()) / body_font().pixelSize()
+                format.setFontFamilies([code_font().family()])
+                format.setFontFixedPitch(True)
+                format.setProperty(PIXELS, round(code_font().pixelSize() * scale))
+                format.setBackground(QColor(self.theme.code if kind == "code" else self.theme.chosen))
+            case "link":
+                format.setAnchor(True)
+                format.setAnchorHref(address)
+                format.setForeground(QColor(self.theme.link))
+                format.setFontUnderline(True)
+        return format
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _write_table(cursor: QTextCursor, block: Block, writer: _Writer) -> None:
+    """Write rows of a table."""
+    table = cursor.insertTable(len(block.rows), len(block.aligns), _table_format(writer.theme))
+    for row, cells in enumerate(block.rows):
+        is_head = row == 0 and block.has_head
+        for column, text in enumerate(cells):
+            cell = table.cellAt(row, column)
+            format = cell.format().toTableCellFormat()
+            format.setBottomPadding(SIZES.gap_s / 2)  # a paragraph has space of its own below its last line
+            if is_head:
+                format.setBackground(QColor(writer.theme.code))
+            cell.setFormat(format)
+            cursor.setPosition(cell.firstPosition())
+            spaced = _spaced(SIZES.tight_height)
+            spaced.setAlignment(_ALIGNMENTS.get(block.aligns[column], Qt.AlignmentFlag.AlignLeading))
+            cursor.setBlockFormat(spaced)
+            writer.write_paragraph(
+                Paragraph(text), _char_format(Paragraph("", "term" if is_head else "text"), False, writer.theme)
+            )
+    for filler in (cursor.document().begin(), cursor.document().lastBlock()):  # Qt wants a line above and below
+        format = QTextBlockFormat()
+        format.setLineHeight(1, _FIXED)
+        QTextCursor(filler).setBlockFormat(format)
+
+
+def _table_format(theme: Theme) -> QTextTableFormat:
+    format = QTextTableFormat()
+    format.setBorder(1)
+    format.setBorderCollapse(True)
+    format.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+    format.setBorderBrush(QColor(theme.line))
+    format.setCellPadding(SIZES.gap)
+    format.setCellSpacing(0)
+    format.setWidth(QTextLength())
+    return format
+
+
+# --- formulas ---------------------------------------------------------------------------------------------------------
 
 
 def format_formulas(document: QTextDocument) -> None:
@@ -170,7 +338,11 @@ def format_formulas(document: QTextDocument) -> None:
         if block.blockFormat().lineHeightType() != QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value:
             distance = (block.blockFormat().lineHeight() - 100) * line
             format.setLineHeight(distance, QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value)
-        if block.text() == CHARACTER and cursor.charFormat().boolProperty(DISPLAY) and not _in_list(block):
+        if (
+            block.text() == CHARACTER
+            and cursor.charFormat().boolProperty(DISPLAY)
+            and block.blockFormat().objectIndex() < 0
+        ):
             format.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         cursor.setPosition(block.position())
         cursor.mergeBlockFormat(format)
@@ -179,17 +351,21 @@ def format_formulas(document: QTextDocument) -> None:
     edit.endEditBlock()
 
 
-def replace_task_markers(document: QTextDocument, markdown: str) -> None:
-    """Replace the markers of Qt's task items by our own boxes; in a numbered list the box becomes a letter."""
-    document.setProperty(TASKS, False)
-    if not _BOX.search(markdown):
-        return
+# --- tasks ------------------------------------------------------------------------------------------------------------
+
+
+def draw_cards(document: QTextDocument, painter: QPainter) -> None:
+    """Draw the grounds of images that stand alone, in the document's coordinates."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QColor(look.theme().line))
+    painter.setBrush(QColor(look.theme().code))
     block = document.begin()
     while block.isValid():
-        marker = block.blockFormat().marker()
-        if marker != QTextBlockFormat.MarkerType.NoMarker:
-            _replace_marker(block, marker == QTextBlockFormat.MarkerType.Checked)
-            document.setProperty(TASKS, True)
+        if block.blockFormat().hasProperty(CARD):
+            text = document.documentLayout().blockBoundingRect(block)
+            left, right = text.left() + 0.5, document.textWidth() - 0.5
+            ground = QRectF(left, text.top() - SIZES.gap + 0.5, right - left, text.height() + 2 * SIZES.gap - 1)
+            painter.drawRoundedRect(ground, SIZES.radius, SIZES.radius)
         block = block.next()
 
 
@@ -205,20 +381,6 @@ def draw_tasks(document: QTextDocument, painter: QPainter) -> None:
         if is_task(block) and block.layout().lineCount():
             _draw_task(painter, _task_box(block), block.blockFormat().boolProperty(TASK))
         block = block.next()
-
-
-def _replace_marker(block: QTextBlock, done: bool) -> None:
-    format = QTextBlockFormat()
-    format.setMarker(QTextBlockFormat.MarkerType.NoMarker)
-    cursor = QTextCursor(block)
-    if block.blockFormat().objectIndex() >= 0:  # Qt also marks paragraphs behind a list of tasks, which are no tasks
-        items = block.textList()
-        if items.format().style() in _BULLETS:
-            items.remove(block)  # the block stays indented
-            format.setProperty(TASK, done)
-        else:
-            cursor.insertText("☑ " if done else "☐ ")
-    cursor.mergeBlockFormat(format)
 
 
 def _task_box(block: QTextBlock) -> QRectF:
@@ -238,155 +400,3 @@ def _draw_task(painter: QPainter, box: QRectF, done: bool) -> None:
         painter.setPen(QPen(QColor(look.theme().on_accent), SIZES.body / 8))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPolyline(QPolygonF([box.topLeft() + QPointF(x, y) * box.width() for x, y in _TICK]))
-
-
-def _in_list(block: QTextBlock) -> bool:
-    # Without textList(), and for tables without currentTable(): where there is none, PySide 6.12 drops a reference too
-    # many to None.
-    return block.blockFormat().objectIndex() >= 0
-
-
-def _is_item(block: QTextBlock) -> bool:
-    return _in_list(block) or is_task(block)
-
-
-def _lists(document: QTextDocument) -> list[QTextList]:
-    lists: dict[int, QTextList] = {}
-    block = document.begin()
-    while block.isValid():
-        if _in_list(block) and block.blockFormat().objectIndex() not in lists:
-            lists[block.blockFormat().objectIndex()] = block.textList()
-        block = block.next()
-    return list(lists.values())
-
-
-def _format_list(each: QTextList) -> None:
-    """Use one kind of bullet: Qt draws different ones for *, - and +, which mean the same."""
-    format = each.format()
-    if format.style() in (QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare):
-        format.setStyle(QTextListFormat.Style.ListDisc)
-        each.setFormat(format)
-
-
-def _digits_above_two(lists: list[QTextList]) -> int:
-    """Return how many digits the longest list number has beyond two.
-
-    The usual indentation has room for two digits; Qt would cut off the others.
-    """
-    last = max((each.format().start() + each.count() for each in lists if each.format().start() >= 0), default=0)
-    return max(0, len(str(last)) - 2)
-
-
-def _format_block(block: QTextBlock, in_table: bool, theme: Theme, formulas: dict[str, Formula]) -> None:
-    cursor = QTextCursor(block)
-    format = QTextBlockFormat()
-    format.setLineHeight(SIZES.line_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-    level = block.blockFormat().headingLevel()
-    first, in_list = block.position() == 0, _is_item(block)
-    format.setTopMargin(0 if first or in_table else SIZES.gap_l if level else 0)
-    format.setBottomMargin(_gap_below(block, in_list, in_table))
-    if block.blockFormat().hasProperty(RULE):
-        format.setBackground(QBrush(QColor(theme.line)))  # Qt draws the rule in this colour
-    if in_table:
-        format.setLineHeight(SIZES.tight_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-    elif _is_filler(block):
-        format.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-    if block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel.value):
-        format.setLeftMargin(SIZES.gap_l)
-        format.setForeground(QBrush(QColor(theme.soft)))
-    cursor.mergeBlockFormat(format)
-    _format_fragments(block, level, theme, formulas)
-
-
-def _gap_below(block: QTextBlock, in_list: bool, in_table: bool) -> int:
-    following = block.next()
-    if in_table or not following.isValid():
-        return 0
-    return SIZES.gap_s if in_list and _is_item(following) else SIZES.gap_m
-
-
-def _is_filler(block: QTextBlock) -> bool:
-    """Return whether this is one of the empty lines that Qt puts behind tables and before rules."""
-    alone = block.document().blockCount() == 1
-    return not (block.text() or alone or _in_list(block) or block.blockFormat().hasProperty(RULE))
-
-
-def _format_fragments(block: QTextBlock, level: int, theme: Theme, formulas: dict[str, Formula]) -> None:
-    spans = []
-    at = block.begin()
-    while not at.atEnd():
-        fragment = at.fragment()
-        spans.append((fragment.position(), fragment.length(), fragment.charFormat()))
-        at += 1
-    quoted = bool(block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel.value))
-    for position, length, old in reversed(spans):  # replacing an image moves all positions behind it
-        format = _char_format(old, level, quoted, theme)
-        if formulas and old.isAnchor():
-            format.setAnchorHref(restore_sources(old.anchorHref(), formulas))
-        cursor = QTextCursor(block.document())
-        cursor.setPosition(position)
-        cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-        if old.isImageFormat():  # an image that Qt found and `replace_images` did not
-            cursor.insertText(f"[{tr('image')}]" * length, format)
-        elif format.propertyCount():
-            cursor.mergeCharFormat(format)
-
-
-def _char_format(old: QTextCharFormat, level: int, quoted: bool, theme: Theme) -> QTextCharFormat:
-    format = QTextCharFormat()
-    if quoted or old.isImageFormat():
-        format.setForeground(QColor(theme.soft))
-    if level:
-        font = body_font()
-        format.setProperty(QTextFormat.Property.FontSizeAdjustment.value, 0)
-        format.setProperty(
-            QTextFormat.Property.FontPixelSize.value, round(font.pixelSize() * SIZES.heading_scales[level - 1])
-        )
-        format.setFontWeight(QFont.Weight.DemiBold)
-    if old.fontFixedPitch():
-        format.setFontFamilies([code_font().family()])
-        format.setProperty(QTextFormat.Property.FontPixelSize.value, code_font().pixelSize())
-        format.setBackground(QColor(theme.code))
-    if old.isAnchor():
-        format.setForeground(QColor(theme.link))
-        format.setFontUnderline(True)
-    return format
-
-
-def _repair_header(table: QTextTable) -> None:
-    """Repair a table's header row behind a quotation.
-
-    There Qt puts an empty line into the first cell and leaves the cell's text without bold type.
-    """
-    cursor = table.cellAt(0, 0).firstCursorPosition()
-    if not cursor.block().text() and cursor.block().next().position() <= table.cellAt(0, 0).lastPosition():
-        cursor.deleteChar()
-        cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
-        bold = QTextCharFormat()
-        bold.setFontWeight(QFont.Weight.Bold)
-        cursor.mergeCharFormat(bold)
-
-
-def _format_table(table: QTextTable, theme: Theme) -> None:
-    format = table.format()
-    format.setBorder(1)
-    format.setBorderCollapse(True)
-    format.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-    format.setBorderBrush(QColor(theme.line))
-    format.setCellPadding(SIZES.gap)
-    format.setCellSpacing(0)
-    format.setTopMargin(4)
-    format.setBottomMargin(SIZES.gap_m)
-    format.setWidth(QTextLength())
-    table.setFormat(format)
-    for row in range(table.rows()):
-        for column in range(table.columns()):
-            _format_cell(table.cellAt(row, column), row == 0, theme)
-
-
-def _format_cell(cell: QTextTableCell, is_head: bool, theme: Theme) -> None:
-    format = cell.format().toTableCellFormat()
-    format.setBottomPadding(SIZES.gap_s / 2)  # a paragraph has space of its own below its last line
-    if is_head:
-        format.setBackground(QColor(theme.code))
-    cell.setFormat(format)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-
-from PySide6.QtGui import QTextDocument, QTextTable
+from dataclasses import replace
 
 from app.look.theme import theme
-from app.markdown.blocks import Block, join_neighbours, plain_pieces, split_in_steps
+from app.markdown.blocks import join_neighbours, question_blocks, split_in_steps
 from app.markdown.code_view import display_rows
 from app.markdown.document import MarkdownDocument, render
-from app.markdown.guard import name_direction_marks
-from app.markdown.math_text import extract_formulas
 
 ROWS = 10  # of a table that are read in one step
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
@@ -54,42 +51,16 @@ def places(text: str, words: str) -> list[int]:
     return positions
 
 
-def readable_pieces(text: str, is_plain: bool) -> Iterator[str]:
-    """Yield the text of each block as it is shown, in small steps; "" marks a step that completed no block.
-
-    `is_plain` is whether the text is a user's message, which is shown without markdown.
-    """
-    if is_plain:
-        yield from (block.text for block in plain_pieces(text))
-        return
+def readable_pieces(text: str, is_question: bool) -> Iterator[str]:
+    """Yield the text of each block as it is shown, in small steps; "" marks a step that completed no block."""
     document = MarkdownDocument()
-    for block in join_neighbours(split_in_steps(text)):
+    blocks = question_blocks(text) if is_question else join_neighbours(split_in_steps(text))
+    for block in blocks:
         if block is None:
             yield ""
         elif block.kind == "code":
             yield "\n".join(display_rows(block.text))
-        elif block.kind == "table":
-            yield from _table_pieces(document, block)
         else:
-            yield _rendered(document, block.markdown)
-
-
-def _rendered(document: QTextDocument, markdown: str) -> str:
-    # Nothing is drawn here, so formulas stay the single characters that stand for them.
-    standing_in, _ = extract_formulas(name_direction_marks(markdown))
-    render(document, standing_in, theme())
-    return document.toPlainText()
-
-
-def _table_pieces(document: QTextDocument, table: Block) -> Iterator[str]:
-    lines = table.text.split("\n")
-    head, rows = lines[:2], lines[2:]
-    for at in range(0, max(1, len(rows)), ROWS):
-        text = _rendered(document, "\n".join([*head, *rows[at : at + ROWS], "", table.links]))
-        if at:
-            frames = document.rootFrame().childFrames()
-            shown = next((frame for frame in frames if isinstance(frame, QTextTable)), None)
-            if shown is not None and shown.rows() > 1:
-                shown.removeRows(0, 1)  # the head was in the first piece
-                text = document.toPlainText()
-        yield text
+            for at in range(0, len(block.rows) or 1, ROWS):
+                render(document, replace(block, rows=block.rows[at : at + ROWS]), theme(), draws=False)
+                yield document.toPlainText()

@@ -24,9 +24,7 @@ REFUSED = {
     "data": mark("This link was not opened because it is a disguised file, not a web page: {address}"),
 }
 REFUSED_OTHER = mark("This link was not opened because it does not lead to a web page: {address}")
-IMAGE = "\uf8f0"  # stands for the ! of an image
-_IMAGE_SIGN = re.compile(r"(?<!\\)((?:\\\\)*)!\[")
-_NAMELESS = re.compile(rf"{IMAGE}\[\s*\]")
+_TOOL_MARK = re.compile("\ue200[^\ue200\ue201\n]{0,500}\ue201")  # such as ⟨U+E200⟩cite⟨U+E202⟩turn0search0⟨U+E201⟩
 # Embeddings, overrides and isolates can make a text read differently from its stored order; the marks U+200E and
 # U+200F cannot.
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -37,15 +35,9 @@ def name_direction_marks(text: str) -> str:
     return _DIRECTION.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
-def replace_images(markdown: str) -> str:
-    """Turn images into links behind the sign IMAGE.
-
-    Qt would open the file that an image names as soon as the text is laid out.
-    """
-    if "![" not in markdown and IMAGE not in markdown:
-        return markdown
-    text = _IMAGE_SIGN.sub(rf"\1{IMAGE}[", markdown.replace(IMAGE, "\ufffd"))
-    return _NAMELESS.sub(f"{IMAGE}[{tr('image')}]", text)
+def without_tool_marks(text: str) -> str:
+    """Return a text without the references to tools that other programs' answers have in private-use characters."""
+    return _TOOL_MARK.sub("", text) if "\ue200" in text else text
 
 
 def ask_about_link(notice: NoticeArea, address: str) -> None:

@@ -24,8 +24,8 @@ from PySide6.QtSvg import QSvgRenderer
 
 from app.look.theme import body_font, theme
 from app.markdown.math_text import Formula
-from app.services.math_service import math_service
 from app.services.math_worker import Drawing, Task
+from app.services.worker_service import math_service
 
 OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
 _PROPERTY = QTextFormat.Property.UserProperty.value
@@ -59,7 +59,7 @@ class MathObject(QPyTextObject):
         key = f"formula {colour.name()} {wanted.width():.0f} {wanted.height():.0f} {task.display} {task.tex}"
         pixmap = QPixmap()
         if not QPixmapCache.find(key, pixmap):
-            drawing = math_service().drawing(task)
+            drawing = math_service().result(task)
             if drawing is None or not drawing.svg:
                 return  # the drawing was dropped from the cache and is being made again
             pixmap = _pixmap(drawing, wanted, _descent(format) / max(format.doubleProperty(EM), 1), colour)
@@ -149,25 +149,16 @@ def format_spans(document: QTextDocument, first: int = 0, last: int = -1) -> Ite
         block = block.next()
 
 
-def show_formula(cursor: QTextCursor, formula: Formula) -> bool:
-    """Replace the cursor's selection by the formula, or by its source; return True if the formula is not drawn yet.
-
-    The source stays if the formula cannot be drawn, or if markdown took it for code.
-    """
-    text_format = cursor.charFormat()
-    text_format.clearProperty(PENDING)
-    if text_format.fontFixedPitch():  # the formula is inside code
-        cursor.insertText(formula.source, text_format)
-        return False
-    drawing = math_service().drawing(Task(formula.tex, formula.display))
+def insert_formula(cursor: QTextCursor, formula: Formula, text_format: QTextCharFormat) -> bool:
+    """Insert the formula, or its source if it cannot be drawn; return True if it is not drawn yet."""
+    drawing = math_service().result(Task(formula.tex, formula.display))
     if drawing is None:
         cursor.insertText(_in_one_paragraph(formula.source), pending_format(formula, text_format))
-        return True
-    if drawing.svg:
+    elif drawing.svg:
         cursor.insertText(CHARACTER, formula_format(formula, drawing, text_format))
     else:
         cursor.insertText(_in_one_paragraph(formula.source), text_format)
-    return False
+    return drawing is None
 
 
 def _in_one_paragraph(source: str) -> str:
@@ -185,12 +176,13 @@ def show_drawn_formulas(document: QTextDocument) -> tuple[bool, bool]:
     cursor.beginEditBlock()
     for position, length, format in reversed(waiting):
         formula = Formula(str(format.property(SOURCE)), str(format.property(TEX)), bool(format.property(DISPLAY)))
-        if math_service().drawing(Task(formula.tex, formula.display)) is None:
+        if math_service().result(Task(formula.tex, formula.display)) is None:
             pending = True
             continue
         cursor.setPosition(position)
         cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-        show_formula(cursor, formula)
+        format.clearProperty(PENDING)
+        insert_formula(cursor, formula, format)
         shown = True
     cursor.endEditBlock()
     return shown, pending

@@ -1,4 +1,4 @@
-"""Shows a run of markdown as selectable text exactly as high as it needs. Fetches nothing, opens nothing."""
+"""Shows a block of prose as selectable text exactly as high as it needs. Fetches nothing, opens nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from PySide6.QtGui import (
     QColor,
     QPainter,
     QPaintEvent,
-    QTextBlockFormat,
     QTextCursor,
     QWheelEvent,
 )
@@ -16,11 +15,12 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.look.live import Live
 from app.look.theme import SIZES, theme
-from app.markdown.document import TASKS, MarkdownDocument, draw_tasks, format_formulas, render
+from app.markdown.blocks import Block, prose_of
+from app.markdown.document import CARDS, TASKS, MarkdownDocument, draw_cards, draw_tasks, format_formulas, render
 from app.markdown.guard import displayable_address
 from app.markdown.math_object import CHARACTER, SOFT, show_drawn_formulas, text_with_sources
 from app.markdown.selection import SelectedWithOthers, scope_of
-from app.services.math_service import math_service
+from app.services.worker_service import math_service
 from app.words import escaped_html, mark, tr
 
 
@@ -41,40 +41,26 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.setOpenLinks(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message's own menu offers more
-        self.setUndoRedoEnabled(False)
         self.viewport().setAutoFillBackground(False)
         self.anchorClicked.connect(self._link_clicked)
         self.highlighted.connect(self._show_address)
-        self.markdown = ""
-        self._plain = ""
-        self._pending = self._tasks = False
+        self.block = Block()
+        self._pending = False
         self._caret = False
-        render(self.document(), "", theme())
+        render(self.document(), self.block, theme())
         self.apply_look()
 
-    def set_markdown(self, markdown: str) -> None:
-        if markdown != self.markdown:
-            self.markdown = markdown
+    def set_block(self, block: Block) -> None:
+        if block != self.block:
+            self.block = block
             self._render()
 
-    def set_plain(self, text: str) -> None:
-        """Show a user's message as it is, without markdown."""
-        self._plain = text
-        self._name = mark("Your message")
-        self.retranslate()
-        render(self.document(), "", theme())
-        self.setPlainText(text)
-        cursor = QTextCursor(self.document())
-        cursor.select(QTextCursor.SelectionType.Document)
-        format = QTextBlockFormat()
-        format.setLineHeight(SIZES.line_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-        cursor.mergeBlockFormat(format)
+    def set_markdown(self, markdown: str) -> None:
+        """Show a whole text as prose."""
+        self.set_block(prose_of(markdown))
 
     def restyle(self) -> None:
-        if self.markdown:
-            self._render()
-        elif self._plain:
-            self.set_plain(self._plain)
+        self._render()
         self.height_changed.emit()
 
     def retranslate(self) -> None:
@@ -106,8 +92,7 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         return data
 
     def _render(self) -> None:
-        self._watch_formulas(render(self.document(), self.markdown, theme()))
-        self._tasks = bool(self.document().property(TASKS))
+        self._watch_formulas(render(self.document(), self.block, theme()))
         self.after_render()
         self._describe()
 
@@ -146,8 +131,10 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if self.document().property(CARDS):
+            draw_cards(self.document(), QPainter(self.viewport()))
         super().paintEvent(event)
-        if self._tasks:
+        if self.document().property(TASKS):
             draw_tasks(self.document(), QPainter(self.viewport()))
         if self._caret:
             cursor = QTextCursor(self.document())

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from PySide6.QtGui import QTextCursor
-
-from app.look.theme import theme
 from app.markdown.blocks import SENTENCE_END
-from app.markdown.document import MarkdownDocument, render
+from app.markdown.document import plain_text
 from app.markdown.grammar import FENCE, TABLE_RULE, split_cells
-from app.markdown.math_object import text_with_sources
 from app.words import tr
 
 LONG = 400  # characters after which a text without a sentence's end is cut at the next blank
 _END = re.compile(rf"\n|{SENTENCE_END.pattern}")
 _LINE_END = re.compile(r"\n")
 _BLANK = re.compile(r"[ \t]+")
+_BLOCK_MARK = re.compile(r"^(?:[ \t]*(?:[-*+>]|\d{1,9}[.)]|#{1,6})[ \t]+)+(?:\[[ xX]\][ \t]+)?")
 _NOTE = re.compile(r"\[\^[\w-]+\]:?[ \t]*")
 
 
@@ -62,13 +59,6 @@ class SpokenText:
             return tr("Code block.")
         if not line or (starts_line and TABLE_RULE.match(line)):
             return ""
-        return _without_marks(", ".join(split_cells(line)) if starts_line and line.startswith("|") else line)
-
-
-def _without_marks(markdown: str) -> str:
-    """Return what the text shows, with formulas as LaTeX."""
-    document = MarkdownDocument()
-    render(document, _NOTE.sub("", markdown), theme())
-    cursor = QTextCursor(document)
-    cursor.select(QTextCursor.SelectionType.Document)
-    return " ".join(text_with_sources(cursor).split())
+        is_row = starts_line and line.startswith("|")
+        text = ", ".join(split_cells(line)) if is_row else _BLOCK_MARK.sub("", line) if starts_line else line
+        return " ".join(plain_text(_NOTE.sub("", text)).split())

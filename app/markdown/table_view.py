@@ -7,8 +7,8 @@ all rows need them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from heapq import nlargest
-from itertools import zip_longest
 from math import ceil
 from typing import cast
 
@@ -17,7 +17,8 @@ from PySide6.QtGui import QFontMetricsF, QTextCursor, QTextLength, QTextOption, 
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.look.theme import SIZES
-from app.markdown.grammar import split_cells, words_of_cell
+from app.markdown.blocks import Block
+from app.markdown.document import plain_text
 from app.markdown.math_object import text_with_sources
 from app.markdown.prose_view import ProseView
 from app.services.frames import slices
@@ -30,19 +31,15 @@ LONGEST = 8  # longest words of a column that are measured in pixels: “Kraków
 
 
 class TableRows(ProseView):
-    """A piece of a table: some of its rows; only the first piece shows the head.
-
-    `widths` are the columns' widths in pixels; None: as wide as these rows need.
-    """
+    """A piece of a table: some of its rows; only the first piece has the head."""
 
     def __init__(self, parent: QWidget) -> None:
-        self._headless = False
-        self._widths: tuple[float, ...] | None = None
+        self._widths: tuple[float, ...] | None = None  # of the columns, in pixels; None: as wide as these rows need
         super().__init__(parent, name=mark("Table"))
 
-    def set_rows(self, markdown: str, headless: bool, widths: tuple[float, ...] | None) -> None:
-        self._headless, self._widths = headless, widths
-        self.set_markdown(markdown)
+    def set_rows(self, rows: Block, widths: tuple[float, ...] | None) -> None:
+        self._widths = widths
+        self.set_block(rows)
 
     def set_widths(self, widths: tuple[float, ...] | None) -> None:
         if widths != self._widths:
@@ -50,9 +47,6 @@ class TableRows(ProseView):
             self._apply_widths()
 
     def after_render(self) -> None:
-        table = self._table()
-        if table is not None and self._headless and table.rows() > 1:
-            table.removeRows(0, 1)  # the head that markdown requires
         self._apply_widths()
 
     def createMimeDataFromSelection(self) -> QMimeData:
@@ -89,15 +83,11 @@ class TableRows(ProseView):
             self.document().setDefaultTextOption(option)
 
     def _apply_widths(self) -> None:
-        """Apply the column widths and remove the space above and below the rows."""
+        """Apply the column widths."""
         table = self._table()
         if table is None:
             return
-        edit = QTextCursor(self.document())
-        edit.beginEditBlock()  # all changes are laid out once
         format = table.format()
-        format.setTopMargin(0)
-        format.setBottomMargin(0)
         if self._widths and len(self._widths) == table.columns():
             lengths = [QTextLength(QTextLength.Type.FixedLength, width) for width in self._widths]
             format.setColumnWidthConstraints(lengths)
@@ -105,14 +95,6 @@ class TableRows(ProseView):
         else:
             format.setColumnWidthConstraints([])
         table.setFormat(format)
-        for block in (self.document().begin(), self.document().lastBlock()):
-            if not block.text():
-                cursor = QTextCursor(block)
-                plain = block.blockFormat()
-                plain.setTopMargin(0)
-                plain.setBottomMargin(0)
-                cursor.setBlockFormat(plain)
-        edit.endEditBlock()
 
 
 def _selected_cells(table: QTextTable, cursor: QTextCursor) -> list[QTextTableCell]:
@@ -145,32 +127,28 @@ class TableView(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.markdown = self._links = ""
         self.pieces: list[TableRows] = []
-        self._head: list[str] = []
-        self._rows: list[str] = []
+        self._block = Block("table")
         self._per_piece = 1
         self._width = 0
         self._longest: list[list[str]] = []  # the longest words of each column
         self._counted = 0  # rows whose words `_longest` includes
         # For each placed piece: the top of the next piece, and the greatest width so far.
         self._placed_pieces: list[tuple[int, int]] = []
-        self._column_measurement: tuple[str, int, int, tuple[float, ...]] | None = None
+        self._column_measurement: tuple[Block, int, int, tuple[float, ...]] | None = None
         self._content = QWidget()
         self._content.setObjectName("tableRows")
         self.setWidget(self._content)
 
-    def set_table(self, markdown: str, links: str = "") -> None:
-        """Show the table, or its further rows; `links` are definitions of link references that the cells use."""
-        if links != self._links:
+    def set_table(self, block: Block) -> None:
+        """Show the table, or its further rows."""
+        if (block.links, block.aligns) != (self._block.links, self._block.aligns):
             self._clear()
-        if markdown == self.markdown and links == self._links:
+        if block == self._block:
             return
-        self.markdown, self._links = markdown, links
-        lines = markdown.split("\n")
-        self._head, self._rows = lines[:2], lines[2:]
+        self._block = block
         self._measure_words()
-        self._per_piece = max(1, PIECE_CELLS // max(1, len(split_cells(self._head[-1]))))
+        self._per_piece = max(1, PIECE_CELLS // len(block.aligns))
         self._fill_piece(max(0, len(self.pieces) - 1))
         if not self.filled:
             slices().add(self, self.lay_out)
@@ -178,7 +156,7 @@ class TableView(QScrollArea):
     @property
     def filled(self) -> bool:
         """Whether all rows are laid out."""
-        return not self._has_uncounted and len(self.pieces) * self._per_piece >= len(self._rows)
+        return not self._has_uncounted and len(self.pieces) * self._per_piece >= len(self._block.rows)
 
     def lay_out(self) -> bool:
         """Measure the words of the next rows, or lay out the next piece; return whether more is left.
@@ -197,7 +175,7 @@ class TableView(QScrollArea):
 
     def release_pieces(self) -> list[TableRows]:
         """Stop laying out and hand over the pieces, which the caller has to delete."""
-        pieces, self.pieces, self._rows = self.pieces, [], []
+        pieces, self.pieces, self._block = self.pieces, [], Block("table")
         self._placed_pieces.clear()
         return pieces
 
@@ -217,7 +195,7 @@ class TableView(QScrollArea):
 
     @property
     def _has_uncounted(self) -> bool:
-        return self._counted < len(self._rows) - 1
+        return self._counted < len(self._block.rows) - 1
 
     def _fill_piece(self, number: int) -> None:
         if number == len(self.pieces):
@@ -225,15 +203,15 @@ class TableView(QScrollArea):
             piece.height_changed.connect(self._piece_resized)
             self.pieces.append(piece)
             piece.show()
-        rows = self._rows[number * self._per_piece : (number + 1) * self._per_piece]
+        rows = self._block.rows[number * self._per_piece : (number + 1) * self._per_piece]
         widths = self._column_measurement[3] if number and self._column_measurement else None
-        lines = [*self._head, *rows, *(["", self._links] if self._links else [])]
-        self.pieces[number].set_rows("\n".join(lines), number > 0, widths)
+        self.pieces[number].set_rows(replace(self._block, rows=rows, has_head=number == 0), widths)
         del self._placed_pieces[number:]
         self._width = 0
 
     def _clear(self) -> None:
         """Discard all pieces, so that all rows are laid out again."""
+        self._longest, self._counted = [], 0
         for piece in self.release_pieces():
             piece.hide()
             piece.deleteLater()
@@ -249,14 +227,15 @@ class TableView(QScrollArea):
 
         Each row is looked at once. The last row is looked at again, because it may not be complete.
         """
-        longest = self._longest or [[] for _ in split_cells(self._head[-1])]
+        longest = self._longest or [[] for _ in self._block.aligns]
         until = self._counted + COUNTED
-        for row in self._rows[self._counted : until]:
-            columns = zip_longest(longest, map(words_of_cell, split_cells(row)), fillvalue=())
-            longest = [nlargest(LONGEST, dict.fromkeys([*a, *b]), key=len) for a, b in columns]
+        for row in self._block.rows[self._counted : until]:
+            words = (plain_text(cell, self._block.links).split() for cell in row)
+            pairs = zip(longest, words, strict=True)
+            longest = [nlargest(LONGEST, dict.fromkeys([*a, *b]), key=len) for a, b in pairs]
         if longest != self._longest:
             self._longest, self._column_measurement = longest, None
-        self._counted = max(0, min(until, len(self._rows) - 1))
+        self._counted = max(0, min(until, len(self._block.rows) - 1))
 
     def _wide_enough(self, widths: tuple[float, ...]) -> tuple[float, ...]:
         """Widen columns to their longest words, up to a limit; longer words are broken."""
@@ -271,18 +250,18 @@ class TableView(QScrollArea):
         The columns are as wide as the first piece needs them, or as the longest words of all rows need them.
         """
         first = self.pieces[0]
-        if self._column_measurement is None or self._column_measurement[:2] != (first.markdown, width):
+        if self._column_measurement is None or self._column_measurement[:2] != (first.block, width):
             self._placed_pieces.clear()
             first.set_widths(None)
             natural = first.natural_width()
-            columns = max(1, len(split_cells(self._head[-1])))
+            columns = len(self._block.aligns)
             room = width if natural <= width else max(width, min(natural, columns * SIZES.table_column))
             first.heightForWidth(room)
             laid_out = first.column_widths()
             widths = self._wide_enough(laid_out)
             if widths != laid_out:
                 first.set_widths(widths)
-            self._column_measurement = (first.markdown, width, room, widths)
+            self._column_measurement = (first.block, width, room, widths)
         return self._column_measurement[2:]
 
     def _place_pieces(self, width: int) -> None:

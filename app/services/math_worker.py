@@ -1,26 +1,22 @@
 """Turns LaTeX into SVG in a process of its own, line by line: `python -m app.services.math_worker`. Knows no Qt.
 
 A formula can be written so that its layout takes for ever or all memory. The window then ends this process, and the
-system grants it no more than MEMORY. Only outlines, and letters that the font lacks, get into the SVG, so that an SVG
+system limits its memory (`worker.py`). Only outlines, and letters that the font lacks, get into the SVG, so that an SVG
 can neither load nor run anything.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import re
-import sys
-from contextlib import suppress
 from html import escape
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
-from common.confinement import Rights, confine
+from app.services.worker import serve
 
 EM = 100  # units of the SVG to the font's size
-MEMORY = 1 << 30
 LONGEST_TEX = 4_000
 LONGEST_SVG = 400_000
 _TAGS = re.compile(r"<([^\s/>]+)")
@@ -161,39 +157,8 @@ def with_letters(svg: str, letters: list[str]) -> str:
 # --- the process ------------------------------------------------------------------------------------------------------
 
 
-def serve(tasks: BinaryIO, drawings: BinaryIO) -> None:
-    """Write an empty drawing when everything is loaded, then one line of JSON for each task until the input ends."""
-    draw(Task("x", False))
-    drawings.write(msgspec.json.encode(Drawing()) + b"\n")
-    drawings.flush()
-    for line in tasks:
-        try:
-            drawing = draw(msgspec.json.decode(line, type=Task))
-        except msgspec.MsgspecError as error:
-            drawing = Drawing(problem=f"{type(error).__name__}: {error}")
-        drawings.write(msgspec.json.encode(drawing) + b"\n")
-        drawings.flush()
-
-
-def restrain() -> None:
-    """Limit this process: lower priority than the engine, MEMORY at most, no files to write, no processes, no network.
-
-    The process can read only its own program. A limit that the system does not have is skipped.
-    """
-    confine(Rights(processes=False, memory=MEMORY))
-    with suppress(AttributeError, OSError):
-        os.nice(5)
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-
 def main() -> None:
-    restrain()
-    drawings = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # so that what a library prints is not read as an answer
-    serve(sys.stdin.buffer, drawings)
+    serve(Task, draw, Drawing(), lambda: draw(Task("x", False)))
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ from app.commands.commands import focus_action
 from app.composer.chips import SentFiles
 from app.look.live import Live
 from app.look.theme import SIZES, theme
-from app.markdown.block_stack import BlockStack
-from app.markdown.blocks import LONG
+from app.markdown.block_stack import BlockStack, PlainView
+from app.markdown.blocks import LONG, question_blocks
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
 from app.state.answer_facts import facts_of, found_sources, sources_line, thinking_tokens
@@ -269,9 +269,10 @@ class MessageView(Live, QWidget):
             self.body.set_tokens(thinking_tokens(message))
 
     def _make_question(self, bubble: QFrame, text: str, ahead: bool) -> None:
-        if len(text) <= LONG:
-            self.body = ProseView(bubble)
-            self.body.set_plain(text)
+        blocks = list(question_blocks(text)) if len(text) <= LONG else []
+        if len(blocks) == 1 and blocks[0].kind == "plain":
+            self.body = PlainView(bubble)
+            self.body.set_block(blocks[0])
             return
         self.body = BlockStack(bubble)  # in pieces, because 200,000 characters at once would take 160 ms
         self.body.height_changed.connect(self.height_changed)

@@ -21,7 +21,7 @@ from pytestqt.wait_signal import SignalBlocker
 
 from app import words
 from app.folders import Folders, open_folders
-from app.services import math_service
+from app.services.worker_service import colour_service, math_service
 from app.wiring import Chickadee, Intervals
 from engine.protocol.lines import decode_request
 from engine.protocol.requests import Request
@@ -52,11 +52,12 @@ def collect_garbage(no_collection_in_other_threads: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def close_math_service() -> Iterator[None]:
-    """End the process that draws formulas after the last test."""
+def close_workers() -> Iterator[None]:
+    """End the processes that draw formulas and colour code after the last test."""
     yield
-    if math_service._service is not None:
-        math_service._service.close()
+    for service in (math_service, colour_service):
+        if service.cache_info().currsize:
+            service().close()
 
 
 @pytest.fixture(scope="session")

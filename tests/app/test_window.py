@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
+from app.markdown.blocks import Block
 from app.markdown.code_view import CodeView
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
@@ -106,20 +107,20 @@ def test_finished_blocks_are_not_laid_out_again(
     chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[str] = []
-    plain = ProseView.set_markdown
+    plain = ProseView.set_block
 
-    def counting(view: ProseView, markdown: str) -> None:
-        drawn.append(markdown)
-        plain(view, markdown)
+    def counting(view: ProseView, block: Block) -> None:
+        drawn.append(block.source)
+        plain(view, block)
 
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: bool(chickadee.window.transcript.views[1:]), timeout=SECONDS)
     body = chickadee.window.transcript.views[-1].body
     assert isinstance(body, AnswerView)
     qtbot.waitUntil(lambda: len(body.block_views) > 2, timeout=SECONDS)
-    monkeypatch.setattr(ProseView, "set_markdown", counting)
+    monkeypatch.setattr(ProseView, "set_block", counting)
     qtbot.waitUntil(lambda: "paragraph 40" in last_text(chickadee) and bool(drawn), timeout=SECONDS)
-    assert not [markdown for markdown in drawn if "word5 " in markdown]
+    assert not [text for text in drawn if "word5 " in text]
 
 
 def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:

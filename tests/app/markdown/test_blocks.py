@@ -1,8 +1,9 @@
-"""Blocks of an answer: the same in whatever pieces the text arrives; finished ones never change."""
+"""Blocks of an answer: the same in whatever pieces the text arrives; nothing of the text is lost."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.markdown import blocks as module
-from app.markdown.blocks import LONG, Block, BlockSplitter, code_of, join_neighbours, split
+from app.markdown.blocks import LONG, Block, BlockSplitter, code_of, join_neighbours, question_blocks, split
 
 LINES = st.sampled_from(
     [
@@ -54,6 +55,10 @@ LINES = st.sampled_from(
         "[x]: /address",
         "[y]:",
         "<b>",
+        "<details>",
+        "<summary>text</summary>",
+        ": item",
+        "> | a |",
         "\ttab",
         "two words. " * 5,
     ]
@@ -67,11 +72,17 @@ def streamed(text: str, sizes: list[int]) -> list[Block]:
         pieces.append(text[at : at + size])
         splitter.feed(pieces[-1])
         at += size
-        assert splitter.finished[: len(seen)] == seen
-        assert [*splitter.finished, *splitter.tail] == shown(*pieces)  # reading `tail` earlier makes no difference
-        seen = list(splitter.finished)
+        tail = splitter.tail
+        assert unlinked([*splitter.finished, *tail]) == unlinked(shown(*pieces))  # reading `tail` changes nothing
+        assert unlinked(splitter.finished[: len(seen)]) == seen
+        seen = unlinked(splitter.finished)
     splitter.close()
     return splitter.finished
+
+
+def unlinked(blocks: list[Block]) -> list[Block]:
+    """Return the blocks without their links, which may be defined later."""
+    return [replace(block, links=()) for block in blocks]
 
 
 def shown(*pieces: str) -> list[Block]:
@@ -79,223 +90,273 @@ def shown(*pieces: str) -> list[Block]:
     splitter = BlockSplitter()
     for piece in pieces:
         splitter.feed(piece)
-    return [*splitter.finished, *splitter.tail]
+    tail = splitter.tail  # first, because it may define links
+    return [*splitter.finished, *tail]
+
+
+def outline(blocks: list[Block]) -> list[str]:
+    """Return each block as one text: with the signs and indentations that are shown, and what kind it is."""
+    return [_outline(block) for block in blocks]
+
+
+def _outline(block: Block) -> str:
+    place = ">" * block.quote + "  " * (block.outside + block.depth)
+    if block.kind in ("code", "plain"):
+        return f"{place}{block.kind} {block.language}: {block.text}"
+    if block.rows:
+        return f"{place}table: " + " / ".join(" | ".join(row) for row in block.rows)
+    signs = {"heading": "#", "rule": "---", "term": "term", "summary": "summary", "code": "code", "text": ""}
+    lines = []
+    for paragraph in block.paragraphs:
+        sign = f"{signs[paragraph.kind]}{paragraph.level or ''}"
+        lines.append("  " * paragraph.indent + " ".join(filter(None, [paragraph.marker, sign, paragraph.text])))
+    return place + ("notes: " if block.kind == "notes" else "") + "\n".join(lines)
 
 
 def test_prose_and_code_are_told_apart() -> None:
     blocks = split("one\ntwo\n\nthree\n```python\nx = 1\n\ny = 2\n```\nfour")
-    assert blocks == [
-        Block("one\ntwo"),
-        Block("three"),
-        Block("x = 1\n\ny = 2", "code", "python"),
-        Block("four"),
-    ]
+    assert outline(blocks) == ["one\ntwo", "three", "code python: x = 1\n\ny = 2", "four"]
 
 
-def test_footnotes_are_raised_numbers_and_stand_at_the_end() -> None:
+def test_footnotes_are_numbered_by_their_definitions_and_stand_at_the_end() -> None:
     text = (
         "One[^1] and `[^1]` and [^a-z] and two[^note].\n\n"
         "[^1]: The first,\n  which goes on.\n[^note]: The *second*[^1].\n\n    Its end.\n\nMore.\n\n| a[^1] |\n|---|\n"
     )
-    assert split(text) == [
-        Block("One¹ and `[^1]` and [^a-z] and two²."),
-        Block("More."),
-        Block("| a¹ |\n|---|", "table"),
-        Block("---\n\n¹ The first,\nwhich goes on.\n\n² The *second*¹.\n\nIts end.", "notes"),
+    blocks = split(text)
+    assert outline(blocks) == [
+        "One[^1] and `[^1]` and [^a-z] and two[^note].",
+        "More.",
+        "table: a[^1]",
+        "notes: ---\n  1. The first,\nwhich goes on.\n  2. The *second*[^1].\n  Its end.",
     ]
+    assert blocks[0].links == (("^1", "1"), ("^note", "2"))
+    assert blocks[2].links == blocks[3].links == (("^1", "1"),)
 
 
 def test_a_footnote_may_be_explained_before_or_after_its_mark_and_hold_a_list() -> None:
-    assert split("[^late]: Why:\n\n    - one\n    - two\n\nText[^late] and[^2].\n\n[^2]: So.") == [
-        Block("Text¹ and²."),
-        Block("---\n\n¹ Why:\n\n- one\n- two\n\n² So.", "notes"),
+    blocks = split("[^late]: Why:\n\n    - one\n    - two\n\nText[^late] and[^2].\n\n[^2]: So.")
+    assert outline(blocks) == [
+        "Text[^late] and[^2].",
+        "notes: ---\n  1. Why:\n    • one\n    • two\n  2. So.",
     ]
+    assert blocks[0].links == (("^late", "1"), ("^2", "2"))
 
 
 def test_a_footnote_shows_while_it_is_written() -> None:
     pieces = ("So", "[^", "1", "]", ".\n\n", "[^1]: Be", "cause.\n", "\nEnd")
-    texts = [[block.text for block in shown(*pieces[:count])] for count in range(1, len(pieces) + 1)]
-    note = "---\n\n¹ Because."
+    texts = [outline(shown(*pieces[:count])) for count in range(1, len(pieces) + 1)]
+    note = "notes: ---\n  1. Because."
     assert texts == [
-        ["So"], ["So"], ["So"], ["So[^1]"], ["So[^1]."], ["So¹.", note[:-6]], ["So¹.", note], ["So¹.", "End"],
+        ["So"], ["So"], ["So"], ["So[^1]"], ["So[^1]."], ["So[^1].", note[:-6]], ["So[^1].", note], ["So[^1].", "End"],
     ]  # fmt: skip
+    assert shown(*pieces[:5])[0].links == ()
+    assert shown(*pieces[:6])[0].links == (("^1", "1"),)
 
 
 def test_a_mark_without_a_footnote_stays_text() -> None:
     """The definition of [^2] comes long after the finished block that names it."""
     filler = "Filler.\n\n" * 100
     text = f"Look[^abc], [^7], [^2] and [^word].\n\n{filler}[^2]: Here.\n[^word]: There.\n\nEnd."
-    assert split(text)[0] == Block("Look[^abc], [^7], ² and ¹.")
+    links = (("^2", "1"), ("^word", "2"))
+    assert split(text)[0].links == links
     splitter = BlockSplitter()
     splitter.feed(text[:900])
-    assert splitter.finished[0] == Block("Look[^abc], [^7], [^2] and [^word].")
-    splitter.feed(text[900:-1])
+    assert splitter.finished[0].links == ()
+    splitter.feed(text[900:])
     assert splitter.tail
-    assert splitter.finished[0] == Block("Look[^abc], [^7], ² and ¹.")
-    splitter.feed(".")
+    assert splitter.finished[0].links == links
     splitter.close()
     assert splitter.finished == split(text)
 
 
 def test_a_list_goes_on_after_a_blank_line() -> None:
-    assert split("1. a\n\n2. b\n\n   more\n\nend") == [Block("1. a\n\n2. b\n\n   more"), Block("end")]
+    assert outline(split("1. a\n\n2. b\n\n   more\n\nend")) == ["  1. a\n  2. b\n  more", "end"]
 
 
 def test_code_in_a_list_stands_in_its_item_and_the_list_goes_on() -> None:
-    assert split("1. a\n   ```sh\n   ls\n     -l\n   ```\n   more\n\n   - deep\n2. b\n3. c") == [
-        Block("1. a"),
-        Block("ls\n  -l", "code", "sh", depth=1),
-        Block("more\n\n- deep", depth=1),
-        Block("2. b\n3. c"),
+    assert outline(split("1. a\n   ```sh\n   ls\n     -l\n   ```\n   more\n\n   - deep\n2. b\n3. c")) == [
+        "  1. a",
+        "  code sh: ls\n  -l",
+        "  more\n    • deep\n  2. b\n  3. c",
     ]
 
 
 def test_code_in_a_list_in_a_list() -> None:
-    assert split("- a\n  - b\n    ```\n    x\n    ```\n    after\n  - c\n- d") == [
-        Block("- a\n  - b"),
-        Block("x", "code", depth=2),
-        Block("after", depth=2),
-        Block("- c", depth=1),
-        Block("- d"),
+    assert outline(split("- a\n  - b\n    ```\n    x\n    ```\n    after\n  - c\n- d")) == [
+        "  • a\n    • b",
+        "    code : x",
+        "    after\n    • c\n  • d",
     ]
 
 
 def test_an_item_that_begins_with_code_keeps_its_sign() -> None:
-    assert split("1. ```\n   x\n   ```\n2. b\n   - ```\n     y\n     ```") == [
-        Block("1."),
-        Block("x", "code", depth=1),
-        Block("2. b\n\n   -"),
-        Block("y", "code", depth=2),
+    assert outline(split("1. ```\n   x\n   ```\n2. b\n   - ```\n     y\n     ```")) == [
+        "  1.",
+        "  code : x",
+        "  2. b\n    •",
+        "    code : y",
     ]
 
 
 @pytest.mark.parametrize("lines", ["ls\n   ```", "   ls\n```", "ls\n```", "     ls\n     ```"])
 def test_code_in_a_list_may_be_indented_wrongly(lines: str) -> None:
-    blocks = split(f"1. a\n   ```sh\n{lines}\n2. b")
-    assert [(block.text.strip(), block.kind) for block in blocks] == [
-        ("1. a", "prose"),
-        ("ls", "code"),
-        ("2. b", "prose"),
-    ]
+    assert outline(split(f"1. a\n   ```sh\n{lines}\n2. b"))[-1].endswith("2. b")
+    assert code_of(f"1. a\n   ```sh\n{lines}\n2. b")[0].strip() == "ls"
 
 
 @pytest.mark.parametrize("before", ["text:\n", "- a\n", "- a\n\n", "> q\n", ""])
 def test_code_may_be_indented_far(before: str) -> None:
-    blocks = split(f"{before}        ```\n        x\n        ```")
-    assert (blocks[-1].text, blocks[-1].kind) == ("x", "code")
+    assert code_of(f"{before}        ```\n        x\n        ```") == ["x"]
 
 
 def test_a_table_in_a_list_stands_in_its_item() -> None:
-    assert split("- a\n\n  | h |\n  |---|\n  | 1 |\n- b") == [
-        Block("- a"),
-        Block("| h |\n|---|\n| 1 |", "table", depth=1),
-        Block("- b"),
+    assert outline(split("- a\n\n  | h |\n  |---|\n  | 1 |\n- b\n- | h |\n  |---|")) == [
+        "  • a",
+        "  table: h / 1",
+        "  • b\n  •",
+        "  table: h",
     ]
+
+
+def test_the_columns_of_a_table_are_aligned_and_no_cell_is_lost() -> None:
+    (table,) = split("| a | b | c |\n|:--|:-:|--:|\n| 1 |\n| 1 | 2 | 3 | 4 |")
+    assert table.aligns == ("left", "center", "right")
+    assert table.rows[1:] == (("1", "", ""), ("1", "2", "3 | 4"))
+
+
+def test_a_table_wider_than_any_screen_is_text() -> None:
+    row = "| x " * 3_000 + "|"
+    blocks = split(f"{row}\n{'|---' * 3_000}|\n{row}")
+    assert {block.kind for block in blocks} == {"prose"}
+    assert sum(block.source.count("x") for block in blocks) == 6_000
 
 
 def test_an_address_named_elsewhere_is_known_where_it_is_wanted() -> None:
     blocks = split("See [one][a].\n\n- and [B]\n\n[a]: https://a.example/x\n[b]: <b c>\n\nAgain [a].")
-    assert blocks == [
-        Block("See [one][a].", links="[a]: <https://a.example/x>"),
-        Block("- and [B]", links="[B]: <b c>"),
-        Block("Again [a].", links="[a]: <https://a.example/x>"),
-    ]
-    assert streamed("[x]\n\n" + "text\n\n" * LONG + "[x]: /y", [100] * 200)[0].links == "[x]: </y>"
+    known = ("A", "https://a.example/x")
+    assert outline(blocks) == ["See [one][a].", "  • and [B]", "Again [a]."]
+    assert [block.links for block in blocks] == [(known,), (("B", "b c"),), (known,)]
+    assert streamed("[x]\n\n" + "text\n\n" * LONG + "[x]: /y", [100] * 200)[0].links == (("X", "/y"),)
 
 
-def test_addresses_that_a_text_names_do_not_grow_without_end() -> None:
-    names = "\n".join(f"[n{number}]: /{'x' * 1_000}" for number in range(100))
-    text = " ".join(f"[n{number}]" for number in range(100))
-    assert len(split(f"{text}\n\n{names}")[0].markdown) < 20_000
-
-
-def test_a_quotation_with_code_is_one_block() -> None:
+def test_a_quotation_with_code() -> None:
     quote = "> a\n> > ```\n> > x\n> >\n> > - y\n> > ```\n> b"
-    assert split(f"{quote}\n\n```\nreal\n```") == [Block(quote), Block("real", "code")]
+    assert outline(split(f"{quote}\n\n```\nreal\n```")) == [">a", ">>code : x\n\n- y", ">b", "code : real"]
+
+
+def test_a_quotation_in_a_list_and_a_list_in_a_quotation() -> None:
+    assert outline(split("- a\n  > q\n  > - in\n- b")) == ["  • a", ">  q\n  • in", "  • b"]
 
 
 def test_a_long_quotation_is_not_cut_within_its_code() -> None:
     quote = "> " + "words " * (LONG // 8) + "\n>\n> ```\n" + "> code\n" * 400 + "> ```\n> end"
-    for block in split(quote):
-        assert block.text.count("```") in (0, 2)
+    assert [block.text for block in split(quote) if block.kind == "code"] == ["\n".join(["code"] * 400)]
+
+
+def test_a_numbered_list_that_is_cut_goes_on_with_its_numbers() -> None:
+    blocks = split("\n".join(["1. " + "words " * 20] * 100))
+    assert len(blocks) > 2
+    markers = [paragraph.marker for block in blocks for paragraph in block.paragraphs]
+    assert markers == [f"{number}." for number in range(1, 101)]
+
+
+def test_terms_details_and_tasks() -> None:
+    text = "T\n: one\n: two\n\n<details><summary>S</summary>\nin\n</details>\n\n- [x] a\n- [ ] b\n\n1. [x] c"
+    assert outline(split(text)) == ["term T\n  one\n  two", "summary S", "in", "  ☑ a\n  ☐ b", "  1. ☑ c"]
+
+
+def test_what_begins_with_dashes_is_shown() -> None:
+    assert outline(split("---\nFirst.\n---\n\nThen.")) == ["---", "#2 First.", "Then."]
+
+
+def test_marks_of_tools_are_not_shown() -> None:
+    text = "Birds sing\ue200cite\ue202turn0search0\ue202turn1view2\ue201.\n```\nx\ue200y\ue201\n```\nan icon \ue300"
+    assert outline(split(text)) == ["Birds sing.", "code : x", "an icon \ue300"]
+
+
+def test_only_code_is_marked_in_a_question() -> None:
+    text = "Why *this*:\n\n```py\nx = 1\n\n```\n  and\n\n- that\n~~~\nopen"
+    assert outline([*question_blocks(text)]) == [
+        "plain : Why *this*:",
+        "code py: x = 1\n",
+        "plain :   and\n\n- that",
+        "code : open",
+    ]
 
 
 def test_a_longer_fence_holds_a_shorter_one() -> None:
-    assert split("````\n```\nx\n```\n````") == [Block("```\nx\n```", "code")]
+    assert code_of("````\n```\nx\n```\n````") == ["```\nx\n```"]
 
 
 def test_an_open_fence_is_code_and_its_closing_line_is_never_shown() -> None:
-    assert shown("```python\nx = 1\n``") == [Block("x = 1", "code", "python")]
-    assert shown("```python\nx = 1\n``", "`\n") == [Block("x = 1", "code", "python")]
-    assert shown("- a\n  ```python\n  x = 1\n  ``") == [Block("- a"), Block("x = 1", "code", "python", depth=1)]
+    assert outline(shown("```python\nx = 1\n``")) == ["code python: x = 1"]
+    assert outline(shown("```python\nx = 1\n``", "`\n")) == ["code python: x = 1"]
+    assert outline(shown("- a\n  ```python\n  x = 1\n  ``")) == ["  • a", "  code python: x = 1"]
 
 
 def test_a_table_and_a_formula_are_blocks_of_their_own() -> None:
-    assert split("so:\n| a | b |\n|---|--:|\n| 1 | 2 |\nend\n$$\nx\n$$\nwhere") == [
-        Block("so:"),
-        Block("| a | b |\n|---|--:|\n| 1 | 2 |", "table"),
-        Block("end"),
-        Block("$$\nx\n$$"),
-        Block("where"),
+    assert outline(split("so:\n| a | b |\n|---|--:|\n| 1 | 2 |\nend\n$$\nx\n$$\nwhere")) == [
+        "so:",
+        "table: a | b / 1 | 2",
+        "end",
+        "$$\nx\n$$",
+        "where",
     ]
-    assert split("```math\nx\n\ny\n```") == [Block("$$\nx\ny\n$$")]
+    assert outline(split("```math\nx\n\ny\n```")) == ["$$\nx\ny\n$$"]
 
 
 @pytest.mark.parametrize("marks", [("$$", "$$"), ("\\[", "\\]")])
 def test_a_formula_may_have_lines_that_look_like_others(marks: tuple[str, str]) -> None:
     formula = "\n- x\n+ y\n= z\n# 1\n".join(marks)
-    assert split(f"so\n{formula}\nthus") == [Block("so"), Block(formula), Block("thus")]
+    assert outline(split(f"so\n{formula}\nthus")) == ["so", formula, "thus"]
     in_list = "- a\n" + "\n".join(f"  {line}" for line in formula.split("\n")) + "\n- b"
-    assert split(in_list) == [Block(in_list)]
+    assert outline(split(in_list)) == [f"  • a\n  {formula}\n  • b"]
     half = formula[: len(formula) // 2]
-    assert shown(half) == [Block(half.rstrip())]
+    assert outline(shown(half)) == [half.rstrip()]
 
 
 def test_a_formula_that_is_none_takes_nothing_with_it() -> None:
-    assert split("$$ is money\n\ntwo\n\nthree") == [Block("$$ is money"), Block("two"), Block("three")]
+    assert outline(split("$$ is money\n\ntwo\n\nthree")) == ["$$ is money", "two", "three"]
 
 
 def test_a_table_is_not_shown_as_text_first() -> None:
-    assert shown("so:\n| a | b |") == [Block("so:")]
-    assert shown("so:\n| a | b |", "\n|--") == [Block("so:")]
-    assert shown("so:\n| a | b |", "\n|--", "-|---|\n") == [Block("so:"), Block("| a | b |\n|---|---|", "table")]
+    assert outline(shown("so:\n| a | b |")) == ["so:"]
+    assert outline(shown("so:\n| a | b |", "\n|--")) == ["so:"]
+    assert outline(shown("so:\n| a | b |", "\n|--", "-|---|\n")) == ["so:", "table: a | b"]
 
 
 def test_a_line_below_a_text_is_a_heading_and_behind_a_blank_line_a_rule() -> None:
-    assert split("Title\n---\ntext\n\n---\nmore\n===") == [
-        Block("Title\n---"),
-        Block("text"),
-        Block("---"),
-        Block("more\n==="),
-    ]
+    assert outline(split("Title\n---\ntext\n\n---\nmore\n===")) == ["#2 Title", "text", "---", "#1 more"]
 
 
 @pytest.mark.parametrize("begun", ["-", "--", "=", "*", "+", "#", "``", "- "])
 def test_what_may_become_another_thing_is_not_shown_yet(begun: str) -> None:
-    assert shown(f"text\n{begun}") == [Block("text")]
+    assert outline(shown(f"text\n{begun}")) == ["text"]
 
 
 def test_a_long_paragraph_is_cut_at_the_end_of_a_sentence() -> None:
     text = "One sentence of many. " * 1_000
     blocks = split(text)
     assert len(blocks) > 5
-    assert all(block.text.endswith("many.") for block in blocks)
-    assert " ".join(block.text for block in blocks) == text.strip()
+    assert all(block.source.endswith("many.") for block in blocks)
+    assert " ".join(block.source for block in blocks) == text.strip()
 
 
 def test_a_long_list_is_cut_between_its_items() -> None:
-    blocks = split("\n".join(f"{n}. item\n   - below" for n in range(1, 500)))
+    blocks = split("\n".join(f"{n}. item\n     - below" for n in range(1, 500)))
     assert len(blocks) > 2
-    assert all(block.text.split("\n")[0].endswith("item") for block in blocks)
+    assert all(block.paragraphs[0].text == "item" for block in blocks)
 
 
 def test_long_code_and_long_tables_stay_whole() -> None:
     code = "\n".join(f"  line {number}" for number in range(1_000))
     rows = "\n".join(f"| {number} |" for number in range(1_000))
     text = f"- a\n  ```\n{code}\n  ```\n- b\n\n| n |\n|---|\n{rows}\n\nend"
-    blocks = [Block("- a"), Block(code.replace("  ", ""), "code", depth=1), Block("- b")]
-    blocks += [Block(f"| n |\n|---|\n{rows}", "table"), Block("end")]
-    assert split(text) == blocks
+    blocks = split(text)
+    assert [block.kind for block in blocks] == ["prose", "code", "prose", "table", "prose"]
+    assert blocks[1].text == code.replace("  ", "")
+    assert blocks[3].rows == (("n",), *((str(number),) for number in range(1_000)))
     assert streamed(text, [97] * 300) == blocks
 
 
@@ -306,13 +367,13 @@ def test_the_pieces_of_a_long_text_make_no_difference(size: int, word: str) -> N
     splitter = BlockSplitter()
     for at in range(0, len(text), size):
         splitter.feed(text[at : at + size])
-        assert all(len(block.text) <= 2 * LONG + size for block in splitter.tail)
+        assert all(len(block.source) <= 2 * LONG + size for block in splitter.tail)
     splitter.close()
     assert splitter.finished == split(text)
 
 
 def test_the_opening_fence_is_never_shown_as_text() -> None:
-    assert shown("look:\n```pyth") == [Block("look:")]
+    assert outline(shown("look:\n```pyth")) == ["look:"]
 
 
 @given(TEXTS, st.lists(st.integers(1, 9)))
@@ -339,9 +400,25 @@ def test_where_texts_are_read_again_and_cut_the_pieces_make_no_difference(
 @example("```python")
 @example("~~~python\n~~~\ntext")
 def test_no_word_is_lost(text: str) -> None:
-    shown = " ".join(f"{block.language} {block.text}" for block in split(text))
+    shown = " ".join(f"{block.language} {block.source}" for block in split(text))
     for word in ("text", "item", "head", "more", "python", "below", "note", "tab", "two"):
         assert shown.count(word) == text.count(word)
+
+
+LETTERS = st.text(alphabet="abcdefg|-#>*_`[]()!<&\n\n 1.~\\é$^=:\t🐦", max_size=120)
+
+
+@given(LETTERS)
+def test_no_letter_is_lost(text: str) -> None:
+    """What has no marks of link references is shown letter by letter, but for code's info and list numbers."""
+    text = text.replace("]:", "] ")
+    blocks = split(text)
+    found = "".join(f"{block.language}{block.source}" for block in blocks)
+    info = sum(
+        line.count(letter) for line in text.split("\n") if "```" in line or "~~~" in line for letter in "abcdefgé"
+    )
+    lost = sum(text.count(letter) - found.count(letter) for letter in "abcdefgé🐦")
+    assert 0 <= lost <= info
 
 
 @given(TEXTS)
@@ -350,7 +427,12 @@ def test_runs_join_prose_and_keep_code(text: str) -> None:
     joined = [block for block in join_neighbours(blocks) if block is not None]
     assert [block for block in joined if block.kind != "prose"] == [block for block in blocks if block.kind != "prose"]
     for one, other in pairwise(joined):
-        assert one.kind != "prose" or other.kind != "prose" or one.depth != other.depth
+        assert (
+            one.kind != "prose"
+            or other.kind != "prose"
+            or one.quote != other.quote
+            or len(one.source + other.source) > LONG // 4
+        )
 
 
 def test_the_code_of_an_answer() -> None:

@@ -9,8 +9,8 @@ from pytestqt.qtbot import QtBot
 
 from app.look import theme
 from app.look.theme import DARK, LIGHT
-from app.markdown.code_colours import COLUMNS
 from app.markdown.code_view import CodeView
+from app.services.colour_worker import COLUMNS
 from app.transcript.answer_view import AnswerView
 
 

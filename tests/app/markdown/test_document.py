@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
+from PySide6.QtGui import (
+    QDesktopServices,
+    QFontMetricsF,
+    QGuiApplication,
+    QImage,
+    QTextBlock,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+    QTextListFormat,
+)  # fmt: skip
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
@@ -21,12 +32,17 @@ from app.look import theme
 from app.look.live import send_look_change
 from app.look.theme import DARK, LIGHT, SIZES
 from app.markdown.block_stack import BlockStack
+from app.markdown.blocks import Block, prose_of
+from app.markdown.code_view import CodeView
 from app.markdown.document import MarkdownDocument, is_task, render
 from app.markdown.guard import ask_about_link
+from app.markdown.math_object import format_spans
 from app.markdown.prose_view import ProseView
 from app.notice import NoticeArea
 from app.state.engine_state import EngineState
+from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
+from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
 
 HOSTILE = [
@@ -43,7 +59,7 @@ HOSTILE = [
 
 def shown(markdown: str) -> MarkdownDocument:
     document = MarkdownDocument()
-    render(document, markdown, LIGHT)
+    render(document, prose_of(markdown), LIGHT)
     return document
 
 
@@ -73,12 +89,13 @@ def test_html_is_shown_as_text(qapp: object) -> None:
 @pytest.mark.parametrize(
     ("markdown", "text"),
     [
-        ("![a photo](x.png)", "[image: a photo]"),
-        ("![](x.png) b", "[image: image] b"),
-        ("![*one* `two`](x.png)!", "[image: one two]!"),
-        ("![a][ref] b\n\n[ref]: /etc/passwd", "[image: a] b"),
+        ("![a photo](x.png)", "[image: a photo]\nx.png"),
+        ("![](x.png) b", "[image: image] x.png b"),
+        ("![*one* `two`](x.png)!", "[image: one two] x.png!"),
+        ("![a][ref] b\n\n[ref]: /etc/passwd", "[image: a] /etc/passwd b"),
         (r"\![a](https://example.org)", "!a"),
         ("`![a](b)` wow![1]", "![a](b) wow![1]"),
+        ("[![a](x.png)](https://example.org)", "[image: a]"),
     ],
 )
 def test_an_image_is_named_not_shown(qapp: object, markdown: str, text: str) -> None:
@@ -122,16 +139,6 @@ class OpenedFiles:
 @pytest.mark.parametrize("sign", "\u202a\u202e\u2066\u2069")
 def test_no_sign_turns_the_direction_of_the_text(qapp: object, sign: str) -> None:
     assert shown(f"a{sign}b").toPlainText() == f"a⟨U+{ord(sign):04X}⟩b"
-
-
-@pytest.mark.parametrize("before", ["", "> quote\n\n", "- item\n\n", "text\n\n"])
-def test_the_header_of_a_table_is_whole(qapp: object, before: str) -> None:
-    document = shown(before + "| Model | b |\n|---|---|\n| 1 | 2 |")
-    (table,) = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
-    cursor = table.cellAt(0, 0).firstCursorPosition()
-    assert cursor.block().text() == "Model"
-    cursor.movePosition(cursor.MoveOperation.Right)
-    assert cursor.charFormat().fontWeight() > 400
 
 
 @given(st.text(alphabet="ab|-#>*_`[]()!<&\n 1.~\\é🐦", max_size=80))
@@ -223,7 +230,7 @@ def test_the_pieces_of_a_long_question_stand_close_together(qtbot: QtBot) -> Non
 def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot, qapp: QApplication) -> None:
     user = ProseView()
     qtbot.addWidget(user)
-    user.set_plain("what I asked")
+    user.set_block(Block("plain", text="what I asked"))
     answer = AnswerView()
     qtbot.addWidget(answer)
     answer.set_text("<think>hm</think>\n\nprose\n\n```text\ncode\n```\n\n| a |\n|---|\n| b |\n")
@@ -261,15 +268,118 @@ def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkey
         assert chickadee.window.grab().toImage().pixelColor(500, 90).name() == chosen.paper
 
 
+def blocks_of(document: QTextDocument) -> list[QTextBlock]:
+    return [document.findBlockByNumber(number) for number in range(document.blockCount())]
+
+
+def formats(document: QTextDocument) -> dict[str, QTextCharFormat]:
+    """Return the format of each run of letters in one format."""
+    runs = {}
+    for position, length, format in format_spans(document):
+        cursor = QTextCursor(document)
+        cursor.setPosition(position)
+        cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
+        runs[cursor.selectedText()] = format
+    return runs
+
+
 def test_bullets_are_of_one_kind_and_numbers_have_room(qapp: object) -> None:
-    document = shown("* a\n  * b\n- c\n+ d\n\n99. e\n100. f")
-    styles = set()
-    block = document.begin()
-    while block.isValid():
-        styles.add(block.textList().format().style())
-        block = block.next()
-    assert styles == {QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListDecimal}
+    document = shown("* a\n  * b\n- c\n+ d\n\n99. e\n100) f")
+    lists = [block.textList().format() for block in blocks_of(document)]
+    disc, decimal = QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListDecimal
+    assert [each.style() for each in lists] == [disc, disc, disc, disc, decimal, decimal]
+    assert [(each.start(), each.numberSuffix()) for each in lists[4:]] == [(99, "."), (100, ")")]
     assert document.indentWidth() >= QFontMetricsF(document.defaultFont()).horizontalAdvance("100. ")
+
+
+def test_single_line_breaks_are_kept(qapp: object) -> None:
+    assert shown("Roses are red,\nViolets are blue,  \nsugar\\\nis<br>sweet").toPlainText() == (
+        "Roses are red,\nViolets are blue,\nsugar\nis\nsweet"
+    )
+
+
+def test_headings_have_four_sizes(qapp: object) -> None:
+    document = shown("".join(f"{'#' * level} h\n\n" for level in range(1, 5)) + "text")
+    sizes = [format.intProperty(QTextFormat.Property.FontPixelSize.value) for _, _, format in format_spans(document)]
+    assert sizes[:4] == sorted(set(sizes[:4]), reverse=True)
+    assert sizes[3] > SIZES.body
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("H~2~O, x^2^, ==so==", "H2O, x2, so"),
+        ("a<sub>1</sub> <SUP>2</SUP> <kbd>Ctrl</kbd> <b>bold</b>", "a1 2 Ctrl bold"),
+        ("a <b>open, </sub> <kbd class='x'>k</kbd> <u>", "a <b>open, </sub> <kbd class='x'>k</kbd> <u>"),
+        ("~5 and ~6, a^b, ^ ^, 3 == 3 == 3, ~/x~", "~5 and ~6, a^b, ^ ^, 3 == 3 == 3, ~/x~"),
+        ("~~gone~~ and `<br>` `==`", "gone and <br> =="),
+        ("<details>\n<summary>S **b**</summary>\nin\n</details>", "S b\nin"),
+        ("note[^1]\n\n[^1]: Its *text*", "note¹\n\nIts text"),
+        ("term\n: what it is", "term\nwhat it is"),
+        ("see www.example.org.", "see www.example.org."),
+    ],
+)
+def test_marks_within_a_line(qapp: object, markdown: str, text: str) -> None:
+    assert shown(markdown).toPlainText() == text
+
+
+def test_each_mark_has_its_format(qapp: object) -> None:
+    document = shown("H~2~ x^3^ ==m== <kbd>k</kbd> `c` ~~s~~ <u>u</u> **b** *i* https://example.org/ z")
+    runs = formats(document)
+    alignments = QTextCharFormat.VerticalAlignment
+    assert runs["2"].verticalAlignment() == alignments.AlignSubScript
+    assert runs["3"].verticalAlignment() == alignments.AlignSuperScript
+    assert runs["m"].background().color().name() == LIGHT.mark
+    assert runs["k"].fontFixedPitch()
+    assert runs["c"].fontFixedPitch()
+    assert runs["s"].fontStrikeOut()
+    assert runs["u"].fontUnderline()
+    assert runs["b"].fontWeight() > 400
+    assert runs["i"].fontItalic()
+    assert runs["https://example.org/"].anchorHref() == "https://example.org/"
+
+
+def test_a_paragraph_that_runs_from_right_to_left(qapp: object) -> None:
+    document = shown("left\n\nمرحبا\n\n- عنصر")
+    assert [block.textDirection() for block in blocks_of(document)] == [
+        Qt.LayoutDirection.LeftToRight,
+        Qt.LayoutDirection.RightToLeft,
+        Qt.LayoutDirection.RightToLeft,
+    ]
+
+
+def test_a_quotation_has_a_bar(qtbot: QtBot) -> None:
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.resize(400, 400)
+    stack.set_text("text\n\n> quoted\n>\n> ```\n> code\n> ```\n\nend")
+    qtbot.waitUntil(lambda: stack.filled)
+    quoted, code = stack.block_views[1:3]
+    assert quoted.x() == code.x() == SIZES.gap_l
+    picture = stack.grab().toImage()
+    between = (quoted.geometry().bottom() + code.y()) // 2
+    line = theme.theme().line
+    assert [picture.pixelColor(1, y).name() == line for y in (quoted.y() + 2, between, code.y() + 9)] == [True] * 3
+    assert picture.pixelColor(1, stack.block_views[3].y() + 5).name() != line
+
+
+def test_code_in_a_question_is_code(qtbot: QtBot) -> None:
+    question = ChatMessage("c", None, "user", "Why `x`, not *y*?\n\n```python\nx = 1\n```\n- so", stop_reason="end")
+    view = MessageView(question)
+    qtbot.addWidget(view)
+    (stack,) = view.stacks
+    first, code, last = stack.block_views
+    assert isinstance(first, ProseView)
+    assert isinstance(last, ProseView)
+    assert isinstance(code, CodeView)
+    assert first.toPlainText() == "Why x, not *y*?"
+    assert formats(first.document())["x"].fontFixedPitch()
+    assert (code.code, code.language) == ("x = 1", "python")
+    assert last.toPlainText() == "- so"
+    short = MessageView(ChatMessage("c", None, "user", "Is it `x`?", stop_reason="end"))
+    qtbot.addWidget(short)
+    assert isinstance(short.body, ProseView)
+    assert formats(short.body.document())["x"].fontFixedPitch()
 
 
 def test_tasks_have_boxes_apart_from_their_text(qtbot: QtBot) -> None:
@@ -308,7 +418,10 @@ def test_what_belongs_to_a_list_item_stands_below_its_text(qtbot: QtBot) -> None
     stack.resize(500, 500)
     stack.set_text("1. a\n   ```\n   x\n   ```\n   more\n   - b\n     ~~~\n     y\n     ~~~\n2. c")
     qtbot.waitUntil(lambda: stack.filled)
-    assert [part.x() for part in stack.block_views] == [0, SIZES.indent, SIZES.indent, 2 * SIZES.indent, 0]
+    assert [part.x() for part in stack.block_views] == [0, SIZES.indent, 0, 2 * SIZES.indent, 0]
+    more = stack.block_views[2]
+    assert isinstance(more, ProseView)
+    assert [block.blockFormat().indent() for block in blocks_of(more.document())] == [1, 0]
     assert all(part.geometry().right() == 499 for part in stack.block_views)
 
 
@@ -327,13 +440,13 @@ def test_an_address_that_is_named_at_the_end_reaches_what_stands_above(qtbot: Qt
 def test_finished_blocks_are_not_laid_out_again(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     """While an answer streams, only its last block is laid out again, and nothing is hidden."""
     laid_out: list[str] = []
-    real = ProseView.set_markdown
+    real = ProseView.set_block
 
-    def noted(view: ProseView, markdown: str) -> None:
-        laid_out.append(markdown)
-        real(view, markdown)
+    def noted(view: ProseView, block: Block) -> None:
+        laid_out.append(block.source)
+        real(view, block)
 
-    monkeypatch.setattr(ProseView, "set_markdown", noted)
+    monkeypatch.setattr(ProseView, "set_block", noted)
     stack = BlockStack()
     qtbot.addWidget(stack)
     stack.start("")

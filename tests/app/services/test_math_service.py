@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
-from app.services import math_service as service_module
-from app.services.math_service import MathService
 from app.services.math_worker import EM, Drawing, Task, draw
+from app.services.worker_service import MATH, WorkerService, math_service
 from common.confinement import landlock
 from tests.app.conftest import SECONDS
 from tests.common.confined_program import linux, private_file, run_attempts
 
+Service = WorkerService[Task, Drawing]
 SLOW = "x^{" * 40 + "}" * 40  # ziamath takes twice as long for each level
 OF_LIBRARIES = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -82,11 +82,11 @@ def test_no_formula_brings_anything_but_outlines(tex: str) -> None:
 
 
 @pytest.fixture
-def service(qtbot: QtBot) -> Iterator[Callable[..., MathService]]:
-    made: list[MathService] = []
+def service(qtbot: QtBot) -> Iterator[Callable[..., Service]]:
+    made: list[Service] = []
 
-    def make(command: list[str] | None = None, patience_ms: int = 0) -> MathService:
-        made.append(MathService(command, patience_ms=patience_ms))
+    def make(command: list[str] | None = None, patience_ms: int = 0) -> Service:
+        made.append(WorkerService(MATH, command, patience_ms=patience_ms))
         return made[-1]
 
     yield make
@@ -94,32 +94,32 @@ def service(qtbot: QtBot) -> Iterator[Callable[..., MathService]]:
         each.close()
 
 
-def wait_for(qtbot: QtBot, service: MathService, task: Task) -> Drawing:
-    qtbot.waitUntil(lambda: service.drawing(task) is not None, timeout=SECONDS)
-    drawing = service.drawing(task)
+def wait_for(qtbot: QtBot, service: Service, task: Task) -> Drawing:
+    qtbot.waitUntil(lambda: service.result(task) is not None, timeout=SECONDS)
+    drawing = service.result(task)
     assert drawing is not None
     return drawing
 
 
-def test_a_formula_that_takes_for_ever_is_given_up_alone(qtbot: QtBot, service: Callable[..., MathService]) -> None:
+def test_a_formula_that_takes_for_ever_is_given_up_alone(qtbot: QtBot, service: Callable[..., Service]) -> None:
     slow, good = Task(SLOW, False), Task("x", False)
     own = service(patience_ms=700)
-    assert own.drawing(slow) is None
-    assert own.drawing(good) is None
+    assert own.result(slow) is None
+    assert own.result(good) is None
     assert wait_for(qtbot, own, slow).problem == "too slow"
     assert wait_for(qtbot, own, good).svg
 
 
 @pytest.mark.parametrize("command", [["/no/such/program"], [sys.executable, "-c", "raise SystemExit(3)"]])
 def test_without_a_worker_formulas_stay_as_they_are(
-    qtbot: QtBot, service: Callable[..., MathService], command: list[str]
+    qtbot: QtBot, service: Callable[..., Service], command: list[str]
 ) -> None:
     own = service(command)
     assert not wait_for(qtbot, own, Task("x", False)).svg
     assert not wait_for(qtbot, own, Task("y", False)).svg
 
 
-def test_what_other_programs_take_is_not_the_formulas_time(service: Callable[..., MathService], qtbot: QtBot) -> None:
+def test_what_other_programs_take_is_not_the_formulas_time(service: Callable[..., Service], qtbot: QtBot) -> None:
     """A process that waits for the processor on a busy computer is not given up."""
     own = service(patience_ms=300)
     assert wait_for(qtbot, own, Task("x", False)).svg
@@ -131,7 +131,7 @@ def test_what_other_programs_take_is_not_the_formulas_time(service: Callable[...
 
 
 def test_there_is_one_service(qapp: object) -> None:
-    assert service_module.math_service() is service_module.math_service()
+    assert math_service() is math_service()
 
 
 @linux
@@ -147,5 +147,5 @@ def test_the_worker_draws_and_can_do_nothing_else(tmp_path: Path) -> None:
     refused = dict.fromkeys(attempts, "PermissionError") | {"drawing": "done"}
     if not landlock.version():
         refused |= {"file": "done", "writing": "done"}
-    confining = "from app.services.math_worker import *\nrestrain()"
+    confining = "from app.services.math_worker import *\nfrom app.services.worker import *\nrestrain()"
     assert run_attempts(confining, attempts, str(secret)) == refused

@@ -198,7 +198,7 @@ def test_a_thought_streams_into_its_fold(view: AnswerView, qtbot: QtBot, start: 
     assert [thought.text.strip() for thought in view.thoughts] == ["hm and hm"]
     view.finish(4.0)
     assert [thought.line.text() for thought in view.thoughts] == ["Thought for 4 s"]
-    assert [part.markdown for part in view.block_views if isinstance(part, ProseView)] == ["The answer."]
+    assert [part.toPlainText() for part in view.block_views if isinstance(part, ProseView)] == ["The answer."]
 
 
 def test_an_open_thought_is_seen_growing(view: AnswerView, qtbot: QtBot) -> None:
@@ -209,7 +209,7 @@ def test_an_open_thought_is_seen_growing(view: AnswerView, qtbot: QtBot) -> None
     view.grow(" two", "thought")
     view.finish()
     assert thought.body is not None
-    assert [part.markdown for part in thought.body.block_views if isinstance(part, ProseView)] == ["one two"]
+    assert [part.toPlainText() for part in thought.body.block_views if isinstance(part, ProseView)] == ["one two"]
 
 
 def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: QtBot) -> None:
