@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
 LONG = 2_500  # characters: a paragraph of this length takes 3 ms to lay out
 LONGEST = 2 * LONG  # characters of a paragraph, and of a table's row: what is longer is cut, or is no table
+LINE_COST = 20  # characters that are laid out in the time that a new line takes
 STEP = 250  # characters: a list of this length, the slowest to parse, takes 0.3 ms
 JOIN_LIMIT = 2_500  # `layout_cost` of joined prose: 3 ms
 PIECE = 3_000  # characters that are split in one step: 2 ms
+NOTES = 50  # paragraphs of footnotes in one block
 COLUMNS = 60  # of a table: laying out a row of 60 cells takes 10 ms
 CUT_LONG = 4  # length, in LONG characters, from which a list is cut at the end of any line: 25 ms to lay out
 SENTENCE_END = re.compile(r"[.!?:;][)\"'”’*_]*[ \t]+(?=\S)|[。！？；](?=\S)")
@@ -137,9 +139,8 @@ class BlockSplitter:
             self._append_line(self._rest)
             self._rest = ""
         self._advance(everything=True)
+        self.finished += _note_blocks(self._notes)
         self._link(self.definitions)
-        if self._notes:
-            self.finished.append(_notes_block(self._notes).linked(self.definitions))
 
     @property
     def tail(self) -> list[Block]:
@@ -154,7 +155,7 @@ class BlockSplitter:
         definitions = self._definitions_with(reader, notes)
         if definitions.keys() != self.definitions.keys():
             self._link(definitions)
-        blocks = [*reader.blocks, *([_notes_block(notes)] if reader.ends_in_note else [])]
+        blocks = [*reader.blocks, *(_note_blocks(notes) if reader.ends_in_note else [])]
         return [block.linked(definitions) for block in blocks]
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -191,6 +192,7 @@ class BlockSplitter:
         text.
         """
         tokens, references = parse(self._lines)
+        box = _BlockReader(self._held).read(tokens).box
         start = len(self._lines) if everything else _last_start(self._lines, tokens, references)
         if start:
             completed = self._read(self._lines[:start])
@@ -201,13 +203,13 @@ class BlockSplitter:
             if len(self.definitions) != known:
                 self._link(self.definitions)
             self._number = _number_at(tokens, start, self._number)
-        self._forget_lines(start)
+        self._forget_lines(start, box)
 
-    def _forget_lines(self, start: int) -> None:
+    def _forget_lines(self, start: int, box: _Box | None) -> None:
         """Forget the lines before `start`, and hold those of the code or table that is being written."""
         self._held = {line - start: held for line, held in self._held.items() if line >= start}
         del self._lines[:start]
-        self._box = self._read(self._lines).box if self._lines else None
+        self._box = replace(box, line=box.line - start) if box is not None and box.line >= start else None
         if self._box is not None:
             behind = self._box.line + self._box.head
             held = [self._box.dedented(line) for line in self._lines[behind:]]
@@ -238,7 +240,7 @@ def _last_start(lines: list[str], tokens: list[Token], references: References) -
     named = [first for _, first, _ in references.values() if first >= end]
     if named or not kind:
         return max(named, default=len(lines))
-    size = sum(len(line) for line in lines[start:])
+    size = sum(len(line) + LINE_COST for line in lines[start:])
     inside = [first for level, _, first, _ in spans if level == 1 and first > start]
     if inside and size >= LONG and kind in (*LISTS, "blockquote_open"):
         return max(inside)
@@ -484,15 +486,16 @@ def _merged(notes: Notes, more: Notes) -> Notes:
     return notes | {label: [*notes.get(label, []), *paragraphs] for label, paragraphs in more.items()}
 
 
-def _notes_block(notes: Notes) -> Block:
-    """Return the block of all footnotes: a numbered list below a line."""
+def _note_blocks(notes: Notes) -> list[Block]:
+    """Return all footnotes, as a numbered list below a line; many notes are several blocks."""
     shown = [Paragraph("", "rule")]
     for number, paragraphs in enumerate(notes.values(), 1):
         inner = [replace(paragraph, indent=paragraph.indent + 1) for paragraph in paragraphs]
         if not inner or inner[0].marker:
             inner.insert(0, Paragraph("", indent=1))
         shown += [replace(inner[0], marker=f"{number}."), *inner[1:]]
-    return Block("notes", tuple(shown))
+    starts = range(0, len(shown) if notes else 0, NOTES)
+    return [Block("notes", tuple(shown[at : at + NOTES])) for at in starts]
 
 
 # --- finished texts ---------------------------------------------------------------------------------------------------
@@ -571,7 +574,7 @@ def layout_cost(block: Block) -> int:
     """Estimate the time to lay out a block, in characters of plain prose; lines and formulas cost extra."""
     source = block.source
     formulas = source.count("$") + source.count("\\(")
-    return len(source) + 40 * (source.count("\n") + len(block.paragraphs)) + 100 * formulas
+    return len(source) + LINE_COST * (source.count("\n") + len(block.paragraphs)) + 100 * formulas
 
 
 def join_neighbours(blocks: Iterable[Block | None]) -> Iterator[Block | None]:

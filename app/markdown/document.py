@@ -5,6 +5,7 @@ We draw the boxes of task lists: Qt's boxes touch the text and are crossed inste
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,7 @@ TASK, CARD = _USER + 20, _USER + 21
 TASKS, CARDS = "tasks", "cards"  # properties of a document: whether it contains tasks, and images that stand alone
 LINE_BREAK = "\u2028"  # Qt's line break within a paragraph
 PIXELS = QTextFormat.Property.FontPixelSize.value
+_IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
 _TICK = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))  # corners of the tick, in a box of size 1
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ALIGNMENTS = {"right": Qt.AlignmentFlag.AlignRight, "center": Qt.AlignmentFlag.AlignHCenter}
@@ -164,7 +166,7 @@ def _block_format(paragraph: Paragraph, is_first: bool, following: Paragraph | N
 
 def _is_image(paragraph: Paragraph) -> bool:
     """Return whether an image stands alone, which makes a card of the paragraph."""
-    return paragraph.text.startswith("![") and [token.type for token in parse_inline(paragraph.text)] == ["image"]
+    return bool(_IMAGE.fullmatch(paragraph.text))
 
 
 def _list_format(paragraph: Paragraph) -> QTextListFormat:
@@ -306,9 +308,9 @@ def _write_table(cursor: QTextCursor, block: Block, writer: _Writer) -> None:
                 Paragraph(text), _char_format(Paragraph("", "term" if is_head else "text"), False, writer.theme)
             )
     for filler in (cursor.document().begin(), cursor.document().lastBlock()):  # Qt wants a line above and below
-        format = QTextBlockFormat()
-        format.setLineHeight(1, _FIXED)
-        QTextCursor(filler).setBlockFormat(format)
+        low = QTextBlockFormat()
+        low.setLineHeight(1, _FIXED)
+        QTextCursor(filler).setBlockFormat(low)
 
 
 def _table_format(theme: Theme) -> QTextTableFormat:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-BRACKETS = 300  # opening brackets of one paragraph: with 300 in a row reading takes 20 ms, with 10,000 it took 5 s
+BRACKETS, OPEN_BRACKETS = 300, 60  # of one paragraph, and those without a closing one: 10,000 in a row took 5 s
 LONGEST = 20_000  # characters of a paragraph that are searched for marks
 TAG_REACH = 2_000  # characters between an opening tag and its closing one
 TAGS = {
@@ -50,7 +50,8 @@ def _parse(parser: MarkdownIt, text: str, links: Links) -> list[Token]:
     from markdown_it.token import Token
 
     text = name_direction_marks(text)
-    if len(text) > LONGEST or text.count("[") > BRACKETS:
+    brackets = text.count("[")
+    if len(text) > LONGEST or brackets > BRACKETS or brackets - text.count("]") > OPEN_BRACKETS:
         return [Token("text", "", 0, content=text)]
     notes = [(label[1:], number) for label, number in links if label[0] == "^"]
     names = {

@@ -162,7 +162,7 @@ def test_a_mark_without_a_footnote_stays_text() -> None:
     assert split(text)[0].links == links
     splitter = BlockSplitter()
     splitter.feed(text[:900])
-    assert splitter.finished[0].links == ()
+    assert not splitter.finished[0].links
     splitter.feed(text[900:])
     assert splitter.tail
     assert splitter.finished[0].links == links
