@@ -37,7 +37,7 @@ STEP = 250  # characters: a list of this length, the slowest to parse, takes 0.3
 JOIN_LIMIT = 2_500  # `layout_cost` of joined prose: 3 ms
 PIECE = 3_000  # characters that are split in one step: 2 ms
 NOTES = 50  # paragraphs of footnotes in one block
-COLUMNS = 60  # of a table: laying out a row of 60 cells takes 10 ms
+COLUMNS = 40  # of a table: laying out a row of 40 cells takes 7 ms
 CUT_LONG = 4  # length, in LONG characters, from which a list is cut at the end of any line: 25 ms to lay out
 SENTENCE_END = re.compile(r"[.!?:;][)\"'”’*_]*[ \t]+(?=\S)|[。！？；](?=\S)")
 _UNDECIDED = re.compile(r"^[ \t]*([-=_*+#]+[ \t]*|[`~]+|(```|~~~).*)$")  # a line that may still become anything
@@ -241,10 +241,11 @@ def _last_start(lines: list[str], tokens: list[Token], references: References) -
     if named or not kind:
         return max(named, default=len(lines))
     size = sum(len(line) + LINE_COST for line in lines[start:])
-    inside = [first for level, _, first, _ in spans if level == 1 and first > start]
-    if inside and size >= LONG and kind in (*LISTS, "blockquote_open"):
+    inside = [first for level, part, first, _ in spans if level == 1 and first > start and part != "dd_open"]
+    if inside and size >= LONG and kind in (*LISTS, "dl_open", "blockquote_open"):
         return max(inside)
-    cut = kind not in ("fence", "table") and size >= LONG * (1 if kind in ("paragraph", "heading") else CUT_LONG)
+    is_prose = kind in ("paragraph", "heading") or (kind == "blockquote_open" and spans[-1][1] == "paragraph")
+    cut = kind not in ("fence", "table") and size >= LONG * (1 if is_prose else CUT_LONG)
     return len(lines) if cut else start
 
 

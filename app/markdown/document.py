@@ -108,7 +108,8 @@ def _shown_text(token: Token) -> str:
 
 
 def _alt(image: Token) -> str:
-    return "".join(map(_shown_text, image.children or ())).strip() or tr("image")
+    inner = (_alt(each) if each.type == "image" else _shown_text(each) for each in image.children or ())
+    return "".join(inner).strip() or tr("image")
 
 
 def _spaced(percent: int) -> QTextBlockFormat:

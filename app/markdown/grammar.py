@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\n]*)$")
 MATH_ENDS = {"$$": "$$", "\\[": "\\]"}
 MARKUP_STARTS = frozenset("`~$\\>*-+_[#<:0123456789")  # first characters of all lines with block markup, except tables
 LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+[^\W_]")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 BRACKETS, OPEN_BRACKETS = 300, 60  # of one paragraph, and those without a closing one: 10,000 in a row took 5 s
+STARS = 1_500  # delimiters of emphasis in one paragraph: 4,000 take 100 ms
 LONGEST = 20_000  # characters of a paragraph that are searched for marks
 TAG_REACH = 2_000  # characters between an opening tag and its closing one
 TAGS = {
@@ -51,7 +52,8 @@ def _parse(parser: MarkdownIt, text: str, links: Links) -> list[Token]:
 
     text = name_direction_marks(text)
     brackets = text.count("[")
-    if len(text) > LONGEST or brackets > BRACKETS or brackets - text.count("]") > OPEN_BRACKETS:
+    has_too_many = brackets > BRACKETS or brackets - text.count("]") > OPEN_BRACKETS or text.count("*") > STARS
+    if len(text) > LONGEST or has_too_many:
         return [Token("text", "", 0, content=text)]
     notes = [(label[1:], number) for label, number in links if label[0] == "^"]
     names = {

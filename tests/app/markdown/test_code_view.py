@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.look import theme
 from app.look.theme import DARK, LIGHT
-from app.markdown.code_view import CodeView
+from app.markdown.code_view import CodeText, CodeView
 from app.services.colour_worker import COLUMNS
 from app.transcript.answer_view import AnswerView
 
@@ -100,7 +101,8 @@ def test_code_that_was_seen_being_written_is_not_folded_under_the_reader(qtbot: 
     assert view.text.toPlainText() == LONG
 
 
-def test_long_lines_of_code_can_be_wrapped(qtbot: QtBot) -> None:
+def test_long_lines_of_code_can_be_wrapped(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CodeText, "wraps", False)
     view = CodeView()
     qtbot.addWidget(view)
     view.set_code("word " * 70, "text")
@@ -154,3 +156,61 @@ def test_the_colours_of_a_long_line_end_where_few_look(qtbot: QtBot) -> None:
 
     qtbot.waitUntil(lambda: last() > 0)
     assert COLUMNS - 10 < last() < COLUMNS
+
+
+def test_a_label_is_never_html(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("x", "<h1>hi")
+    (label,) = view.findChildren(QLabel)
+    assert label.text() == "<h1>hi"
+    assert label.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_the_word_copied_has_room(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("x", "text")
+    view.resize(400, view.heightForWidth(400))
+    view.show()
+    button = next(each for each in view.findChildren(QPushButton) if each.text() == "Copy")
+    button.click()
+    assert button.text() == "Copied"
+    qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
+    assert button.geometry().right() < button.parentWidget().width()
+
+
+def test_the_header_stays_in_view_while_its_code_scrolls(qtbot: QtBot) -> None:
+    page = QWidget()
+    view = CodeView(page)
+    view.set_code(LONG, "text")
+    view.setGeometry(0, 100, 400, view.heightForWidth(400))
+    page.resize(400, view.height() + 1_000)
+    area = QScrollArea()
+    qtbot.addWidget(area)
+    area.setWidget(page)
+    area.resize(420, 300)
+    area.show()
+    (label,) = view.findChildren(QLabel)
+
+    def top() -> int:
+        return label.mapTo(area.viewport(), QPoint()).y()
+
+    assert top() >= 100
+    area.verticalScrollBar().setValue(1_000)
+    assert 0 <= top() < view.fontMetrics().height()
+    area.verticalScrollBar().setValue(100 + view.height())
+    assert top() < 0
+
+
+def test_the_choice_to_wrap_lines_is_remembered(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CodeText, "wraps", False)
+    for expected in (True, False):
+        view = CodeView()
+        qtbot.addWidget(view)
+        view.set_code("word " * 70, "text")
+        view.resize(400, view.heightForWidth(400))
+        next(each for each in view.findChildren(QPushButton) if each.isCheckable()).click()
+        later = CodeView()
+        qtbot.addWidget(later)
+        assert later.text.wrapped is expected
