@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.attachments.fitting import HEADING
@@ -37,6 +37,7 @@ class Tray(Live, QWidget):
         self.chips = Flow(self)
         self.question = QLabel(self)
         self.question.setObjectName("trayQuestion")
+        self.question.setTextFormat(Qt.TextFormat.PlainText)  # it has file names
         self.question.setWordWrap(True)
         self.choices = Flow(self)
         self._draft = MessageDraft()

@@ -13,7 +13,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelInde
 
 from app.store.importing import Choice, ListedChat, Preview
 from app.store.readers.neutral import PROGRAMS
-from app.words import tr, tr_n
+from app.words import escaped_html, tr, tr_n
 
 Index = QModelIndex | QPersistentModelIndex
 TITLE, DATE, MESSAGES = range(3)
@@ -112,9 +112,12 @@ class ImportTree(QAbstractItemModel):
             return self._source_data(index.row(), column, role)
         if role == Qt.ItemDataRole.CheckStateRole and column == TITLE:
             return CHECKED if index.row() in self._checked[index.internalId()] else UNCHECKED
-        if role == Qt.ItemDataRole.DisplayRole or (role == Qt.ItemDataRole.ToolTipRole and column == TITLE):
-            return _chat_text(self.previews[index.internalId()].chats[index.row()], column)
-        return None
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return None
+        text = _chat_text(self.previews[index.internalId()].chats[index.row()], column)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return text
+        return escaped_html(text) if column == TITLE else None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.CheckStateRole or index.column() != TITLE:
@@ -138,7 +141,7 @@ class ImportTree(QAbstractItemModel):
                 return Qt.CheckState.PartiallyChecked
             return CHECKED if checked else UNCHECKED
         if role == Qt.ItemDataRole.ToolTipRole:
-            return str(preview.source.path)
+            return escaped_html(str(preview.source.path))
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         if column == TITLE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShortcut
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
@@ -96,6 +96,7 @@ class SnippetForm(Sheet):
         for name, field in self.fields.items():
             title = self.titles[name]
             title.setObjectName("settingTitle")
+            title.setTextFormat(Qt.TextFormat.PlainText)  # a file that was imported may name variables as it likes
             title.setWordWrap(True)
             title.setBuddy(field)
             page.column.addWidget(title)

@@ -24,8 +24,8 @@ from app.markdown.grammar import (
     parse,
     split_cells,
 )
-from app.markdown.guard import without_tool_marks
 from app.markdown.inline import Links
+from common.tool_marks import without_tool_marks
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

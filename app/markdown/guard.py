@@ -24,7 +24,6 @@ REFUSED = {
     "data": mark("This link was not opened because it is a disguised file, not a web page: {address}"),
 }
 REFUSED_OTHER = mark("This link was not opened because it does not lead to a web page: {address}")
-_TOOL_MARK = re.compile("\ue200[^\ue200\ue201\n]{0,500}\ue201")  # such as ⟨U+E200⟩cite⟨U+E202⟩turn0search0⟨U+E201⟩
 # Embeddings, overrides and isolates can make a text read differently from its stored order; the marks U+200E and
 # U+200F cannot.
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -33,11 +32,6 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 def name_direction_marks(text: str) -> str:
     """Replace each character that changes the text direction by its name, so that the text reads as it is stored."""
     return _DIRECTION.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
-
-
-def without_tool_marks(text: str) -> str:
-    """Return a text without the references to tools that other programs' answers have in private-use characters."""
-    return _TOOL_MARK.sub("", text) if "\ue200" in text else text
 
 
 def ask_about_link(notice: NoticeArea, address: str) -> None:

@@ -242,6 +242,7 @@ class EnginePanel(Live, QFrame):
         layout.addLayout(top)
         layout.addWidget(area, 1)
         layout.addWidget(self.elsewhere, 1)
+        self.elsewhere.setTextFormat(Qt.TextFormat.PlainText)
         self.elsewhere.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.elsewhere.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap)
         self.elsewhere.hide()

@@ -30,7 +30,6 @@ START_MS = 15_000  # starting Python and loading fonts takes 0.3 s, more on a sl
 IDLE_MS = 60_000
 BATCH_MS = 50
 FAILURES = 3  # failed starts of the process, after which texts stay as they are
-FAILURES = 3  # failed starts of the process, after which texts stay as they are
 Task = TypeVar("Task", bound=msgspec.Struct)
 Result = TypeVar("Result", bound=msgspec.Struct)
 

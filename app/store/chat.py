@@ -12,6 +12,7 @@ from typing import Literal
 from app.attachments.attachment import Attachment
 from app.words import mark
 from common.reasoning import without_thoughts
+from common.tool_marks import without_tool_marks
 
 Speaker = Literal["user", "assistant"]
 Ending = Literal["end", "stop", "length", "context", "cancelled", "tool_calls", "engine", "failed"]
@@ -58,7 +59,7 @@ class ChatMessage:
     @property
     def text_to_copy(self) -> str:
         """The text that leaves the window when nothing else is chosen: an answer's goes without its thoughts."""
-        return self.content if self.role == "user" else without_thoughts(self.content)
+        return without_tool_marks(self.content if self.role == "user" else without_thoughts(self.content))
 
     @property
     def unfinished(self) -> bool:

@@ -13,6 +13,7 @@ from app.look.theme import SIZES, icon, theme
 from app.markdown.block_stack import BlockStack, BlockView, delete_in_slices
 from app.words import tr, tr_n, worded
 from common.reasoning import Piece, PieceKind, Section, Sections, open_sections, sections_of
+from common.tool_marks import without_tool_marks
 from common.units import exact_duration
 
 TICK_MS = 500
@@ -142,15 +143,15 @@ class AnswerView(Live, QWidget):
             thought.set_tokens(tokens)
 
     def text_to_copy(self) -> str:
-        """Return the answer as it was written, without folded thoughts."""
+        """Return the answer as it was written, without folded thoughts and references to other programs' tools."""
         if not self.thoughts:
-            return "".join(section.text for section in self._sections.all)
+            return without_tool_marks("".join(section.text for section in self._sections.all))
         copied = [
             section.text.strip()
             for section, view in zip(self._sections.all, self.sections, strict=True)
             if not isinstance(view, ThoughtView) or view.open
         ]
-        return "\n\n".join(filter(None, copied))
+        return without_tool_marks("\n\n".join(filter(None, copied)))
 
     def restyle(self) -> None:
         self.height_changed.emit()

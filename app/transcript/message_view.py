@@ -40,7 +40,7 @@ from app.transcript.message_actions import (
 )
 from app.transcript.message_editor import MessageEditor
 from app.transcript.source_links import SourceLinks
-from app.words import mark, tr, worded
+from app.words import escaped_html, mark, tr, worded
 from common.sentences import decode_sentence
 from engine.protocol.events import Remedy
 
@@ -295,7 +295,8 @@ class MessageView(Live, QWidget):
         self.has_details = bool(details)
         who = tr("You") if message.role == "user" else tr("Answer")
         self.setAccessibleName(f"{who}: {' '.join(message.content[: 2 * NAME_LENGTH].split())[:NAME_LENGTH]}")
-        self.row.setToolTip("\n".join(facts_of(message)) if message.role == "user" or answer else "")
+        facts = "\n".join(facts_of(message)) if message.role == "user" or answer else ""
+        self.row.setToolTip(escaped_html(facts) if facts else "")  # a server names its models as it likes
         self._show_actions()
         self.place_parts()
 

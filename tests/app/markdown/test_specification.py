@@ -1,8 +1,8 @@
 """What is shown of CommonMark's own examples equals the text of the HTML that the specification expects.
 
 The examples are under CC BY-SA 4.0, so they are not part of this repository. They stand in the source distribution of
-markdown-it-py; `docs/contributing.md` says how to get them. Without them, texts that hypothesis makes are compared with
-what markdown-it's own renderer makes of them.
+markdown-it-py; `docs/contributing.md` says how to get them. Texts that hypothesis makes are always compared with what
+markdown-it's own renderer makes of them.
 """
 
 from __future__ import annotations

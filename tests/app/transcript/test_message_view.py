@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
-from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -383,3 +383,13 @@ def test_a_streamed_token_touches_only_what_shows_it(chickadee: Chickadee, ask: 
     qtbot.waitUntil(lambda: len(last_text(chickadee)) > 200 and bool(drawn.names), timeout=SECONDS)
     chickadee.chats.chat.stop()
     assert painted.names == []
+
+
+def test_the_name_of_a_model_is_never_html(qtbot: QtBot) -> None:
+    """A server names its models as it likes, and a tool tip shows HTML if a text looks like it."""
+    answer = ChatMessage("c", None, "assistant", "Hi.", stop_reason="end", model="<h1>m</h1>")
+    view = MessageView(answer)
+    qtbot.addWidget(view)
+    shown = QTextDocument()
+    shown.setHtml(view.row.toolTip())
+    assert "<h1>m</h1>" in shown.toPlainText()
