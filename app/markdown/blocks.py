@@ -507,13 +507,6 @@ def split(text: str) -> list[Block]:
     return [block for block in split_in_steps(text) if block is not None]
 
 
-def prose_of(text: str) -> Block:
-    """Return a text as one block of prose, whatever it has of code and tables."""
-    blocks = split(text)
-    links = dict(link for block in blocks for link in block.links)
-    return Block(paragraphs=tuple(_flattened(blocks)), links=tuple(links.items()))
-
-
 def split_in_steps(text: str) -> Iterator[Block | None]:
     """Yield the blocks of a finished text; None marks a step of work that completed no block."""
     definitions: dict[str, str] = {}

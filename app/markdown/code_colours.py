@@ -72,7 +72,7 @@ class CodeColours(QSyntaxHighlighter):
             self.refresh(self._wanted)
 
     def _colour(self, changed: list[int]) -> bool:
-        """Colour the next of the changed lines; return whether more are left."""
+        """Apply the colours of the next changed lines; return whether more are left."""
         for number in changed[:LINES]:
             block = self.document().findBlockByNumber(number)
             if block.isValid():

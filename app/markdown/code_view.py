@@ -220,7 +220,7 @@ class CodeView(Live, QFrame):
         area = self._scrolled
         hidden = -self.mapTo(area.viewport(), QPoint()).y() if area is not None and area.isAncestorOf(self) else 0
         top = max(0, min(hidden, self.height() - 2 * SIZES.row))
-        self._header.setGeometry(1, top + 1, self.width() - 2, SIZES.row - 1)
+        self._header.setGeometry(1, max(1, top), self.width() - 2, SIZES.row)
 
     def _reset_copy_button(self) -> None:
         self._copy_button.setText(tr("Copy"))

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.look.live import Live
 from app.look.theme import SIZES, theme
-from app.markdown.blocks import Block, prose_of
+from app.markdown.blocks import Block
 from app.markdown.document import CARDS, TASKS, MarkdownDocument, draw_cards, draw_tasks, format_formulas, render
 from app.markdown.guard import displayable_address
 from app.markdown.math_object import CHARACTER, SOFT, show_drawn_formulas, text_with_sources
@@ -54,10 +54,6 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         if block != self.block:
             self.block = block
             self._render()
-
-    def set_markdown(self, markdown: str) -> None:
-        """Show a whole text as prose."""
-        self.set_block(prose_of(markdown))
 
     def restyle(self) -> None:
         self._render()

@@ -3190,6 +3190,11 @@
 <context>
   <name>markdown</name>
   <message>
+    <location filename="../../app/markdown/block_stack.py"/>
+    <source>Your message</source>
+    <translation>你的消息</translation>
+  </message>
+  <message>
     <location filename="../../app/markdown/code_view.py"/>
     <source>Copied</source>
     <translation>已复制</translation>
@@ -3221,7 +3226,6 @@
   </message>
   <message>
     <location filename="../../app/markdown/document.py"/>
-    <location filename="../../app/markdown/guard.py"/>
     <source>image</source>
     <translation>图片</translation>
   </message>
@@ -3259,11 +3263,6 @@
     <location filename="../../app/markdown/guard.py"/>
     <source>This link was not opened because it leads to a file on a computer, not a web page: {address}</source>
     <translation>此链接未打开，因为它指向电脑上的文件而非网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/prose_view.py"/>
-    <source>Your message</source>
-    <translation>你的消息</translation>
   </message>
   <message>
     <location filename="../../app/markdown/spoken.py"/>

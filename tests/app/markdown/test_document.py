@@ -32,7 +32,7 @@ from app.look import theme
 from app.look.live import send_look_change
 from app.look.theme import DARK, LIGHT, SIZES
 from app.markdown.block_stack import BlockStack
-from app.markdown.blocks import Block, prose_of
+from app.markdown.blocks import Block
 from app.markdown.code_view import CodeView
 from app.markdown.document import MarkdownDocument, is_task, render
 from app.markdown.guard import ask_about_link
@@ -44,6 +44,7 @@ from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
+from tests.app.markdown.prose import prose_of
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -67,7 +68,7 @@ def shown(markdown: str) -> MarkdownDocument:
 def test_nothing_is_loaded(qtbot: QtBot, markdown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     view = ProseView()
     qtbot.addWidget(view)
-    view.set_markdown(markdown)
+    view.set_block(prose_of(markdown))
     view.resize(400, 200)
     with qtbot.waitExposed(view):
         view.show()
@@ -114,7 +115,7 @@ def test_no_local_image_is_opened(qtbot: QtBot, tmp_path: Path, image: str) -> N
     opened = OpenedFiles(tmp_path)
     view = ProseView()
     qtbot.addWidget(view)
-    view.set_markdown(image.format(path))
+    view.set_block(prose_of(image.format(path)))
     view.grab()
     assert not opened.any()
     path.read_bytes()
@@ -385,7 +386,7 @@ def test_code_in_a_question_is_code(qtbot: QtBot) -> None:
 def test_tasks_have_boxes_apart_from_their_text(qtbot: QtBot) -> None:
     view = ProseView()
     qtbot.addWidget(view)
-    view.set_markdown("- [x] done\n- [ ] open\n  - [ ] below\n- plain\n\n1. [x] counted\n\nend")
+    view.set_block(prose_of("- [x] done\n- [ ] open\n  - [ ] below\n- plain\n\n1. [x] counted\n\nend"))
     view.resize(400, view.heightForWidth(400))
     blocks = [view.document().findBlockByNumber(number) for number in range(6)]
     assert [block.text() for block in blocks] == ["done", "open", "below", "plain", "☑ counted", "end"]

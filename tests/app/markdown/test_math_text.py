@@ -15,6 +15,7 @@ from app.markdown.math_object import OBJECT, format_spans
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
+from tests.app.markdown.prose import prose_of
 
 
 def found(markdown: str) -> list[tuple[str, bool]]:
@@ -63,7 +64,7 @@ def test_formulas_are_drawn_and_copied_as_latex(qtbot: QtBot) -> None:
     view = ProseView()
     qtbot.addWidget(view)
     source = "One $a^2$ and\n\n$$\n\\frac{1}{2}\n$$\n\nbad $\\unknown$, `$c$` and [link](https://example.org/$d$)."
-    view.set_markdown(source)
+    view.set_block(prose_of(source))
     qtbot.waitUntil(lambda: len(drawn(view)) == 2, timeout=SECONDS)
     view.resize(400, view.heightForWidth(400))
     view.grab()
@@ -79,14 +80,14 @@ def test_a_screen_reader_gets_the_source(qtbot: QtBot, monkeypatch: pytest.Monke
     monkeypatch.setattr(QAccessible, "isActive", lambda: True)
     view = ProseView()
     qtbot.addWidget(view)
-    view.set_markdown("So $a^2$ it is.")
+    view.set_block(prose_of("So $a^2$ it is."))
     qtbot.waitUntil(lambda: view.accessibleDescription() == "So $a^2$ it is.", timeout=SECONDS)
 
 
 def test_a_formula_stands_on_the_line(qtbot: QtBot) -> None:
     view = ProseView()
     qtbot.addWidget(view)
-    view.set_markdown("$y$ $\\frac{a}{b}$")
+    view.set_block(prose_of("$y$ $\\frac{a}{b}$"))
     qtbot.waitUntil(lambda: len(drawn(view)) == 2, timeout=SECONDS)
     view.heightForWidth(400)
     line = view.document().begin().layout().lineAt(0)
@@ -97,7 +98,7 @@ def test_a_formula_stands_on_the_line(qtbot: QtBot) -> None:
 def test_a_wide_formula_fits_the_column(qtbot: QtBot) -> None:
     view = ProseView()
     qtbot.addWidget(view)
-    view.set_markdown("$$" + "+".join("x" * 80) + "$$")
+    view.set_block(prose_of("$$" + "+".join("x" * 80) + "$$"))
     qtbot.waitUntil(lambda: len(drawn(view)) == 1, timeout=SECONDS)
     view.heightForWidth(300)
     assert view.document().idealWidth() <= 300
