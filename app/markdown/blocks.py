@@ -192,8 +192,12 @@ class BlockSplitter:
         text.
         """
         tokens, references = parse(self._lines)
-        box = _BlockReader(self._held).read(tokens).box
+        box = _BlockReader(self._held).read(tokens).box if tokens and not everything else None
+        if box is not None and not box.mark and (tokens[-1].map or (0, 0))[1] < len(self._lines):
+            box = None  # the table has ended
         start = len(self._lines) if everything else _last_start(self._lines, tokens, references)
+        if box is not None:
+            start = min(start, box.line)
         if start:
             completed = self._read(self._lines[:start])
             self._notes = _merged(self._notes, completed.notes)
@@ -209,7 +213,7 @@ class BlockSplitter:
         """Forget the lines before `start`, and hold those of the code or table that is being written."""
         self._held = {line - start: held for line, held in self._held.items() if line >= start}
         del self._lines[:start]
-        self._box = replace(box, line=box.line - start) if box is not None and box.line >= start else None
+        self._box = replace(box, line=box.line - start) if box is not None else None
         if self._box is not None:
             behind = self._box.line + self._box.head
             held = [self._box.dedented(line) for line in self._lines[behind:]]
@@ -415,12 +419,12 @@ class _BlockReader:
         assert token.map
         lines = self._held.get(token.map[0], []) + token.content.split("\n")[:-1]
         language = (token.info.split() or [""])[0]
-        if token.meta["open"] and not self._quote:
-            self.box = _Box(token.map[0], 1, token.markup, token.meta["indent"])
         if language == "math":  # LaTeX allows no blank lines
             self._add("\n".join(["$$", *(line for line in lines if line.strip()), "$$"]))
         elif language or any(map(str.strip, lines)):
             self._add_box(Block("code", text="\n".join(lines), language=language))
+        if token.meta["open"] and not self._quote:
+            self.box = _Box(token.map[0], 1, token.markup, token.meta["indent"])
 
     def _add_table(self, token: Token) -> None:
         assert token.map
@@ -431,14 +435,15 @@ class _BlockReader:
             for line in (head, rule, *rows):
                 self._add(line)
             return
-        if token.level == 0:
-            self.box = _Box(token.map[0])
         cells = tuple(_fitted(split_cells(row), len(aligns)) for row in (head, *rows))
         self._add_box(Block("table", rows=cells, aligns=aligns))
+        if token.level == 0:
+            self.box = _Box(token.map[0])
 
     def _add_box(self, block: Block) -> None:
         self._end_marker()
         self._flush()
+        self.box = None
         depth = len(self._lists) - self._outside
         self.blocks.append(replace(block, depth=depth, quote=self._quote, outside=self._outside))
 
