@@ -225,6 +225,8 @@ def compose_chats(
     window.commands.bind("logs", chats.storage.open_logs)
     settings.settled.connect(chat.read_ahead_soon)
     allow_what_is_possible(window, open_chats, engine)
+    drafts.files.model_wanted.connect(models.controller.use_model)
+    drafts.files.download_wanted.connect(models.controller.download)
     SpeechController(window, open_chats, intervals.speech)
     WelcomeController(window, open_chats, engine, chat, drafts).show()
     return chats

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from models.catalogue import catalogue
+from models.catalogue import CatalogueEntry, catalogue
 from models.collection import LocalModel, scan_models
 from models.projector import projector_files
-from models.titles import title_of
 
 
-def smallest_on_disk(added: Iterable[Path] = (), own: Path | None = None) -> str:
-    """Return the title of the smallest model on this computer that has a projector beside it; "" if there is none."""
+def smallest_on_disk(added: Iterable[Path] = (), own: Path | None = None) -> LocalModel | None:
+    """Return the smallest model on this computer that has a projector beside it."""
     seeing = [model for model in scan_models(added, own=own) if can_see(model)]
-    return title_of(min(seeing, key=lambda model: model.size).path) if seeing else ""
+    return min(seeing, key=lambda model: model.size, default=None)
 
 
 def can_see(model: LocalModel) -> bool:
@@ -22,6 +21,6 @@ def can_see(model: LocalModel) -> bool:
     return model.usable and bool(projector_files(model.path))
 
 
-def smallest_in_catalogue() -> str:
-    """Return the title of the catalogue's smallest model that is made to see; "" if there is none."""
-    return next((entry.title for entry in catalogue() if entry.vision), "")
+def smallest_in_catalogue() -> CatalogueEntry | None:
+    """Return the catalogue's smallest model that is made to see."""
+    return next((entry for entry in catalogue() if entry.vision), None)

@@ -251,7 +251,7 @@ def keys_in_menu(name: str) -> str:
 def press_keys(keys: str) -> None:
     """Send the focused widget a press of these keys: it knows best how to cut, copy or paste what it shows."""
     widget = QApplication.focusWidget()
-    pressed = QKeySequence(keys)[0]
+    pressed = QKeySequence(keys)[0]  # type: ignore[index]
     if widget is not None:
         event = QKeyEvent(QEvent.Type.KeyPress, pressed.key(), pressed.keyboardModifiers())
         QApplication.sendEvent(widget, event)

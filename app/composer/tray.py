@@ -88,8 +88,8 @@ class Tray(Live, QWidget):
         self.chips.set_widgets(chips)
         if focused is not None and chips:
             chips[min(focused, len(chips) - 1)].face.setFocus()
-        elif focused is not None:  # the last one was removed: the user goes on writing
-            self.parentWidget().setFocus()
+        elif focused is not None and (composer := self.parentWidget()) is not None:
+            composer.setFocus()  # the last one was removed: the user goes on writing
 
     def _chip(self, item: DraftFile) -> Chip:
         chip = Chip(item, True, self.chips)

@@ -23,11 +23,16 @@ from app.state.draft import DraftFile, Unsent
 from app.state.draft_keeper import DraftKeeper
 from app.state.engine_state import EngineState
 from app.state.sight import USUAL_PIXELS, wanted_pixels, was_scaled
-from app.words import UiText, current_text, tr
+from app.words import UiText, current_text, mark, tr
+from common.byte_sizes import show_bytes
+from common.paths import path_text
 from engine.protocol.events import Statistics
 from models.added_paths import AddedPaths
+from models.catalogue import CatalogueEntry
+from models.collection import LocalModel
 from models.seeing import smallest_in_catalogue, smallest_on_disk
 from models.servers import host_of
+from models.titles import title_of
 
 MAX_FILES = 20  # files in one message
 FILES = "files"  # topic of problems with the files of a message
@@ -36,7 +41,8 @@ FILES = "files"  # topic of problems with the files of a message
 class DraftFiles(QObject):
     """Reader of what is attached to the chats' drafts.
 
-    `changed` is emitted when a message has other files, `refused` when one of its files could not be read.
+    `changed` is emitted when a message has other files, `refused` when one of its files could not be read. A notice
+    about pictures offers a model that sees: `model_wanted` carries its path, `download_wanted` its id in the catalogue.
 
     A file belongs to its draft at once, so that it is not lost if the program ends before the file was read.
     """
@@ -45,6 +51,8 @@ class DraftFiles(QObject):
         super().__init__(parent)
         self.changed: Event[Conversation, Unsent] = Event()
         self.refused: Event[Unsent] = Event()
+        self.model_wanted: Event[str] = Event()
+        self.download_wanted: Event[str] = Event()
         self._drafts, self._state, self._notice = drafts, state, notice
         self._reader, self._pages = FileReader(self), PageReader(self)
         self._background = Background(self)
@@ -229,26 +237,27 @@ class DraftFiles(QObject):
         return has_room
 
     def _name_seeing_model(self) -> None:
-        """Say which model can see, once it is known."""
+        """Say which is the smallest model that can see, once it is known, with a button that gets it."""
 
-        def named(models: tuple[str, str]) -> None:
-            self._refuse(lambda: seeing_words(*models))
+        def named(found: tuple[LocalModel | None, CatalogueEntry | None]) -> None:
+            here, entry = found
+            if here is not None:
+                model, path = title_of(here.path), path_text(here.path)
+                words = mark("Pictures need a model that sees; the smallest on this computer is {model}, {size}.")
+                use = partial(self.model_wanted.emit, path)
+                self._refuse(lambda: tr(words, model=model, size=show_bytes(here.size)), lambda: tr("Use it"), use)
+            elif entry is not None:
+                words = mark("Pictures need a model that sees; the smallest to download is {model}, {size}.")
+                get = partial(self.download_wanted.emit, entry.id)
+                size = show_bytes(entry.size)
+                self._refuse(lambda: tr(words, model=entry.title, size=size), lambda: tr("Download"), get)
 
         self._background.run(lambda: (smallest_on_disk(AddedPaths().read()), smallest_in_catalogue()), named)
 
-    def _refuse(self, words: UiText) -> None:
+    def _refuse(self, words: UiText, step: UiText = "", work: Callable[[], object] | None = None) -> None:
         """Say that something was not attached, below what was refused of the same files before."""
         self._refused.append(words)
         refused = list(self._refused)
-        self._notice.post(lambda: "\n".join(map(current_text, refused)), kind="problem", topic=FILES)
-
-
-def seeing_words(on_disk: str, in_catalogue: str) -> str:
-    """Return which model can see: the smallest one here, else the smallest of the catalogue."""
-    if on_disk:
-        return tr("The smallest model on this computer that can see is {name}.", name=on_disk)
-    return tr(
-        "A model sees with a projector: a second file, named mmproj, beside its own. The smallest such model in the"
-        " catalogue is {name}.",
-        name=in_catalogue,
-    )
+        self._notice.post(
+            lambda: "\n".join(map(current_text, refused)), step, work, kind="problem", topic=FILES, of_chat=True
+        )

@@ -365,6 +365,12 @@ class ModelController(QObject):
         except Failure as failure:
             self._show_failure(failure)
 
+    def download(self, id: str) -> None:
+        """Download a model of the catalogue, also before the models' dialog was opened."""
+        if not self.list.entries:
+            self._load_catalogue()
+        self.do_action(("entry", id), "download")
+
     def _download_entry(self, id: str) -> None:
         entry = next(entry for entry in self.list.entries if entry.id == id)
         self._ask_to_download(entry.title, entry.size, partial(self.downloads.download_entry, id), entry)

@@ -179,7 +179,8 @@ def _widgets(row: Row) -> list[QWidget]:
     """Return the widgets of a row of `Sheet.lay_out`, from left to right."""
     if isinstance(row, QWidget):
         return [row]
-    parts = [row.itemAt(n).widget() for n in range(row.count())] if isinstance(row, QLayout) else row
+    items = map(row.itemAt, range(row.count())) if isinstance(row, QLayout) else ()
+    parts = [item.widget() for item in items if item is not None] if isinstance(row, QLayout) else row
     return [part for part in parts if part is not None]
 
 

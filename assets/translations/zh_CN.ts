@@ -1420,16 +1420,6 @@
     <translation>较长的文本已作为文件附上。</translation>
   </message>
   <message>
-    <location filename="../../app/control/draft_controller.py"/>
-    <source>The waiting message was removed.</source>
-    <translation>已移除等待发送的消息。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_controller.py"/>
-    <source>Your message will be sent when the answer has ended.</source>
-    <translation>回答结束后将发送你的消息。</translation>
-  </message>
-  <message>
     <location filename="../../app/control/draft_files.py"/>
     <source>A message can have {most} files. Remove one first.</source>
     <translation>一条消息最多可附 {most} 个文件。请先移除一个。</translation>
@@ -1441,23 +1431,28 @@
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
-    <source>A model sees with a projector: a second file, named mmproj, beside its own. The smallest such model in the catalogue is {name}.</source>
-    <translation>模型借助投影器看图片：即模型文件旁名为 mmproj 的第二个文件。目录中最小的此类模型是 {name}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_files.py"/>
     <source>Pasted text</source>
     <translation>粘贴的文本</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
-    <source>The smallest model on this computer that can see is {name}.</source>
-    <translation>本机上能看图片的最小模型是 {name}。</translation>
+    <source>Pictures need a model that sees; the smallest on this computer is {model}, {size}.</source>
+    <translation>图片需要能看图的模型；本机上最小的是 {model}，{size}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>Pictures need a model that sees; the smallest to download is {model}, {size}.</source>
+    <translation>图片需要能看图的模型；可下载的最小的是 {model}，{size}。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
     <source>This model cannot see pictures.</source>
     <translation>此模型看不到图片。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>Use it</source>
+    <translation>使用它</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
@@ -5827,11 +5822,6 @@
   <name>settings</name>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>A click on it opens a small window for a quick question. With it, closing the window leaves the program running. Some desktops, such as GNOME, have no tray.</source>
-    <translation>单击它会打开一个用于快速提问的小窗口。启用后，关闭主窗口时程序会继续运行。有些桌面（如 GNOME）没有托盘。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>A link in your message gets a button that fetches the page and attaches its text. Nothing connects before you press it.</source>
     <translation>消息中的链接会带有一个按钮，按下后获取该网页并附上其文字。按下之前不会连接。</translation>
   </message>
@@ -6735,12 +6725,7 @@
     <translation>不再包含最早的一轮对话</translation>
   </message>
   <message>
-    <location filename="../../app/control/message_controller.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Restore</source>
-    <translation>恢复</translation>
-  </message>
-  <message>
+    <location filename="../../app/control/draft_files.py"/>
     <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/control/offer_controller.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -6748,7 +6733,13 @@
     <translation>下载</translation>
   </message>
   <message>
-    <location filename="../../app/control/model_files.py"/>
+    <location filename="../../app/control/message_controller.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Restore</source>
+    <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add file…</source>
     <translation>添加文件…</translation>

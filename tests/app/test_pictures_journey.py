@@ -104,10 +104,17 @@ def test_a_model_that_cannot_see_says_so(chickadee: Chickadee, qtbot: QtBot, tmp
     red_picture().save(str(tmp_path / "red.png"))
     chickadee.chats.drafts.attach([tmp_path / "red.png"])
     notice = chickadee.window.notice
-    qtbot.waitUntil(
-        lambda: (notice.isVisible() and "can see is" in notice.text.text()) or "catalogue" in notice.text.text()
-    )
+    qtbot.waitUntil(lambda: notice.isVisible() and "Pictures need a model that sees" in notice.text.text())
     assert "red.png" in notice.text.text()
+    assert notice.button.isVisible()
+    wanted: list[tuple[str, object]] = []
+    files = chickadee.chats.drafts.files
+    files.model_wanted.connect(lambda path: wanted.append(("Use it", path)))
+    downloads = chickadee.models.controller.downloads
+    downloads.download_entry = lambda id: wanted.append(("Download", id))  # type: ignore[method-assign]
+    step = notice.button.text()
+    notice.button.click()
+    assert [name for name, _ in wanted] == [step]
     assert not chips(chickadee)
 
 
