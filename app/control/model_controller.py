@@ -384,7 +384,7 @@ class ModelController(QObject):
     ) -> None:
         """Ask before gigabytes are downloaded, with size and free disk; and about a licence that has conditions."""
         note = entry.licence_note if entry is not None and self.dialog is not None else ""
-        if size < ASKED_FROM and not note:
+        if (size < ASKED_FROM and not note) or offline_reason(self._settings.path):  # which the download says itself
             download()
             return
         folder = self._own_folder()  # which the first download makes

@@ -52,7 +52,7 @@ def pick(dialog: ModelOptions, key: str, value: str) -> None:
     control = dialog.rows[key].control
     assert isinstance(control, ChoiceControl)
     control.setCurrentIndex(control.findData(value))
-    control.commit()
+    control.activated.emit(control.currentIndex())
 
 
 def test_options_are_stored_for_the_model_and_it_is_loaded_with_them(

@@ -41,7 +41,7 @@ def keys(dialog: ModelsDialog, kind: str) -> list[str]:
 
 def test_what_is_here_and_what_is_suggested_says_whether_it_fits(open_models: ModelsDialog, qtbot: QtBot) -> None:
     row = open_models.rows[BUILT_IN]
-    assert row.facts.text() == "135M · Q4_1 · 98 MB · built in · apache-2.0"
+    assert row.facts.text() == "135M · Q4_1 · 98 MB · built in · Apache License 2.0"
     qtbot.waitUntil(
         lambda: re.match(r"Fits: \d+ MB of memory with 8,192", row.verdict.text()) is not None, timeout=SECONDS
     )
@@ -244,7 +244,7 @@ def test_tab_goes_down_the_rows(open_models: ModelsDialog, qtbot: QtBot) -> None
         assert widget is not None
         has_text = isinstance(widget, QPushButton) and widget.text() in plain
         seen.append(widget.text() if isinstance(widget, QPushButton) and has_text else widget.accessibleName())
-    of_row = [f"{action}: SmolLM2 135M Instruct" for action in ("Details", "Load", "Options…")]
+    of_row = [f"{action}: SmolLM2 135M Instruct" for action in ("Load", "Options…", "Details")]
     assert seen == [*plain, "Language", *of_row]
 
 

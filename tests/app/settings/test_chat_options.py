@@ -81,7 +81,7 @@ def test_a_persona_is_chosen_for_one_chat(
     answer(chickadee, ask, qtbot, "hello", requests)
     shown = panel(chickadee)
     shown.personas.setCurrentIndex(shown.personas.findData("built-in:translator"))
-    shown.personas.commit()
+    shown.personas.activated.emit(shown.personas.currentIndex())
     assert chickadee.window.header.options.text() == "Translator"
     qtbot.waitUntil(
         lambda: any(isinstance(request, Prepare) and request.messages[0].role == "system" for request in requests()),
@@ -143,7 +143,7 @@ def test_a_persona_chosen_before_the_first_message_is_kept(
     chickadee.chats.chat.new()
     shown = panel(chickadee)
     shown.personas.setCurrentIndex(shown.personas.findText("Translator"))
-    shown.personas.commit()
+    shown.personas.activated.emit(shown.personas.currentIndex())
     chickadee.chats.chat.open(first)
     assert chickadee.window.header.options.text() == ""
     chickadee.chats.chat.new()
