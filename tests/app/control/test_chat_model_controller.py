@@ -53,7 +53,7 @@ def test_a_chat_says_which_model_it_used_and_switches_back_on_request_only(
     loads = [type(each) for each in requests()].count(Load)
     chickadee.chats.chat.open(id)
     qtbot.waitUntil(line.isVisible, timeout=SECONDS)
-    assert (line.text.text(), line.button.text()) == ("Was: wren ·", "Switch")
+    assert (line.text.text(), line.button.text()) == ("This chat last used wren ·", "Switch back")
     assert [type(each) for each in requests()].count(Load) == loads
     chickadee.window.composer.set_text("a draft")
     qtbot.mouseClick(line.button, Qt.MouseButton.LeftButton)
@@ -84,7 +84,7 @@ def test_a_model_that_is_gone_has_no_button(chickadee: Chickadee, ask: Ask, qtbo
     wren.unlink()
     chickadee.chats.chat.open(id)
     qtbot.waitUntil(line.isVisible, timeout=SECONDS)
-    assert line.text.text() == "Was: wren (not on this computer)"
+    assert line.text.text() == "This chat last used wren (not on this computer)"
     assert line.button.isHidden()
 
 

@@ -59,7 +59,7 @@ def test_two_models_answer_one_chat_and_the_last_one_is_there_again(
     assert not again.window.notice.isVisible()
     again.models.controller.use_model(str(whole))
     qtbot.waitUntil(again.window.chat_model.isVisible, timeout=SECONDS)
-    assert again.window.chat_model.text.text() == f"Was: {title_of(shallow)} ·"
+    assert again.window.chat_model.text.text() == f"This chat last used {title_of(shallow)} ·"
     again.window.chat_model.button.click()
     qtbot.waitUntil(lambda: again.engine.state.phase == "ready", timeout=SECONDS)
     again.window.close()
