@@ -110,6 +110,20 @@ def test_prepare_makes_the_next_prompt_short(engine):
     assert len(engine._loaded().session.tokens) == before
 
 
+def test_a_chat_whose_next_question_will_be_refused_is_not_read(engine):
+    chat = (Message("user", "word " * 3000), Message("assistant", "Yes."))
+    engine.forget()
+    with pytest.raises(Failure) as caught:
+        list(engine.prepare(Prepare(1, chat)))
+    assert caught.value.code == "prompt_too_long"
+    assert engine.status(0).cached_tokens == 0
+
+
+def test_how_much_is_too_much_is_said(engine):
+    with pytest.raises(ChatTooLong, match=r"needs 30,0\d\d tokens"):
+        ask(engine, Message("user", "word " * 30_000))
+
+
 def test_prompt_longer_than_the_context_is_refused_with_both_counts(engine):
     with pytest.raises(Failure, match=r"needs [\d,]+ tokens, the context holds 1,024") as caught:
         ask(engine, Message("user", "word " * 3000))
