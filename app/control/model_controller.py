@@ -23,7 +23,6 @@ from app.dialogs.models_dialog import ModelsDialog
 from app.file_dialogs import Mode
 from app.look.sheet import OneDialog
 from app.model_fit import PlanEffects, words_per_second
-from app.services.background import Background
 from app.services.planner import Planner, question
 from app.services.timers import Throttle
 from app.settings.servers import SavedServer
@@ -41,7 +40,7 @@ from common.planning import Ask, Verdict
 from models.added_paths import AddedPaths
 from models.catalogue import CatalogueEntry, catalogue
 from models.catalogue_update import CatalogueUpdate
-from models.collection import LocalModel, scan_models
+from models.collection import LocalModel
 from models.locations import own_folder, usual_folder
 from models.network import offline_reason
 from models.servers import remote_model
@@ -89,8 +88,6 @@ class ModelController(QObject):
         self.on_disk = ModelsOnDisk(self, self._added, self._own_folder)
         self.servers = ServerController(settings, keys, self)
         self.downloads = ModelDownloads(self, self.list, settings.path, self._own_folder)
-        self._background = Background(self)
-        self._scan_number = 0
         self._show = Throttle(self._show_list, SHOWN_EVERY_MS, self)
         self._connect()
 
@@ -211,7 +208,6 @@ class ModelController(QObject):
         self.first.close()
         self.servers.close()
         self.on_disk.close()
-        self._background.close()
         self.local.close()
         self._show.cancel()
         self._options.close()
@@ -304,24 +300,15 @@ class ModelController(QObject):
 
         The rows change when the scan is complete; it takes 0.1 s for each new file.
         """
-        added, self._scan_number = self._added.read(), self._scan_number + 1
-        number = self._scan_number
-        self._background.run(
-            lambda: list(scan_models(added, stop=lambda: self._background.closed, own=self._own_folder())),
-            lambda models: self._scanned(number, models),
-            self._show_failure,
-        )
+        self.on_disk.scan(self._scanned)
 
-    def _scanned(self, number: int, models: list[LocalModel]) -> None:
-        if number != self._scan_number:  # a later scan is running or has finished first
-            return
+    def _scanned(self, models: list[LocalModel]) -> None:
         removed = {("here", model.path) for model in self.list.local_models} - {
             ("here", model.path) for model in models
         }
         for key in removed:
             self.list.verdicts.pop(key, None)
         self.list.local_models = models
-        self.on_disk.use(models)
         self._show_list()
         self._ask_for_verdicts()
 

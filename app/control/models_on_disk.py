@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -31,6 +31,7 @@ class ModelsOnDisk(QObject):
         self._added, self._own_folder = added, own_folder
         self._scanned: list[Path] = []
         self._gone: set[Path] = set()  # recent files that the last scan did not find
+        self._number = 0  # of the latest scan
         self._background = Background(self)
 
     @property
@@ -39,24 +40,31 @@ class ModelsOnDisk(QObject):
         known = dict.fromkeys([*self.recent, *self._scanned, *self.remote])
         return [path for path in known if path not in self._gone]
 
-    def scan(self) -> None:
-        """Look for models in the background; a new file takes 0.1 s, a known one 20 µs."""
-        if self._background.running:
+    def scan(self, found: Callable[[list[LocalModel]], object] | None = None) -> None:
+        """Look for models in the background, and hand them to `found`; a new file takes 0.1 s, a known one 20 µs.
+
+        Of several scans that somebody waits for, only the last one counts.
+        """
+        if found is None and self._background.running:
             return
-        recent = list(self.recent)
+        recent, self._number = list(self.recent), self._number + 1
+        number = self._number
 
         def look() -> tuple[list[LocalModel], set[Path]]:
             models = scan_models(self._added.read(), stop=lambda: self._background.closed, own=self._own_folder())
             return list(models), {path for path in recent if not (is_file(path) or remote_model(path))}
 
-        self._background.run(look, lambda models: self.use(*models))
+        def use(result: tuple[list[LocalModel], set[Path]]) -> None:
+            if number != self._number:  # a later scan is running or has ended first
+                return
+            models, self._gone = result
+            self._scanned = [model.path for model in models if model.usable]
+            self.scanned = True
+            self.changed.emit()
+            if found is not None:
+                found(models)
 
-    def use(self, models: Iterable[LocalModel], gone: Iterable[Path] = ()) -> None:
-        """Use the result of a scan, also of one that was made for the models' dialog."""
-        self._gone = set(gone)
-        self._scanned = [model.path for model in models if model.usable]
-        self.scanned = True
-        self.changed.emit()
+        self._background.run(look, use)
 
     def close(self) -> None:
         self._background.close()
