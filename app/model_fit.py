@@ -15,7 +15,7 @@ from app.services.planner import Planner
 from app.settings.schema import choice_words
 from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
-from common.planning import Ask, KVType, Verdict
+from common.planning import API, KV, OWN_DRAFTER, WEIGHTS, Ask, KVType, Verdict
 from common.units import duration, speed
 from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN, pace
 
@@ -28,10 +28,6 @@ PARTS = {
     "api": mark("local API"),
     "rest": mark("other"),
 }
-WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
-KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
-OWN_DRAFTER = ("own_layers", "own_layers_cache")
-API = ("api", "grammars")
 # The settings for which every choice is planned, in this order. `backend` comes last: a plan of the other library
 # takes a second, because that library runs in a process of its own.
 CHOICES = {"kv_type": get_args(KVType), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}

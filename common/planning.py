@@ -14,6 +14,11 @@ from common.sentences import Sentence
 
 KVType = Literal["f16", "q8_0", "q4_0"]
 DEFAULT_KV_TYPE: KVType = "f16"  # assumed wherever nobody has chosen one
+# Names in `Verdict.parts` that people read as one; those of a draft model begin with "draft_".
+WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
+KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
+OWN_DRAFTER = ("own_layers", "own_layers_cache")
+API = ("api", "grammars")
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

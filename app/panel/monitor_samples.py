@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 from app.events import Event
 from app.state.answer_facts import statistics_from_json
+from common.planning import API, KV, OWN_DRAFTER, WEIGHTS
 from engine.protocol.events import ModelInfo, Pulse, Statistics
 
 KEPT_SECONDS = 180.0
 MAX_SAMPLES = 1000  # four a second for KEPT_SECONDS, and some more
 # Parts of the engine's memory plan that the panel adds up under one name.
-WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "vocabulary", "own_layers")
-KV = ("kv", "kv_compressed", "snapshots", "checkpoints", "own_layers_cache")
-API = ("api", "grammars")
+IN_WEIGHTS, IN_KV = (*WEIGHTS, "vocabulary", OWN_DRAFTER[0]), (*KV, OWN_DRAFTER[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +108,8 @@ class MonitorSamples:
         if self.pulse is None:
             return None
         plan = self.model.plan if self.model else {}
-        weights = sum(size for name, size in plan.items() if name.removeprefix("draft_") in WEIGHTS)
-        kv = sum(size for name, size in plan.items() if name.removeprefix("draft_") in KV)
+        weights = sum(size for name, size in plan.items() if name.removeprefix("draft_") in IN_WEIGHTS)
+        kv = sum(size for name, size in plan.items() if name.removeprefix("draft_") in IN_KV)
         api = sum(plan.get(name, 0) for name in API)
         engine, free = self.pulse.rss_bytes, self.pulse.free_bytes
         # The system counts mapped weights both as the engine's and as free; here they are the engine's only.
