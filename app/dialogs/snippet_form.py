@@ -78,11 +78,11 @@ class SnippetForm(Sheet):
         super()._fit_to_text()
         room = self.screen().availableSize()
         width = min(SIZES.dialog * 3 // 4, room.width())
-        rows = sum(field.height() + title.sizeHint().height() + SIZES.gap_l for field, title in self._rows())
+        rows = sum(field.height() + title.sizeHint().height() + SIZES.gap_l for field, title in self._titled_fields())
         height = rows + self.hint.heightForWidth(width - 2 * SIZES.gap_xl) + SIZES.control + 4 * SIZES.gap_l
         self.resize(width, min(height, room.height() * 9 // 10))
 
-    def _rows(self) -> Iterator[tuple[AskedField, QLabel]]:
+    def _titled_fields(self) -> Iterator[tuple[AskedField, QLabel]]:
         return zip(self.fields.values(), self.titles.values(), strict=True)
 
     def _insert(self) -> None:
