@@ -232,10 +232,10 @@ class Conversation(ConversationEvents):
 
     def delete(self, id: str) -> Deleted | None:
         """Delete the message and all messages below it from the chat; `restore` brings them back."""
-        if self.busy or id not in self.tree or not self.tree.leaf:
+        if self.busy:
             return None
-        if id == self._refused:
-            self._drop_refused()
+        self._drop_refused()  # it is not to come back with the messages above it
+        if id not in self.tree or not self.tree.leaf:
             return None
         leaf = self.tree.leaf
         gone = self.tree.delete(id, time.time())
@@ -343,6 +343,7 @@ class Conversation(ConversationEvents):
 
         What is not stored yet stays, and so does an answer under way; the entry then stays too, and is stored with it.
         """
+        self._drop_refused()
         kept = dict(self._saver.unsaved)
         if self.answer is not None:
             kept[self.answer.message.id] = self.answer.message
@@ -373,7 +374,7 @@ class Conversation(ConversationEvents):
         if self._refused:
             self.tree.remove(self._refused)
             self._refused = ""
-            self._update_branch()
+            self._update_branch(store=True)
 
     def _append(self, message: ChatMessage, store: bool = True) -> None:
         """Add the message below its parent, where the shown branch is cut, in one write."""

@@ -274,4 +274,6 @@ class OpenChats(ConversationEvents):
     def _forget(self, conversation: Conversation) -> None:
         """Keep nothing of a chat that was deleted permanently."""
         conversation.state = "gone"
+        conversation.edits.clear()
+        conversation.save()  # drops what waits to be stored
         self._gone[conversation.chat.id] = self._conversations.pop(conversation.chat.id)

@@ -45,7 +45,7 @@ class ChatSaver:
         row = self._row()
         if row is None:
             self.unsaved.clear()
-            self.failure = None
+            self.failure, self._stored_edits = None, ()
             return
         written, was_stored = list(self.unsaved.values()), self.stored
         self._writing = self.stored = True

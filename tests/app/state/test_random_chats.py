@@ -17,12 +17,12 @@ import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.state import answer
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
-from app.store.chat import UNTITLED, Folder
+from app.store.chat import UNTITLED, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from app.store.exchange import JsonExporter
 from app.store.importing import Choice, import_chats, undo_import
@@ -32,11 +32,13 @@ from app.store.transfer import TransferProgress
 from app.store.tree import Deleted
 from app.store.upkeep import run_upkeep
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.protocol.events import Statistics
 from engine.protocol.requests import StopReason
 
 NUMBERS = Statistics(10, 0, 0.1, 5, 0.2, 5, "end", 15, 4096)
-WHICH = st.integers(0, 3)
+ENDS = st.sampled_from(["", "end", "length", "failed", "too long"])
+WHICH = st.integers(0, 9)
 
 
 @dataclass
@@ -87,8 +89,8 @@ class Chatting(RuleBasedStateMachine):
         self.known.setdefault(conversation.chat.id, Known(conversation.temporary))
 
     def one(self, which: int) -> Conversation:
-        """Return one of the conversations that were opened last."""
-        return self.held[-1 - which % len(self.held)]
+        """Return the chat that is shown, or one of the conversations that are held."""
+        return self.held[which % len(self.held)] if which > 3 else self.chats.current
 
     def ids(self, *states: str) -> list[str]:
         return [id for id, known in self.known.items() if known.state in states]
@@ -121,6 +123,18 @@ class Chatting(RuleBasedStateMachine):
         return self.backup_program is None
 
     # --- the chat ---------------------------------------------------------------------------------------------------
+
+    @initialize(ends=st.lists(ENDS, max_size=3))
+    def chats_of_before(self, ends: list[str]) -> None:
+        for end in ends:
+            self.new("new")
+            self.turn(0, len(ends) - 1, end)
+
+    @rule(which=WHICH, pieces=st.integers(0, 2), end=ENDS)
+    def turn(self, which: int, pieces: int, end: str) -> None:
+        """Send a question and answer it."""
+        self.send(which)
+        self.write(which, pieces, end)
 
     @rule(how=st.sampled_from(["new", "new_beside", "new_temporary"]))
     def new(self, how: str) -> None:
@@ -155,8 +169,9 @@ class Chatting(RuleBasedStateMachine):
     @rule(which=WHICH, at=WHICH)
     def type_into_an_editor(self, which: int, at: int) -> None:
         conversation = self.one(which)
-        if conversation.messages:
-            id = conversation.messages[at % len(conversation.messages)].id
+        ids = [message.id for message in conversation.messages if message.content]
+        if ids and conversation.state != "gone":
+            id = ids[at % len(ids)]
             if conversation.edits.pop(id, None) is None:
                 conversation.edits[id] = self.word()
             conversation.save()
@@ -174,8 +189,8 @@ class Chatting(RuleBasedStateMachine):
         self.one(which).withdraw()
         self.one(which).fail_answer(None, reason="cancelled")
 
-    @rule(which=WHICH, pieces=st.integers(0, 3), end=st.sampled_from(["", "end", "length", "failed"]))
-    def answer(self, which: int, pieces: int, end: str) -> None:
+    @rule(which=WHICH, pieces=st.integers(0, 2), end=ENDS)
+    def write(self, which: int, pieces: int, end: str) -> None:
         conversation = self.one(which)
         if conversation.waiting is not None:
             conversation.begin_answer("model")
@@ -185,6 +200,8 @@ class Chatting(RuleBasedStateMachine):
             self.heard(conversation, text)
         if end == "failed":
             conversation.fail_answer(None)
+        elif end == "too long":
+            conversation.fail_answer(Sentence.of("prompt_too_long.plain", tokens=9, n_ctx=8))
         elif end in ("end", "length"):
             reason: StopReason = "end" if end == "end" else "length"
             conversation.finish_answer(replace(NUMBERS, stop_reason=reason))
@@ -433,12 +450,11 @@ class Chatting(RuleBasedStateMachine):
             written = "".join(message.content for message in messages)
             assert [text for text in self.known[id].texts if text not in written] == []
             if conversation is not None:
-                assert not conversation.messages or messages
                 assert {message.id: message for message in messages} == all_messages(conversation)
-                assert conversation.waiting or row[0] == conversation.chat
                 assert fresh.edits(id) == conversation.edits
-                again = Conversation(fresh, row[0], messages)
-                assert conversation.busy or again.messages == conversation.messages
+                if not (conversation.busy or conversation._refused):
+                    assert row[0] == conversation.chat, (row[0], conversation.chat)
+                    assert Conversation(fresh, row[0], messages).messages == conversation.messages
         fresh.close()
 
     def teardown(self) -> None:
@@ -454,18 +470,17 @@ def words_of(text: str) -> list[str]:
     return [f"{word};" for word in text.split(";") if word]
 
 
-def all_messages(conversation: Conversation) -> dict[str, object]:
-    tree = conversation.tree
-    return {id: tree[id] for id in tree._messages}
+def all_messages(conversation: Conversation) -> dict[str, ChatMessage]:
+    """Return the messages that are to be stored: all but an answer of which there is no word yet."""
+    tree, answer = conversation.tree, conversation.answer
+    is_empty = answer is not None and answer.phase == "reading" and not answer.continues
+    empty = answer.message.id if answer is not None and is_empty else conversation._refused
+    return {id: tree[id] for id in tree._messages if id != empty}
 
 
 def contains(conversation: Conversation, text: str) -> bool:
     under_way = conversation.answer.text if conversation.answer else ""
-    return text in under_way or any(text in tree_text for tree_text in texts_of(conversation))
-
-
-def texts_of(conversation: Conversation) -> list[str]:
-    return [conversation.tree[id].content for id in conversation.tree._messages]
+    return text in under_way or any(text in message.content for message in all_messages(conversation).values())
 
 
 TestRandomChats = Chatting.TestCase
