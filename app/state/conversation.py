@@ -351,6 +351,7 @@ class Conversation(ConversationEvents):
         before, leaf, chosen = self.chat, self.tree.leaf, self.tree.chosen
         if not (self.busy or self._saver.failure):
             self.chat, leaf, chosen = chat, chat.leaf_id, chosen_from(chat.chosen)
+        self.save()
         self.tree = Tree(by_id.values(), leaf, chosen)
         self._update_branch()
         self._tell_entry(before)

@@ -111,6 +111,16 @@ def test_an_import_leaves_what_is_being_written(store: ChatStore, monkeypatch: p
     assert "new 2" in again.current.tree
 
 
+def test_a_chat_that_waits_during_an_import_is_stored_as_it_is_shown(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.open("1")
+    conversation.send("a question")
+    store.save(Chat("renamed", id="1", updated_at=9.0))
+    open_chats.reload(["1"])
+    conversation.withdraw()
+    assert OpenChats(store).load("1").chat == conversation.chat
+
+
 def test_a_chat_that_was_never_stored_is_stored_as_deleted(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
     open_chats = OpenChats(store)
     conversation = open_chats.current
