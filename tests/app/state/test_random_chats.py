@@ -43,7 +43,7 @@ WHICH = st.integers(0, 9)
 
 @dataclass
 class Known:
-    """What the user knows of a chat: the texts written in it, what became of it, and how the list shows it."""
+    """Chat as the user knows it: the texts written in it, what became of it, and how the list shows it."""
 
     temporary: bool = False
     texts: list[str] = field(default_factory=list)
