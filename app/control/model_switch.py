@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject
 
-from app.notice import NoticeArea, NoticeRow
+from app.notice import NoticeArea
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
-from app.words import UiText, current_text, tr
+from app.words import UiText, current_text, mark, tr
+
+TOPIC = "model switch"
+ANSWERED, WAITS = mark("“{chat}” is being answered."), mark("“{chat}” waits for its answer.")
 
 
 class ModelSwitch(QObject):
@@ -22,7 +25,7 @@ class ModelSwitch(QObject):
     def __init__(self, notice: NoticeArea, open_chats: OpenChats, engine: EngineQueue, parent: QObject) -> None:
         super().__init__(parent)
         self._notice, self._open_chats, self._engine = notice, open_chats, engine
-        self._waiting: tuple[NoticeRow, Callable[[], object]] | None = None
+        self._waiting: Callable[[], object] | None = None
         engine.active_changed.connect(self._look)
         engine.state.phase_changed.connect(lambda _state: self._look())
 
@@ -33,28 +36,26 @@ class ModelSwitch(QObject):
         if not others:
             change()
             return
-        title = others[0].chat.title
+        title, waits = others[0].chat.title, others[0].phase == "waiting"
 
         def sentence() -> str:
-            being = tr("“{chat}” is being answered.", chat=title)
-            return f"{being} {current_text(words)} {tr('Close this line to cancel that.')}"
+            busy = tr(WAITS if waits else ANSWERED, chat=title)
+            return f"{busy} {current_text(words)} {tr('Close this line to cancel that.')}"
 
-        # A problem stays until it is solved: a later note must not replace what waits.
-        row = self._notice.post(sentence, lambda: tr("Stop the answer"), change, kind="problem")
-        row.ended.connect(self._forget)
-        self._waiting = row, change
+        self._waiting = change
+        self._notice.post(sentence, lambda: tr("Stop the answer"), self._make, topic=TOPIC).ended.connect(self._drop)
 
     def _look(self) -> None:
         """Make the change that waits, once nobody is answered any more."""
         if self._waiting is not None and not self._engine.others():
-            change = self._waiting[1]
-            self._drop()
+            self._make()
+
+    def _make(self) -> None:
+        change = self._waiting
+        self._drop()
+        if change is not None:
             change()
 
     def _drop(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self._notice.dismiss(waiting[0])
-
-    def _forget(self) -> None:
         self._waiting = None
+        self._notice.solve(TOPIC)

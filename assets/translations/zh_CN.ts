@@ -1637,6 +1637,11 @@
     <translation>正在回答“{chat}”。</translation>
   </message>
   <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>“{chat}” waits for its answer.</source>
+    <translation>“{chat}”正在等待回答。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/message_controller.py"/>
     <source>An answer is being written. Stop it first, or wait until it is finished.</source>
     <translation>正在生成回答。请先停止，或等待其完成。</translation>
@@ -1762,6 +1767,11 @@
     <location filename="../../app/control/model_switch.py"/>
     <source>“{chat}” is being answered.</source>
     <translation>正在回答“{chat}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_switch.py"/>
+    <source>“{chat}” waits for its answer.</source>
+    <translation>“{chat}”正在等待回答。</translation>
   </message>
   <message>
     <location filename="../../app/control/notification_controller.py"/>
