@@ -282,8 +282,8 @@ def _begun_table_head(lines: list[str]) -> int:
 
 
 def clean(line: str) -> str:
-    """Return a line without what other programs put into it for themselves, and without what Qt cannot show."""
-    return without_tool_marks(_UNUSABLE.sub("\ufffd", line.removesuffix("\r")))
+    """Return a line without what Qt cannot show."""
+    return _UNUSABLE.sub("\ufffd", line.removesuffix("\r"))
 
 
 # --- from tokens to blocks --------------------------------------------------------------------------------------------
@@ -514,7 +514,7 @@ def split(text: str) -> list[Block]:
 
 def split_in_steps(text: str) -> Iterator[Block | None]:
     """Yield the blocks of a finished text; None marks a step of work that completed no block."""
-    definitions: dict[str, str] = {}
+    text, definitions = without_tool_marks(text), dict[str, str]()
     if _DEFINITION.search(text):  # a link reference or a footnote may be defined behind its use
         first = BlockSplitter()
         yield from _feed_in_steps(first, text)
@@ -541,7 +541,7 @@ def question_blocks(text: str) -> Iterator[Block]:
     text_lines: list[str] = []
     code_lines: list[str] | None = None
     opening: tuple[str, str] = "", ""
-    for line in map(clean, text.split("\n")):
+    for line in map(clean, without_tool_marks(text).split("\n")):
         if code_lines is not None:
             if closes_fence(line.strip(), opening[0]):
                 yield Block("code", text="\n".join(code_lines), language=opening[1])

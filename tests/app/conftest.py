@@ -21,6 +21,7 @@ from pytestqt.wait_signal import SignalBlocker
 
 from app import words
 from app.folders import Folders, open_folders
+from app.services.json_line_process import wait_for_children
 from app.services.worker_service import colour_service, math_service
 from app.wiring import Chickadee, Intervals
 from engine.protocol.lines import decode_request
@@ -58,6 +59,7 @@ def close_workers() -> Iterator[None]:
     for service in (math_service, colour_service):
         if service.cache_info().currsize:
             service().close()
+    wait_for_children()
 
 
 @pytest.fixture(scope="session")
