@@ -17,7 +17,6 @@ from app.markdown.grammar import (
     FENCE,
     LISTS,
     References,
-    belongs_to_table,
     closes_fence,
     may_be_table_head,
     normalize_label,
@@ -123,8 +122,6 @@ class BlockSplitter:
         self._uncuttable = False  # whether that line stays in one block, however long
         self._size, self._due = 0, STEP  # characters in `_lines`; size from which they are parsed
         self._number: int | None = None  # of the next item of the numbered list that `_lines` continues
-        self._held: dict[int, list[str]] = {}  # by line number: code or rows behind that line that are not parsed again
-        self._box: _Box | None = None  # the code or table that is being written and whose lines are held
 
     def feed(self, piece: str) -> None:
         *lines, self._rest = (self._rest + piece).split("\n")
@@ -162,7 +159,7 @@ class BlockSplitter:
 
     def _read(self, lines: list[str]) -> _BlockReader:
         tokens, references = parse(lines)
-        return _BlockReader(self._held, self._number).read(tokens, references)
+        return _BlockReader(self._number).read(tokens, references)
 
     def _definitions_with(self, reader: _BlockReader, notes: Notes) -> dict[str, str]:
         found = {label: address for label, (address, *_) in reader.references.items()}
@@ -175,11 +172,6 @@ class BlockSplitter:
 
     def _append_line(self, line: str) -> None:
         line = clean(line)
-        if self._box is not None:
-            if self._box.holds(line):
-                self._held[self._box.line].append(self._box.dedented(line))
-                return
-            self._box = None
         self._lines.append(line)
         self._size += len(line) + 1
         if self._size >= self._due:
@@ -192,12 +184,7 @@ class BlockSplitter:
         text.
         """
         tokens, references = parse(self._lines)
-        box = _BlockReader(self._held).read(tokens).box if tokens and not everything else None
-        if box is not None and not box.mark and (tokens[-1].map or (0, 0))[1] < len(self._lines):
-            box = None  # the table has ended
         start = len(self._lines) if everything else _last_start(self._lines, tokens, references)
-        if box is not None:
-            start = min(start, box.line)
         if start:
             completed = self._read(self._lines[:start])
             self._notes = _merged(self._notes, completed.notes)
@@ -207,18 +194,7 @@ class BlockSplitter:
             if len(self.definitions) != known:
                 self._link(self.definitions)
             self._number = _number_at(tokens, start, self._number)
-        self._forget_lines(start, box)
-
-    def _forget_lines(self, start: int, box: _Box | None) -> None:
-        """Forget the lines before `start`, and hold those of the code or table that is being written."""
-        self._held = {line - start: held for line, held in self._held.items() if line >= start}
-        del self._lines[:start]
-        self._box = replace(box, line=box.line - start) if box is not None else None
-        if self._box is not None:
-            behind = self._box.line + self._box.head
-            held = [self._box.dedented(line) for line in self._lines[behind:]]
-            self._held.setdefault(self._box.line, []).extend(held)
-            del self._lines[behind:]
+            del self._lines[:start]
         self._size = sum(map(len, self._lines)) + len(self._lines)
         self._due = self._size + max(STEP, self._size)
 
@@ -248,9 +224,11 @@ def _last_start(lines: list[str], tokens: list[Token], references: References) -
     inside = [first for level, part, first, _ in spans if level == 1 and first > start and part != "dd_open"]
     if inside and size >= LONG and kind in (*LISTS, "dl_open", "blockquote_open"):
         return max(inside)
-    is_prose = kind in ("paragraph", "heading") or (kind == "blockquote_open" and spans[-1][1] == "paragraph")
-    cut = kind not in ("fence", "table") and size >= LONG * (1 if is_prose else CUT_LONG)
-    return len(lines) if cut else start
+    last = next((token for token in reversed(tokens) if token.nesting == 0), None)
+    if last is None or last.type == "table" or (last.type == "fence" and last.meta["open"]):
+        return start
+    is_prose = kind in ("paragraph", "heading") or (kind == "blockquote_open" and last.type == "paragraph")
+    return len(lines) if size >= LONG * (1 if is_prose else CUT_LONG) else start
 
 
 def _number_at(tokens: list[Token], line: int, number: int | None) -> int | None:
@@ -289,38 +267,15 @@ def clean(line: str) -> str:
 # --- from tokens to blocks --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """Code or a table that is being written: its first line, the lines of its head, and what ends code."""
-
-    line: int
-    head: int = 2
-    mark: str = ""  # "" for a table
-    indent: int = 0
-
-    def holds(self, line: str) -> bool:
-        """Return whether the line is one more of the box."""
-        return not closes_fence(line.strip(), self.mark) if self.mark else belongs_to_table(line)
-
-    def dedented(self, line: str) -> str:
-        """Return a line of code without the indentation of its opening fence."""
-        blank = len(line) - len(line.lstrip(" \t"))
-        return line[min(self.indent, blank) :]
-
-
 class _BlockReader:
-    """A reader of markdown-it's tokens, which makes blocks of them.
+    """A reader of markdown-it's tokens, which makes blocks of them; `number` is that of the first numbered item."""
 
-    `held` are lines of code and tables, by their first line; `number` is that of the first numbered item.
-    """
-
-    def __init__(self, held: dict[int, list[str]] | None = None, number: int | None = None) -> None:
+    def __init__(self, number: int | None = None) -> None:
         self.blocks: list[Block] = []
         self.notes: Notes = {}
         self.references: References = {}
-        self.box: _Box | None = None
         self.ends_in_prose = self.ends_in_note = False
-        self._held, self._number = held or {}, number
+        self._number = number
         self._lists: list[int | None] = []  # for each open list the next number; None: it has none
         self._marker = ""  # of the item that begins here
         self._quote = self._outside = 0
@@ -416,20 +371,15 @@ class _BlockReader:
             self._prose.append(Paragraph(piece, kind, level, len(self._lists) - self._outside, "" if at else marker))
 
     def _add_code(self, token: Token) -> None:
-        assert token.map
-        lines = self._held.get(token.map[0], []) + token.content.split("\n")[:-1]
+        lines = token.content.split("\n")[:-1]
         language = (token.info.split() or [""])[0]
         if language == "math":  # LaTeX allows no blank lines
             self._add("\n".join(["$$", *(line for line in lines if line.strip()), "$$"]))
         elif language or any(map(str.strip, lines)):
             self._add_box(Block("code", text="\n".join(lines), language=language))
-        if token.meta["open"] and not self._quote:
-            self.box = _Box(token.map[0], 1, token.markup, token.meta["indent"])
 
     def _add_table(self, token: Token) -> None:
-        assert token.map
         head, rule, *rows = token.content.split("\n")
-        rows = self._held.get(token.map[0], []) + rows
         aligns = tuple(_align(cell) for cell in split_cells(rule))
         if len(aligns) > COLUMNS or max(map(len, [head, *rows])) > LONGEST:
             for line in (head, rule, *rows):
@@ -437,19 +387,15 @@ class _BlockReader:
             return
         cells = tuple(_fitted(split_cells(row), len(aligns)) for row in (head, *rows))
         self._add_box(Block("table", rows=cells, aligns=aligns))
-        if token.level == 0:
-            self.box = _Box(token.map[0])
 
     def _add_box(self, block: Block) -> None:
         self._end_marker()
         self._flush()
-        self.box = None
         depth = len(self._lists) - self._outside
         self.blocks.append(replace(block, depth=depth, quote=self._quote, outside=self._outside))
 
     def _flush(self) -> None:
         if self._prose:
-            self.box = None
             self.blocks.append(Block(paragraphs=tuple(self._prose), quote=self._quote, outside=self._outside))
             self._prose = []
 

@@ -25,7 +25,7 @@ MARKUP_STARTS = frozenset("`~$\\>*-+_[#<:0123456789")  # first characters of all
 LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+[^\W_]")
 UNDERLINE = re.compile(r"(=+|-+)[ \t]*")
 LISTS = ("bullet_list_open", "ordered_list_open")
-DEEP = 40  # levels of nesting: a list item has two, a quotation one
+DEEP = 24  # levels of nesting: a list item has two, a quotation one
 TABLE_RULE = re.compile(r"^[ \t]{0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 TABLE_RULE_BEGUN = re.compile(r"^[ \t]{0,3}\|?[ \t:|-]*$")
 _NO_ROW = re.compile(r"^[ \t]{0,3}(#|>|```|~~~)")
@@ -34,6 +34,8 @@ _DEFINITIONS = re.compile(r"^[ \t>]*[:~][ \t]", re.MULTILINE)
 _DETAILS = re.compile(
     r"</details>|(?=.)(?:<details(?:\s[^<>]*)?>)?\s*(?:<summary(?:\s[^<>]*)?>(.*)</summary>)?", re.IGNORECASE
 )
+_REFERENCE = re.compile(r"\[(?:[^\[\]\\]|\\.)+\]:\s*(\S+)")
+_ADDRESS = re.compile(r"[/:#@<]|\w\.\w")
 References = dict[str, tuple[str, int, int]]  # label: address, first line of the definition, the line behind its last
 
 
@@ -82,6 +84,7 @@ def block_parser() -> MarkdownIt:
     rules = parser.block.ruler
     rules.at("fence", _parse_fence, {"alt": [*ends, "blockquote", "list"]})
     rules.at("paragraph", _parse_paragraph)
+    rules.at("reference", _parse_reference)
     rules.before("fence", "too_deep", _parse_too_deep)
     rules.before("fence", "plain", _parse_common_line)
     rules.before("fence", "math", _parse_math, {"alt": ends})
@@ -112,6 +115,14 @@ def _parse_common_line(state: StateBlock, first: int, end: int, silent: bool) ->
     if line[0] not in MARKUP_STARTS:
         return _parse_paragraph(state, first, end, silent)
     return bool(LIST_ITEM.match(line)) and _list_rule()(state, first, end, silent)
+
+
+def _parse_reference(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """Parse the definition of a link, which is not shown; in “[Alice]: Hello” nothing looks like an address."""
+    from markdown_it.rules_block import reference
+
+    match = _REFERENCE.match(state.src, state.bMarks[first] + state.tShift[first])
+    return bool(match and _ADDRESS.search(match[1])) and reference(state, first, end, silent)
 
 
 @cache
@@ -177,9 +188,9 @@ def _parse_fence(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     while last < end and not closes_fence(_line(state, last).rstrip(), mark):
         last += 1
     token = _push(state, "fence", first, min(last + 1, end))
-    token.info, token.markup = opening[2], mark
+    token.info = opening[2]
     token.content = state.getLines(first + 1, last, state.sCount[first], True)
-    token.meta = {"open": last >= end, "indent": state.sCount[first]}
+    token.meta = {"open": last >= end}
     return True
 
 

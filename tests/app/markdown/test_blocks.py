@@ -270,6 +270,14 @@ def test_what_begins_with_dashes_is_shown() -> None:
     assert outline(split("---\nFirst.\n---\n\nThen.")) == ["---", "#2 First.", "Then."]
 
 
+def test_what_only_looks_like_the_definition_of_a_link_is_shown() -> None:
+    assert outline(split("[Alice]: Hello\n\n[10:32]: ok.\n\n[note]:\ntext")) == [
+        "[Alice]: Hello",
+        "[10:32]: ok.",
+        "[note]:\ntext",
+    ]
+
+
 def test_marks_of_tools_are_not_shown() -> None:
     text = "Birds sing\ue200cite\ue202turn0search0\ue202turn1view2\ue201.\n```\nx\ue200y\ue201\n```\nan icon \ue300"
     assert outline(split(text)) == ["Birds sing.", "code : x", "an icon \ue300"]

@@ -32,6 +32,7 @@ EXCEPTIONS = {
     "indented text is no code, because models indent what is none": {18, 36, 48, 69, 110, 211, 231, 238, 289, 313},
     "a fence may have any indentation, because models indent it wrongly in lists": {134, 137},
     "text between \\[ and \\] that looks like one is a formula": {12},
+    "text behind [word]: is shown unless it looks like an address": {194, 203, 204},
     "an image in a link has no address of its own": {517, 531},
 }  # fmt: skip
 OF_MARKDOWN_IT = {
