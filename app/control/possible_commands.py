@@ -63,8 +63,7 @@ def in_text(ask: str = "", ask_cursor: str = "") -> bool:
     widget = QApplication.focusWidget()
     if not isinstance(widget, QLineEdit | QPlainTextEdit | QTextEdit) or widget.isReadOnly():
         return False
-    if not ask:
-        return True
-    one_line = isinstance(widget, QLineEdit)
-    asked: object = widget if one_line else widget.textCursor() if ask_cursor else widget.document()
-    return bool(getattr(asked, ask if one_line or not ask_cursor else ask_cursor)())
+    if isinstance(widget, QLineEdit):
+        return not ask or bool(getattr(widget, ask)())
+    asked: object = widget.textCursor() if ask_cursor else widget.document()
+    return not ask or bool(getattr(asked, ask_cursor or ask)())

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QVBoxLayout, QWidget
 
 from app.attachments.kinds import kinds_words
 from app.collections.collection import Collection
@@ -54,7 +54,7 @@ class CollectionView(Live, QFrame):
         self.name.setObjectName("collectionName")
         self.name.editingFinished.connect(self._rename)
         self.folders = QVBoxLayout()
-        self.folder_buttons: dict[str, QPushButton] = {}
+        self.folder_buttons: dict[str, Button] = {}
         self._folder_rows: list[QWidget] = []
         self.status = label("settingHelp", self)
         self.problem = label("problem", self)
@@ -94,10 +94,10 @@ class CollectionView(Live, QFrame):
         for action, widget in self.buttons.items():
             widget.setAccessibleName(tr("{action}: {name}", action=tr(ACTIONS[action]), name=collection.name))
             widget.setVisible(shown.get(action, True))
-        for folder, widget in self.folder_buttons.items():
-            widget.setText(tr("Leave out"))
-            widget.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
-            widget.setVisible(len(self.folder_buttons) > 1)
+        for folder, leave_out in self.folder_buttons.items():
+            leave_out.setText(tr("Leave out"))
+            leave_out.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
+            leave_out.setVisible(len(self.folder_buttons) > 1)
 
     def restyle(self) -> None:
         self.bar.setFixedHeight(SIZES.bar)

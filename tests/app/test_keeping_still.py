@@ -16,7 +16,7 @@ from app.composer.model_menu import ModelMenu
 from app.composer.status_line import StatusLine
 from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import ModelList
-from app.dialogs.setting_row import SwitchControl
+from app.dialogs.setting_row import LineControl, SwitchControl
 from app.dialogs.settings_dialog import SettingsDialog
 from app.look.theme import theme
 from app.state.engine_state import EngineState
@@ -270,16 +270,18 @@ def test_the_values_that_the_makers_recommend_are_shown(chickadee: Chickadee, qt
     dialog, settings = open_settings(chickadee), chickadee.settings_controller.settings
     row = dialog.rows["answer.temperature"]
     dialog.show_recommended({"answer.temperature": 0.7, "answer.top_k": 20}, "Bird 1B")
-    assert row.control.text() == "0.7"
-    assert dialog.rows["answer.top_k"].control.text() == "20"
+    line, other = row.control, dialog.rows["answer.top_k"].control
+    assert isinstance(line, LineControl)
+    assert isinstance(other, LineControl)
+    assert (line.text(), other.text()) == ("0.7", "20")
     assert "makers of Bird 1B" in row.effect.text()
-    row.control.selectAll()
-    qtbot.keyClicks(row.control, "0.8")  # the value that holds where nobody recommends another one
-    qtbot.keyClick(row.control, Qt.Key.Key_Return)
+    line.selectAll()
+    qtbot.keyClicks(line, "0.8")  # the value that holds where nobody recommends another one
+    qtbot.keyClick(line, Qt.Key.Key_Return)
     assert settings.differs("answer.temperature")
-    assert row.control.text() == "0.8"
+    assert line.text() == "0.8"
     row.reset_button.click()
-    assert row.control.text() == "0.7"
+    assert line.text() == "0.7"
 
 
 def test_the_dialog_lists_no_research_options(chickadee: Chickadee) -> None:
