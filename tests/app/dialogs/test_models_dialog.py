@@ -345,3 +345,15 @@ def test_unfinished_downloads_are_offered_again(open_window: Opener, qtbot: QtBo
     assert dialog.rows["job", 1].facts.text() == "Paused · 2 bytes of 4 bytes"
     assert list(dialog.rows["job", 1].buttons) == ["resume", "cancel"]
     assert server.requests == []
+
+
+def test_details_of_a_model_found_by_a_search_are_shown_in_full(open_models: ModelsDialog, qtbot: QtBot) -> None:
+    for words in ("gemma", "", "gemma"):
+        open_models.line.setText(words)
+        qtbot.wait(50)  # for the layout
+    row = next(row for key, row in open_models.rows.items() if "gemma" in str(key))
+    place = row.fold.mapTo(open_models, row.fold.rect().topLeft())
+    qtbot.mouseClick(row.fold, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: row.height() >= row.heightForWidth(row.width()))
+    assert row.card.height() >= row.card.heightForWidth(row.card.width())
+    assert row.fold.mapTo(open_models, row.fold.rect().topLeft()) == place
