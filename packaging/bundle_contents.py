@@ -141,7 +141,8 @@ def target(entry: Entry) -> str:
 
 def datas() -> list[tuple[str, str]]:
     """Return our assets, the guide and the default model as pairs (file or folder, its folder in the bundle)."""
-    return [(str(ROOT / "assets"), "assets"), (str(ROOT / "docs" / "guide.md"), "docs"), *((str(path), "models") for path in weights())]
+    models = ((str(path), "models") for path in weights())
+    return [(str(ROOT / "assets"), "assets"), (str(ROOT / "docs" / "guide.md"), "docs"), *models]
 
 
 def ik_native() -> list[tuple[str, str]]:

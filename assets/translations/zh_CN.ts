@@ -1420,6 +1420,16 @@
     <translation>较长的文本已作为文件附上。</translation>
   </message>
   <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>The waiting message was removed.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>Your message will be sent when the answer has ended.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../app/control/draft_files.py"/>
     <source>A message can have {most} files. Remove one first.</source>
     <translation>一条消息最多可附 {most} 个文件。请先移除一个。</translation>
@@ -1446,6 +1456,11 @@
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
+    <source>Reading the page at {host}…</source>
+    <translation>正在读取 {host} 的网页…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
     <source>This model cannot see pictures.</source>
     <translation>此模型看不到图片。</translation>
   </message>
@@ -1458,6 +1473,11 @@
     <location filename="../../app/control/draft_files.py"/>
     <source>“{name}” has {count} pages without text; {n} of them were attached as pictures.</source>
     <translation>“{name}”有 {count} 页没有文字，其中 {n} 页已作为图片附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>“{name}” is attached.</source>
+    <translation>已附上“{name}”。</translation>
   </message>
   <message>
     <location filename="../../app/control/first_model.py"/>
@@ -1605,41 +1625,6 @@
     <source>{n} chats were updated.</source>
     <extracomment>n = 1: {n} chat was updated.</extracomment>
     <translation><numerusform>更新了 {n} 个对话。</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/control/message_controller.py"/>
-    <source>{model} will be loaded after that and answer again.</source>
-    <translation>之后会加载 {model} 并重新回答。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/message_controller.py"/>
-    <source>{model} will be loaded after that.</source>
-    <translation>之后会加载 {model}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/model_controller.py"/>
-    <source>The model will be unloaded after that.</source>
-    <translation>之后会卸载模型。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/model_switch.py"/>
-    <source>Close this line to cancel that.</source>
-    <translation>关闭此提示即可取消。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/model_switch.py"/>
-    <source>Stop the answer</source>
-    <translation>停止回答</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/model_switch.py"/>
-    <source>“{chat}” is being answered.</source>
-    <translation>正在回答“{chat}”。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/model_switch.py"/>
-    <source>“{chat}” waits for its answer.</source>
-    <translation>“{chat}”正在等待回答。</translation>
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
@@ -1835,18 +1820,8 @@
   </message>
   <message>
     <location filename="../../app/control/page_controller.py"/>
-    <source>Reading the page at {host}…</source>
-    <translation>正在读取 {host} 的网页…</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/page_controller.py"/>
     <source>The message has no link to a web page that is not attached yet.</source>
     <translation>消息中没有尚未附上的网页链接。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/page_controller.py"/>
-    <source>“{name}” is attached.</source>
-    <translation>已附上“{name}”。</translation>
   </message>
   <message>
     <location filename="../../app/control/palette_controller.py"/>
@@ -5832,6 +5807,11 @@
   <name>settings</name>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>A click on it opens a small window for a quick question. With it, closing the window leaves the program running. Some desktops, such as GNOME, have no tray.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>A link in your message gets a button that fetches the page and attaches its text. Nothing connects before you press it.</source>
     <translation>消息中的链接会带有一个按钮，按下后获取该网页并附上其文字。按下之前不会连接。</translation>
   </message>
@@ -6663,14 +6643,12 @@
   <message>
     <location filename="../../app/composer/composer.py"/>
     <location filename="../../app/composer/consent_line.py"/>
-    <location filename="../../app/quick_window.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Send</source>
     <translation>发送</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/quick_window.py"/>
     <location filename="../../app/sidebar/sidebar.py"/>
     <source>Stop</source>
     <translation>停止</translation>

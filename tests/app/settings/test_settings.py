@@ -373,20 +373,21 @@ def test_instructions_go_before_the_chat() -> None:
 
 def test_what_was_chosen_for_a_chat_goes_above_the_settings_until_they_change() -> None:
     loading = LoadOptions(Load(0, "", n_ctx=2048, kv_type="f16"))
-    assert not loading.outdated
-    loading.choose(8192, None)
+    outdated = [loading.outdated]
+    loading.choose(n_ctx=8192, kv_type=None)
     assert loading.request(Path("m")) == Load(0, "m", n_ctx=8192, kv_type="f16")
     loading.use_options(Load(0, "", n_ctx=2048, kv_type="f16", threads=2))
-    assert loading.outdated
+    outdated.append(loading.outdated)
     assert loading.request(Path("m")).n_ctx == 8192
-    assert not loading.outdated
+    outdated.append(loading.outdated)
+    assert outdated == [False, True, False]
     loading.use_options(Load(0, "", n_ctx=1024, kv_type="f16", threads=2))
     assert loading.request(Path("m")).n_ctx == 1024
 
 
 def test_a_choice_that_failed_is_given_up_and_nothing_is_loaded_again() -> None:
     loading = LoadOptions(Load(0, ""))
-    loading.choose(8192, "q8_0")
+    loading.choose(n_ctx=8192, kv_type="q8_0")
     loading.request(Path("m"))
     loading.drop_choice()
     assert not loading.outdated
