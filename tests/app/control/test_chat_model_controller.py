@@ -139,7 +139,7 @@ def test_if_that_model_cannot_be_loaded_the_answer_that_was_there_stays(
 
 @pytest.fixture
 def three_chats(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> tuple[Conversation, Conversation, Conversation]:
-    """Chats: a long one, which is shown; one that is being answered; one that waits."""
+    """Open three chats: a long one, which is shown; one that is being answered; one that waits."""
     ask(chickadee, "many")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     long_chat = chickadee.open_chats.current
