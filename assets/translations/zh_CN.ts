@@ -1422,12 +1422,12 @@
   <message>
     <location filename="../../app/control/draft_controller.py"/>
     <source>The waiting message was removed.</source>
-    <translation type="unfinished"></translation>
+    <translation>已移除等待发送的消息。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
     <source>Your message will be sent when the answer has ended.</source>
-    <translation type="unfinished"></translation>
+    <translation>回答结束后将发送您的消息。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
@@ -5808,7 +5808,7 @@
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>A click on it opens a small window for a quick question. With it, closing the window leaves the program running. Some desktops, such as GNOME, have no tray.</source>
-    <translation type="unfinished"></translation>
+    <translation>点击它可打开用于快速提问的小窗口。显示它时，关闭窗口后程序继续运行。有些桌面（如 GNOME）没有系统托盘。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
