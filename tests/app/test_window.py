@@ -129,8 +129,7 @@ def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     code = chickadee.window.transcript.views[-1].findChild(CodeView)
     assert code
     assert code.language == "python"
-    button = code.findChild(QPushButton)
-    assert button
+    button = next(each for each in code.findChildren(QPushButton) if each.text() == "Copy")
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "print(1)"
     assert button.text() == "Copied"
