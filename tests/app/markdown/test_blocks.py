@@ -11,7 +11,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.markdown import blocks as module
-from app.markdown.blocks import LONG, Block, BlockSplitter, code_of, join_neighbours, question_blocks, split
+from app.markdown.blocks import (
+    COLUMNS,
+    CUT_LONG,
+    LONG,
+    Block,
+    BlockSplitter,
+    code_of,
+    join_neighbours,
+    layout_cost,
+    question_blocks,
+    split,
+)
+from app.markdown.inline import parse_inline
 
 LINES = st.sampled_from(
     [
@@ -469,3 +481,31 @@ def test_no_text_takes_long(text: str) -> None:
     before = time.process_time()
     split(text)
     assert time.process_time() - before < 20  # quadratic time would be minutes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![" * 10_000,
+        "x" * 50_000,
+        "> " * 5_000 + "x",
+        "- " * 5_000 + "x",
+        "a\n" * 10_000,
+        "> a\n" * 10_000,
+        "- item\n" * 5_000,
+        "a\n: b\n" * 2_000,
+        "".join(f"[^{number}]: x\n" for number in range(2_000)),
+        "| a |\n|---|\n| " + "word " * 20_000 + "|",
+        "|" + "a|" * 3_000 + "\n|" + "-|" * 3_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_no_block_is_more_than_can_be_laid_out_at_once(text: str) -> None:
+    for block in split(text):
+        assert layout_cost(block) <= 3 * CUT_LONG * LONG  # 40 ms; lines are parsed again when there are twice as many
+        assert len(block.aligns) <= COLUMNS
+
+
+@pytest.mark.parametrize("text", ["![" * 1_000, "[a]" * 1_000, "*a**b" * 1_000, "x" * 30_000])
+def test_a_paragraph_with_more_marks_than_anybody_writes_stays_plain(text: str) -> None:
+    assert [(token.type, token.content) for token in parse_inline(text)] == [("text", text)]
