@@ -76,7 +76,6 @@ class BlockStack(Live, QWidget):
         self._reported: tuple[int, int, bool] | None = None  # width, height and `filled`, as last reported
         self._heights: dict[BlockView, tuple[int, int]] = {}  # (width, height at that width)
         self._places: dict[BlockView, tuple[int, int, int]] = {}  # (top, width, height)
-        self._blocks: dict[BlockView, Block] = {}  # the block that each view shows
         import_in_background()
         self.apply_look()
 
@@ -144,7 +143,7 @@ class BlockStack(Live, QWidget):
             [*self.block_views, *(piece for table in tables for piece in table.release_pieces())],
             [],
         )
-        for known in (self._heights, self._places, self._blocks):
+        for known in (self._heights, self._places):
             known.clear()
         return block_views
 
@@ -222,7 +221,7 @@ class BlockStack(Live, QWidget):
         if not group:
             return False
         first = self.block_views.index(group[0])
-        block = join_prose([self._blocks[view] for view in group])
+        block = join_prose([view.block for view in group])
         view = self._make_view(block)
         self._fill_view(view, block)
         self.block_views[first : first + len(group)] = [view]
@@ -236,7 +235,7 @@ class BlockStack(Live, QWidget):
         group: list[ProseView] = []
         for view in [*self.block_views, None]:
             prose = view if type(view) is ProseView else None
-            if prose and may_join([self._blocks[each] for each in [*group, prose]]):
+            if prose and may_join([each.block for each in [*group, prose]]):
                 group.append(prose)
                 continue
             if len(group) > 1 and not any(member.textCursor().hasSelection() for member in group):
@@ -246,24 +245,21 @@ class BlockStack(Live, QWidget):
 
     def _show_block(self, number: int, block: Block, complete: bool = False) -> None:
         view = self.block_views[number] if number < len(self.block_views) else None
-        if view is not None and self._blocks.get(view) is block:
+        if view is not None and view.block is block:
             return
         if view is None or type(view) is not VIEW_CLASSES[block.kind]:
             self._clear(number)
             view = self._make_view(block)
             self.block_views.append(view)
             view.show()
-        if self._blocks.get(view) != block:
+        if view.block != block:
             self._fill_view(view, block, complete)
-        self._blocks[view] = block
+        view.block = block
 
     def _fill_view(self, view: BlockView, block: Block, complete: bool = False) -> None:
-        self._blocks[view] = block
         self._heights.pop(view, None)
         if isinstance(view, CodeView):
-            view.set_code(block.text, block.language, complete)
-        elif isinstance(view, TableView):
-            view.set_table(block)
+            view.set_block(block, complete)
         else:
             view.set_block(block)
 
@@ -295,7 +291,7 @@ class BlockStack(Live, QWidget):
         del self.block_views[first:]
 
     def _discard(self, view: BlockView) -> None:
-        for known in (self._heights, self._places, self._blocks):
+        for known in (self._heights, self._places):
             known.pop(view, None)
         view.hide()
         view.deleteLater()
@@ -321,15 +317,15 @@ class BlockStack(Live, QWidget):
 
     def _inset(self, view: BlockView, width: int) -> int:
         """Return a view's left indentation in pixels: that of the lists and quotations that hold the block."""
-        block = self._blocks[view]
+        block = view.block
         return min((block.outside + block.depth) * SIZES.indent + block.quote * SIZES.gap_l, width // 3)
 
     def paintEvent(self, _event: object) -> None:
         """Draw a bar beside each quotation, from its first block to its last."""
         painter = QPainter(self)
         for number, view in enumerate(self.block_views):
-            block = self._blocks[view]
-            following = self._blocks[self.block_views[number + 1]] if number + 1 < len(self.block_views) else END
+            block = view.block
+            following = self.block_views[number + 1].block if number + 1 < len(self.block_views) else END
             for level in range(block.quote):
                 goes_on = following.quote > level and following.outside == block.outside
                 bottom = self.block_views[number + 1].y() if goes_on else view.y() + view.height()

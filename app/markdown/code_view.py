@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QLabel, 
 
 from app.look.live import Live
 from app.look.theme import SIZES, code_font, icon, theme
+from app.markdown.blocks import Block
 from app.markdown.code_colours import CodeColours
 from app.markdown.guard import name_direction_marks
 from app.markdown.selection import SelectedWithOthers
@@ -37,6 +38,7 @@ class CodeView(Live, QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("codePanel")
+        self.block = Block("code")
         self.code = ""
         self.language = ""
         self.folded = False
@@ -66,6 +68,11 @@ class CodeView(Live, QFrame):
         self._scrolled: QAbstractScrollArea | None = None  # the area whose scrolling moves the header
         self._longest = 0
         self.apply_look()
+
+    def set_block(self, block: Block, complete: bool = False) -> None:
+        """Show a block of code."""
+        self.block = block
+        self.set_code(block.text, block.language, complete)
 
     def set_code(self, code: str, language: str, complete: bool = False) -> None:
         """Show the code; `complete` code was never seen while it was written, so long code is folded."""

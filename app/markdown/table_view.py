@@ -114,7 +114,7 @@ def _cell_text(cell: QTextTableCell) -> str:
 
 
 class TableView(QScrollArea):
-    """A whole table; `set_table` may be called again with more rows.
+    """A whole table; `set_block` may be called again with more rows.
 
     `height_changed`: the height for the present width is another one.
     """
@@ -128,7 +128,7 @@ class TableView(QScrollArea):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.pieces: list[TableRows] = []
-        self._block = Block("table")
+        self.block = Block("table")
         self._per_piece = 1
         self._width = 0
         self._longest: list[list[str]] = []  # the longest words of each column
@@ -140,13 +140,13 @@ class TableView(QScrollArea):
         self._content.setObjectName("tableRows")
         self.setWidget(self._content)
 
-    def set_table(self, block: Block) -> None:
+    def set_block(self, block: Block) -> None:
         """Show the table, or its further rows."""
-        if (block.links, block.aligns) != (self._block.links, self._block.aligns):
+        if (block.links, block.aligns) != (self.block.links, self.block.aligns):
             self._clear()
-        if block == self._block:
+        if block == self.block:
             return
-        self._block = block
+        self.block = block
         self._measure_words()
         self._per_piece = max(1, PIECE_CELLS // len(block.aligns))
         self._fill_piece(max(0, len(self.pieces) - 1))
@@ -156,7 +156,7 @@ class TableView(QScrollArea):
     @property
     def filled(self) -> bool:
         """Whether all rows are laid out."""
-        return not self._has_uncounted and len(self.pieces) * self._per_piece >= len(self._block.rows)
+        return not self._has_uncounted and len(self.pieces) * self._per_piece >= len(self.block.rows)
 
     def lay_out(self) -> bool:
         """Measure the words of the next rows, or lay out the next piece; return whether more is left.
@@ -175,7 +175,7 @@ class TableView(QScrollArea):
 
     def release_pieces(self) -> list[TableRows]:
         """Stop laying out and hand over the pieces, which the caller has to delete."""
-        pieces, self.pieces, self._block = self.pieces, [], Block("table")
+        pieces, self.pieces, self.block = self.pieces, [], Block("table")
         self._placed_pieces.clear()
         return pieces
 
@@ -195,7 +195,7 @@ class TableView(QScrollArea):
 
     @property
     def _has_uncounted(self) -> bool:
-        return self._counted < len(self._block.rows) - 1
+        return self._counted < len(self.block.rows) - 1
 
     def _fill_piece(self, number: int) -> None:
         if number == len(self.pieces):
@@ -203,9 +203,9 @@ class TableView(QScrollArea):
             piece.height_changed.connect(self._piece_resized)
             self.pieces.append(piece)
             piece.show()
-        rows = self._block.rows[number * self._per_piece : (number + 1) * self._per_piece]
+        rows = self.block.rows[number * self._per_piece : (number + 1) * self._per_piece]
         widths = self._column_measurement[3] if number and self._column_measurement else None
-        self.pieces[number].set_rows(replace(self._block, rows=rows, has_head=number == 0), widths)
+        self.pieces[number].set_rows(replace(self.block, rows=rows, has_head=number == 0), widths)
         del self._placed_pieces[number:]
         self._width = 0
 
@@ -227,15 +227,15 @@ class TableView(QScrollArea):
 
         Each row is looked at once. The last row is looked at again, because it may not be complete.
         """
-        longest = self._longest or [[] for _ in self._block.aligns]
+        longest = self._longest or [[] for _ in self.block.aligns]
         until = self._counted + COUNTED
-        for row in self._block.rows[self._counted : until]:
-            words = (plain_text(cell, self._block.links).split() for cell in row)
+        for row in self.block.rows[self._counted : until]:
+            words = (plain_text(cell, self.block.links).split() for cell in row)
             pairs = zip(longest, words, strict=True)
             longest = [nlargest(LONGEST, dict.fromkeys([*a, *b]), key=len) for a, b in pairs]
         if longest != self._longest:
             self._longest, self._column_measurement = longest, None
-        self._counted = max(0, min(until, len(self._block.rows) - 1))
+        self._counted = max(0, min(until, len(self.block.rows) - 1))
 
     def _wide_enough(self, widths: tuple[float, ...]) -> tuple[float, ...]:
         """Widen columns to their longest words, up to a limit; longer words are broken."""
@@ -254,7 +254,7 @@ class TableView(QScrollArea):
             self._placed_pieces.clear()
             first.set_widths(None)
             natural = first.natural_width()
-            columns = len(self._block.aligns)
+            columns = len(self.block.aligns)
             room = width if natural <= width else max(width, min(natural, columns * SIZES.table_column))
             first.heightForWidth(room)
             laid_out = first.column_widths()

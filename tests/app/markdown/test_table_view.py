@@ -89,7 +89,7 @@ def wait_for_rows(qtbot: QtBot, view: TableView, rows: int) -> None:
 
 def test_every_row_is_shown_once(view: TableView, qtbot: QtBot, qapp: QApplication) -> None:
     for rows in (1, 5, 6, 40, 41):
-        view.set_table(block(table(rows)))
+        view.set_block(block(table(rows)))
         wait_for_rows(qtbot, view, rows)
     view.heightForWidth(600)
     theme.apply(qapp, theme.theme())
@@ -117,14 +117,14 @@ def test_what_follows_a_table_comes_when_all_its_rows_are_there(qtbot: QtBot, ah
 def test_an_address_named_below_a_table_is_known_in_all_its_rows(view: TableView, qtbot: QtBot) -> None:
     rows = table(39)
     for links in ("", "\n\n[x]: </a>"):
-        view.set_table(block(f"{rows}\n| [x] | b | c |{links}"))
+        view.set_block(block(f"{rows}\n| [x] | b | c |{links}"))
         wait_for_rows(qtbot, view, 40)
     cursor = view.pieces[-1].document().find("x")
     assert cursor.charFormat().anchorHref() == "/a"
 
 
 def test_all_pieces_have_the_same_columns(view: TableView, qtbot: QtBot) -> None:
-    view.set_table(block(table(50)))
+    view.set_block(block(table(50)))
     qtbot.waitUntil(lambda: rows_shown(view) == 50, timeout=SECONDS)
     view.heightForWidth(600)
     assert len(view.pieces) > 2
@@ -132,16 +132,16 @@ def test_all_pieces_have_the_same_columns(view: TableView, qtbot: QtBot) -> None
 
 
 def test_a_wide_table_scrolls_and_leaves_the_column_as_it_is(view: TableView) -> None:
-    view.set_table(block(table(3, columns=14)))
+    view.set_block(block(table(3, columns=14)))
     view.resize(600, view.heightForWidth(600))
     assert view.horizontalScrollBar().maximum() > 0
-    view.set_table(block(table(3, columns=2)))
+    view.set_block(block(table(3, columns=2)))
     view.resize(600, view.heightForWidth(600))
     assert view.horizontalScrollBar().maximum() == 0
 
 
 def test_long_cells_are_wrapped_before_anything_scrolls(view: TableView) -> None:
-    view.set_table(block(table(3, columns=3, words="many words " * 20)))
+    view.set_block(block(table(3, columns=3, words="many words " * 20)))
     view.resize(600, view.heightForWidth(600))
     assert view.horizontalScrollBar().maximum() == 0
 
@@ -164,12 +164,12 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
 
 
 def test_a_break_in_a_cell_breaks_the_line_there(view: TableView) -> None:
-    view.set_table(block("| a |\n|---|\n| `<br>` one<br>two <BR /> three, `<br>`, **four<br/>five** |"))
+    view.set_block(block("| a |\n|---|\n| `<br>` one<br>two <BR /> three, `<br>`, **four<br/>five** |"))
     text = view.pieces[0].document().toRawText()
     assert "<br> one\u2028two\u2028three, <br>, four\u2028five" in text
     view.resize(600, view.heightForWidth(600))
     broken = view.heightForWidth(600)
-    view.set_table(block("| a |\n|---|\n| one |"))
+    view.set_block(block("| a |\n|---|\n| one |"))
     assert broken > view.heightForWidth(600) + 2 * SIZES.body
 
 
@@ -191,7 +191,7 @@ def test_a_word_with_fewer_letters_may_be_wider(qtbot: QtBot) -> None:
     view = TableView()
     qtbot.addWidget(view)
     rows = ["|" + "|".join([name, *["six words that need much room"] * 6]) + "|" for name in ("a", "illilli", "WWWWW")]
-    view.set_table(block("\n".join([table(0, columns=7, words=""), *rows])))
+    view.set_block(block("\n".join([table(0, columns=7, words=""), *rows])))
     view.resize(500, view.heightForWidth(500))
     wide = QFontMetricsF(view.pieces[0].document().defaultFont()).horizontalAdvance("WWWWW")
     assert view.pieces[0].column_widths()[0] > wide
@@ -202,7 +202,7 @@ def test_no_word_of_a_later_row_is_broken(qtbot: QtBot) -> None:
     qtbot.addWidget(view)
     head = table(0, columns=7, words="")
     rows = ["|" + "|".join([name, *["six words that need much room"] * 6]) + "|" for name in ("a", "b", "Copenhagen")]
-    view.set_table(block("\n".join([head, *rows])))
+    view.set_block(block("\n".join([head, *rows])))
     view.resize(400, view.heightForWidth(400))
     qtbot.waitUntil(lambda: len(view.pieces) == 2, timeout=SECONDS)
     view.heightForWidth(400)
