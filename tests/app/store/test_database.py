@@ -123,13 +123,14 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window:
     conversation.send("what is in it?", (note("a.txt", "word " * LONG),))
     conversation.begin_answer("model")
     conversation.update_entry(options="{}")
+    conversation.append_text("words")
+    conversation.fail_answer(None, reason="cancelled")
     assert conversation.stored
     window.hear()
     store.writer.wait()
     (chat,) = store.chats()
-    assert [each.role for each in store.messages(chat)] == ["user", "assistant"]
+    assert [each.content for each in store.messages(chat)] == ["what is in it?", "words"]
     assert chat.options == "{}"
-    conversation.fail_answer(None, reason="cancelled")
 
 
 def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, window: Window) -> None:
