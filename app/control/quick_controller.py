@@ -67,6 +67,10 @@ class QuickController(QObject):
         if self.tray is not None:
             self.tray.hide()
         if self.quick is not None:
+            if typed := self.quick.text.toPlainText().strip():  # the next start puts it into the composer
+                if self._open_chats.current.temporary:
+                    self._open_chats.new()
+                self._window.composer.append_text(typed)
             self.quick.close()
             self.quick.deleteLater()
             self.quick = None

@@ -20,6 +20,7 @@ from app.quick_window import QuickWindow
 from app.services.running_program import MOST_TEXT, ask_running, start_request
 from app.services.single_instance import SingleInstance
 from app.wiring import Chickadee
+from tests.app.conftest import Opener
 from tests.app.test_start import CHECKOUT
 
 Key = Qt.Key
@@ -134,6 +135,19 @@ def test_the_quick_window_follows_language_and_theme_and_ends_with_the_main_wind
     assert not window.grab().isNull()
     chickadee.window.close()
     assert quick.quick is None
+
+
+@pytest.mark.parametrize("temporary", [False, True])
+def test_a_question_that_was_not_sent_is_in_the_composer_after_the_next_start(
+    chickadee: Chickadee, quick: QuickController, qtbot: QtBot, open_window: Opener, temporary: bool
+) -> None:
+    if temporary:
+        chickadee.window.commands.run("new_temporary_chat")
+    chickadee.window.composer.text.setPlainText("a draft")
+    opened(quick, qtbot).text.setPlainText("a question")
+    chickadee.window.close()
+    text = open_window().window.composer.text.toPlainText()
+    assert text == ("a question" if temporary else "a draft\n\na question")
 
 
 def test_the_icon_is_there_only_where_the_desktop_has_a_tray(
