@@ -151,7 +151,9 @@ class MessageController(QObject):
 
         fill()
         connection = on_disk.changed.connect(fill)
-        menu.aboutToHide.connect(lambda: QObject.disconnect(connection))
+        # Not only when it is hidden: an open menu is deleted with its message, for example when the branch changes.
+        for ended in (menu.aboutToHide, menu.destroyed):
+            ended.connect(lambda: QObject.disconnect(connection))
         on_disk.scan()
 
     def continue_answer(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
@@ -121,6 +121,23 @@ def test_another_answer_by_another_model_is_a_branch(chickadee: Chickadee, ask: 
     siblings = conversation.tree.siblings(conversation.messages[-1].id)
     assert [conversation.tree[id].model for id in siblings] == ["fake", "wren"]
     assert "wren" in [action.text() for action in chickadee.window.transcript.views[-1].menu().actions()]
+
+
+def test_the_menu_of_models_may_go_with_its_message_while_models_are_looked_for(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, wren: Path
+) -> None:
+    """The end of the scan filled the deleted menu, which was a bug of ours in the log."""
+    use(chickadee, wren, qtbot)
+    ask(chickadee, "hello")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    view = chickadee.window.transcript.views[-1]
+    view._open_models(view)
+    chickadee.open_chats.new()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    on_disk = chickadee.models.controller.on_disk
+    qtbot.waitUntil(lambda: not on_disk._background.running, timeout=SECONDS)
+    on_disk.recent = [wren.with_name("other.gguf")]
+    on_disk.changed.emit()
 
 
 def test_if_that_model_cannot_be_loaded_the_answer_that_was_there_stays(
