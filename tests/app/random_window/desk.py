@@ -81,7 +81,7 @@ class Desk:
         return open_folders(self.folder / "data")
 
     def close(self) -> None:
-        """Close the window, and expect no longer what is never stored."""
+        """Close the window, and remove from what is kept all that is never stored."""
         temporary = self.open_chats.temporary_ids
         unstored = {word for each in self._conversations() if each.temporary for word in words_in(*_drafts(each))}
         before = self._places()

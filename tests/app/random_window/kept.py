@@ -30,16 +30,16 @@ class Kept:
         self.homes[word] = home
 
     def forget(self, words: Iterable[str]) -> None:
-        """Expect these words no longer, because the user has given them up."""
+        """Remove these words, because the user has given them up."""
         for word in list(words):
             self.homes.pop(word, None)
 
     def give_up(self, words: Iterable[str]) -> None:
-        """Expect those of these words no longer that were never sent: the user has removed an unsent text."""
+        """Remove those of these words that were never sent: the user has removed an unsent text."""
         self.forget(word for word in words if self.homes.get(word) == UNSENT)
 
     def expect_only(self, places: Places) -> None:
-        """Expect nothing but what is in these places, because the user was told that more could not be stored."""
+        """Remove all words that are not in these places, because the user was told that more could not be stored."""
         self.forget(word for word in self.homes if not any(word in words for words in places.values()))
         for word, home in self.homes.items():
             if word not in places.get(home, ()):  # the store has the draft of a message that could not be stored
