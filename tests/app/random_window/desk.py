@@ -62,7 +62,6 @@ class Desk:
         self.models = [folder / "fake.gguf", folder / "grown-thinker.gguf"]
         self.now = 0.0
         self._intervals = intervals
-        self._busy_at = ""
         PlayedEngine.on_piece = self._next_piece
         self.chickadee = self._open()
 
