@@ -34,7 +34,7 @@ from common.files import TEMPORARY, replacing
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many chats were exported, and the file or folder that has them."""
+    """Number of exported chats, and the file or folder that has them."""
 
     count: int
     path: Path

@@ -1427,7 +1427,7 @@
   <message>
     <location filename="../../app/control/draft_controller.py"/>
     <source>Your message will be sent when the answer has ended.</source>
-    <translation>回答结束后将发送您的消息。</translation>
+    <translation>回答结束后将发送消息。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
