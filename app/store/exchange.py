@@ -69,7 +69,7 @@ class JsonExporter:
         return False
 
     def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
-        with _opened(store) as source, _written(target) as file:
+        with contextlib.closing(ChatStore(store)) as source, _written(target) as file:
             chats = _chosen(source, chat_ids)
             used = {chat.folder_id for chat in chats}
             folders = [folder for folder in source.folders() if chat_ids is None or folder.id in used]
@@ -102,7 +102,7 @@ class ReadableExporter:
         return chat_count != 1
 
     def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
-        with _opened(store) as source:
+        with contextlib.closing(ChatStore(store)) as source:
             chats = _chosen(source, chat_ids)
             if not self.writes_folder(len(chats)):
                 beside = _free(target.with_name(f"{target.stem} files"))
@@ -174,16 +174,6 @@ def _with_progress(chats: Sequence[Chat], progress: TransferProgress) -> Iterato
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[ChatStore]:
-    """Yield a ChatStore of its own for this thread."""
-    store = ChatStore(path)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-@contextlib.contextmanager
 def _written(target: Path) -> Iterator[BinaryIO]:
     """Yield a file that appears, or replaces the old one, when all of it is on the disk."""
     with _writing_failures(target), replacing(target.resolve(), _mode(target)) as file:
@@ -231,9 +221,5 @@ def _writing_failures(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _not_written(target, error) from error
-
-
-def _not_written(path: Path, error: OSError) -> Failure:
-    reason = error.strerror or str(error)
-    return Failure("export.unwritable", str(error), path=path, reason=reason)
+        reason = error.strerror or str(error)
+        raise Failure("export.unwritable", str(error), path=target, reason=reason) from error

@@ -8,6 +8,7 @@ be imported repeatedly without loss or duplicates.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,31 +78,23 @@ def import_chats(choices: Iterable[Choice], store: Path, progress: TransferProgr
 
     What a preview has listed as a problem is left out.
     """
-    target, all_choices, added = ChatStore(store), list(choices), list[str]()
-    try:
-        with Merging(target) as merging:
-            for number, choice in enumerate(all_choices):
+    all_choices, added = list(choices), list[str]()
+    with closing(ChatStore(store)) as target, Merging(target) as merging:
+        for number, choice in enumerate(all_choices):
 
-                def advance(share: float, number: int = number) -> None:
-                    progress.update((number + share) / len(all_choices), len(added))
+            def advance(share: float, number: int = number) -> None:
+                progress.update((number + share) / len(all_choices), len(added))
 
-                for item in read_source(choice.source, advance):
-                    if isinstance(item, Folder):
-                        merging.add_folder(item)
-                    elif isinstance(item, ImportableChat) and (
-                        choice.chat_ids is None or item.chat.id in choice.chat_ids
-                    ):
-                        merging.add(item.chat, item.messages)
-                        added.append(item.chat.id)
-            return merging.finish()
-    finally:
-        target.close()
+            for item in read_source(choice.source, advance):
+                if isinstance(item, Folder):
+                    merging.add_folder(item)
+                elif isinstance(item, ImportableChat) and (choice.chat_ids is None or item.chat.id in choice.chat_ids):
+                    merging.add(item.chat, item.messages)
+                    added.append(item.chat.id)
+        return merging.finish()
 
 
 def undo_import(imported: Imported, store: Path) -> None:
     """Take back what an import changed of chats that were there before; raise Failure if that cannot be stored."""
-    target = ChatStore(store)
-    try:
+    with closing(ChatStore(store)) as target:
         undo_changes(target, imported)
-    finally:
-        target.close()
