@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from app.store.database import open_database
+from app.store.database import open_database, transaction
 from app.store.message_search import spaced
 from common.failures import Failure
 
@@ -313,11 +313,6 @@ def migrate(db: sqlite3.Connection) -> None:
     if version > len(MIGRATIONS):
         raise Failure("store_newer.file")
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(db):
             step(db)
             db.execute(f"PRAGMA user_version = {number}")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
-        db.execute("COMMIT")
