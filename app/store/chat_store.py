@@ -7,7 +7,8 @@ import logging
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import update_wrapper
 from pathlib import Path
@@ -97,11 +98,18 @@ class ChatStore:
         self.writer.close()
         self._db.close()
 
-    @_guarded
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection in one transaction, also for modules with own tables; errors become Failures."""
+        self.writer.wait()
+        self.file_identity.check()
+        with failures(self.path), transaction(self._db) as db:
+            yield db
+
     def save(self, chat: Chat, messages: Sequence[ChatMessage] = ()) -> None:
         """Insert or replace the chat's entry and these messages in one transaction."""
-        with transaction(self._db):
-            write_chat(self._db, chat, messages)
+        with self.writing() as db:
+            write_chat(db, chat, messages)
 
     def save_in_turn(self, row: ChatRow, messages: Sequence[ChatMessage], done: Done, edits: bool = False) -> None:
         """Save like `save`, with the edits if they have changed; call `done` with the outcome.
@@ -121,12 +129,11 @@ class ChatStore:
         length = sum(map(_length, messages)) + sum(len(text) for _, text in row.edits if edits)
         self.writer.write(write, done, long=length >= LONG)
 
-    @_guarded
     def change_chats(self, chat_ids: Iterable[str], values: Mapping[str, Any]) -> None:
         """Change these values of the chats' entries in one transaction; the other values stay as they are."""
         names = ", ".join(f"{name} = ?" for name in values)
-        with transaction(self._db):
-            self._db.executemany(
+        with self.writing() as db:
+            db.executemany(
                 f"UPDATE chats SET {names} WHERE id = ?", [(*values.values(), chat_id) for chat_id in chat_ids]
             )
 
@@ -159,12 +166,10 @@ class ChatStore:
         edits = "SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL"
         return dict(self._db.execute(edits, (chat_id,)).fetchall())
 
-    @_guarded
     def delete(self, *chat_ids: str) -> None:
         """Hide the chats; they can be restored for 30 days."""
         self._mark_deleted(time.time(), chat_ids)
 
-    @_guarded
     def restore(self, *chat_ids: str) -> list[str]:
         """Undo `delete`; return the ids of those chats that are not deleted permanently."""
         return self._mark_deleted(None, chat_ids)
@@ -177,26 +182,24 @@ class ChatStore:
         )
         return [(Chat(*row), moment) for moment, *row in rows]
 
-    @_guarded
     def delete_for_good(self, *chat_ids: str) -> None:
         """Delete the deleted ones of these chats permanently; the next upkeep removes their data from the file."""
-        with transaction(self._db):
-            self._db.executemany(
+        with self.writing() as db:
+            db.executemany(
                 f"UPDATE chats SET deleted_at = {DOOMED} WHERE id = ? AND deleted_at IS NOT NULL",
                 [(chat_id,) for chat_id in chat_ids],
             )
             self._forget_unsent()
 
-    @_guarded
     def delete_all(self) -> None:
         """Delete all chats and drafts permanently; folders and personas stay, and chats that are being imported.
 
         This returns at once; the next upkeep removes the data from the file, which may take seconds.
         """
-        with transaction(self._db):
-            self._db.execute(f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at IS NULL OR deleted_at > 0")
+        with self.writing() as db:
+            db.execute(f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at IS NULL OR deleted_at > 0")
             for table in UNSENT:
-                self._db.execute(f"DELETE FROM {table}")
+                db.execute(f"DELETE FROM {table}")
 
     @_guarded
     def folders(self) -> list[Folder]:
@@ -256,8 +259,8 @@ class ChatStore:
     def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> list[str]:
         """Set when these chats were deleted; return the ids of those that exist."""
         mark = f"UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NOT {DOOMED}"
-        with transaction(self._db):
-            return [chat_id for chat_id in chat_ids if self._db.execute(mark, (moment, chat_id)).rowcount]
+        with self.writing() as db:
+            return [chat_id for chat_id in chat_ids if db.execute(mark, (moment, chat_id)).rowcount]
 
 
 def accepted_import(path: Path) -> Path:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 
 import msgspec
 
 from app.collections.collection import Collection
 from app.store.chat_store import ChatStore
-from app.store.database import transaction
 
 PUT = """INSERT INTO collections (id, name, folders, created_at, paused) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET name = excluded.name, folders = excluded.folders, paused = excluded.paused"""
@@ -23,30 +21,26 @@ class CollectionStore:
 
     def load(self) -> list[Collection]:
         """Return all collections, the oldest first; those removed before this start are deleted."""
-
-        def read(db: sqlite3.Connection) -> list[Collection]:
-            with transaction(db):
-                db.execute("DELETE FROM collections WHERE deleted_at IS NOT NULL")
+        with self._store.writing() as db:
+            db.execute("DELETE FROM collections WHERE deleted_at IS NOT NULL")
             rows = db.execute("SELECT name, folders, id, created_at, paused FROM collections ORDER BY created_at, id")
             return [
                 Collection(name, _folders(folders), id_, created, bool(paused))
                 for name, folders, id_, created, paused in rows
             ]
 
-        return self._store.with_connection(read)
-
     def save(self, collection: Collection) -> None:
         """Insert or replace a collection."""
         folders = msgspec.json.encode(collection.folders).decode()
         row = (collection.id, collection.name, folders, collection.created_at, collection.paused)
-        self._store.with_connection(lambda db: db.execute(PUT, row))
+        with self._store.writing() as db:
+            db.execute(PUT, row)
 
     def mark_removed(self, collection_id: str, removed: bool) -> None:
         """Mark a collection to be deleted at the next start, or undo that."""
         moment = time.time() if removed else None
-        self._store.with_connection(
-            lambda db: db.execute("UPDATE collections SET deleted_at = ? WHERE id = ?", (moment, collection_id))
-        )
+        with self._store.writing() as db:
+            db.execute("UPDATE collections SET deleted_at = ? WHERE id = ?", (moment, collection_id))
 
 
 def _folders(packed: str) -> tuple[str, ...]:

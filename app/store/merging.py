@@ -31,7 +31,7 @@ from app.store.chat_store import (
     write_folder,
     write_messages,
 )
-from app.store.database import beside, failures, transaction
+from app.store.database import beside, failures
 from app.store.formats import SPACE
 from app.store.upkeep import GAP_SECONDS, remove_deleted
 from common.failures import Failure
@@ -118,7 +118,7 @@ class Merging:
             self._places.append((chat.folder_id, chat.id))
         chat = replace(chat, folder_id=None)
         chat, messages = self._store.with_connection(lambda db: _with_unique_ids(db, chat, messages))
-        if _is_new(self._store, chat.id):
+        if _stored(self._store, chat.id) is None:
             _hide(self._store, chat, messages)
             self._added[chat.id] = None
         else:
@@ -151,16 +151,16 @@ def undo_changes(store: ChatStore, imported: Imported) -> None:
     came are deleted like those that a user deletes.
     """
     for before in imported.changed:
-        row = store.chat_row(before.chat.id)
-        if row is not None and row[1] != DOOMED and row[0].updated_at == before.merged.updated_at:
-            store.with_connection(lambda db, before=before, row=row: _restore(db, before, *row))  # type: ignore[misc]
+        row = _stored(store, before.chat.id)
+        if row is not None and row[0].updated_at == before.merged.updated_at:
+            _restore(store, before, *row)
             pause()
 
 
-def _restore(db: sqlite3.Connection, before: Before, chat: Chat, deleted_at: float | None) -> None:
+def _restore(store: ChatStore, before: Before, chat: Chat, deleted_at: float | None) -> None:
     names = [field.name for field in fields(chat)]
     changed = [name for name in names if getattr(chat, name) == getattr(before.merged, name)]
-    with transaction(db):
+    with store.writing() as db:
         write_chat(db, replace(chat, **{name: getattr(before.chat, name) for name in changed}), before.replaced)
         if deleted_at is None:
             db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (before.deleted_at, before.chat.id))
@@ -232,26 +232,19 @@ def _apply(store: ChatStore) -> tuple[list[Before], int]:
 
 def _place(store: ChatStore, step: Step) -> None:
     """Add the folders that are missing, and put the new chats into theirs."""
-
-    def add_folders(db: sqlite3.Connection) -> set[str]:
-        with transaction(db):
-            known = {folder_id for (folder_id,) in db.execute("SELECT id FROM folders")}
-            for folder in step.folders:
-                if folder.id not in known:
-                    write_folder(db, folder)
-        return known | {folder.id for folder in step.folders}
-
-    def put(db: sqlite3.Connection, places: list[tuple[str, str]]) -> None:
-        with transaction(db):
-            db.executemany(
-                "UPDATE chats SET folder_id = ? WHERE id = ? AND folder_id IS NULL AND deleted_at = ?",
-                [(*place, HIDDEN) for place in places],
-            )
-
-    known = store.with_connection(add_folders)
+    with store.writing() as db:
+        known = {folder_id for (folder_id,) in db.execute("SELECT id FROM folders")}
+        for folder in step.folders:
+            if folder.id not in known:
+                write_folder(db, folder)
+    known |= {folder.id for folder in step.folders}
     places = [place for place in step.places if place[0] in known]
     for start in range(0, len(places), MOST_AT_ONCE):
-        store.with_connection(lambda db, start=start: put(db, places[start : start + MOST_AT_ONCE]))  # type: ignore[misc]
+        with store.writing() as db:
+            db.executemany(
+                "UPDATE chats SET folder_id = ? WHERE id = ? AND folder_id IS NULL AND deleted_at = ?",
+                [(*place, HIDDEN) for place in places[start : start + MOST_AT_ONCE]],
+            )
         pause()
 
 
@@ -260,8 +253,8 @@ def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> Before 
 
     The entry is written last, from the stored one of that moment, because the user may have written in the chat.
     """
-    row = store.chat_row(chat.id)
-    if row is None or row[1] == DOOMED:  # it was deleted permanently after the file was read
+    row = _stored(store, chat.id)
+    if row is None:  # it was deleted permanently after the file was read
         _hide(store, chat, messages)
         return Before(chat, DOOMED, chat, (), ())
     stored, deleted_at = row
@@ -276,16 +269,12 @@ def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> Before 
     if not (changed or is_deleted or _merged_entry(chat, stored) != stored):
         return None
     _write_in_steps(store, changed)
-
-    def write_entry(db: sqlite3.Connection) -> None:
-        with transaction(db):
-            now = store.chat_row(chat.id)
-            if now is not None and now[1] != DOOMED:
-                write_chat(db, _merged_entry(chat, now[0]), ())
-            if is_deleted:
-                db.execute("UPDATE chats SET deleted_at = NULL WHERE id = ? AND deleted_at > ?", (chat.id, DOOMED))
-
-    store.with_connection(write_entry)
+    with store.writing() as db:
+        now = _stored(store, chat.id)
+        if now is not None:
+            write_chat(db, _merged_entry(chat, now[0]), ())
+        if is_deleted:
+            db.execute("UPDATE chats SET deleted_at = NULL WHERE id = ? AND deleted_at > ?", (chat.id, DOOMED))
     pause()
     return Before(
         stored,
@@ -301,41 +290,30 @@ def _merged_entry(chat: Chat, stored: Chat) -> Chat:
     if chat.updated_at <= stored.updated_at:
         return stored
     model_path = stored.model_path if chat.model == stored.model else ""
-    return replace(
-        chat,
-        folder_id=stored.folder_id,
-        model_path=model_path,
-        agreed=stored.agreed,
-        collections=stored.collections,
-    )
+    kept = {name: getattr(stored, name) for name in ("folder_id", "agreed", "collections")}
+    return replace(chat, model_path=model_path, **kept)
 
 
-def _is_new(store: ChatStore, chat_id: str) -> bool:
+def _stored(store: ChatStore, chat_id: str) -> tuple[Chat, float | None] | None:
+    """Return the chat as `chat_row` does; None if it was deleted permanently."""
     row = store.chat_row(chat_id)
-    return row is None or row[1] == DOOMED
+    return None if row is None or row[1] == DOOMED else row
 
 
 def _hide(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> None:
     """Write a new chat that no list shows; one of the same id that was deleted permanently leaves the file first."""
-
-    def write_entry(db: sqlite3.Connection) -> None:
-        for _ in remove_deleted(db) if store.chat_row(chat.id) else ():
-            pause()
-        with transaction(db):
-            write_chat(db, chat, ())
-            db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (HIDDEN, chat.id))
-
-    store.with_connection(write_entry)
+    if store.chat_row(chat.id):
+        store.with_connection(lambda db: [pause() for _ in remove_deleted(db)])
+    with store.writing() as db:
+        write_chat(db, chat, ())
+        db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (HIDDEN, chat.id))
     _write_in_steps(store, messages)
 
 
 def _write_in_steps(store: ChatStore, messages: Iterable[ChatMessage]) -> None:
-    def write(db: sqlite3.Connection, batch: list[ChatMessage]) -> None:
-        with transaction(db):
-            write_messages(db, batch)
-
     for batch in _batches(messages):
-        store.with_connection(lambda db, batch=batch: write(db, batch))  # type: ignore[misc]
+        with store.writing() as db:
+            write_messages(db, batch)
         pause()
 
 
