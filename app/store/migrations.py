@@ -10,6 +10,8 @@ from app.store.database import open_database, transaction
 from app.store.message_search import spaced
 from common.failures import Failure
 
+Step = Callable[[sqlite3.Connection], None]
+
 
 def create_chats_and_messages(db: sqlite3.Connection) -> None:
     """Create both tables; a message points to the one it answers, so that answers and edits can be siblings.
@@ -36,11 +38,6 @@ def create_chats_and_messages(db: sqlite3.Connection) -> None:
 def create_recent_models(db: sqlite3.Connection) -> None:
     """Create the table of model files that were opened, for the model menu and the next start."""
     db.execute("CREATE TABLE recent_models (path TEXT PRIMARY KEY, opened_at REAL NOT NULL) STRICT")
-
-
-def remember_forgotten_turns(db: sqlite3.Connection) -> None:
-    """Add how many of a chat's oldest turns the user chose to leave out when the context was full."""
-    db.execute("ALTER TABLE chats ADD COLUMN forget_turns INTEGER NOT NULL DEFAULT 0")
 
 
 def create_attachments(db: sqlite3.Connection) -> None:
@@ -122,11 +119,6 @@ def index_messages(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
 
 
-def measure_thoughts(db: sqlite3.Connection) -> None:
-    """Add how long the model thought before it answered."""
-    db.execute("ALTER TABLE messages ADD COLUMN thought_seconds REAL")
-
-
 def index_deleted_messages(db: sqlite3.Connection) -> None:
     """Index deleted messages, so that a start that looks for those deleted long ago does not read all messages."""
     db.execute("CREATE INDEX deleted_messages ON messages(deleted_at) WHERE deleted_at IS NOT NULL")
@@ -206,31 +198,6 @@ def remember_models_of_chats(db: sqlite3.Connection) -> None:
     )
 
 
-def mark_models_being_loaded(db: sqlite3.Connection) -> None:
-    """Add the mark of a model that a start is loading; it stays when that start crashes."""
-    db.execute("ALTER TABLE recent_models ADD COLUMN loading INTEGER NOT NULL DEFAULT 0")
-
-
-def keep_unsent_options(db: sqlite3.Connection) -> None:
-    """Add the options that were chosen for the chat that is not stored yet, before its first message."""
-    db.execute("ALTER TABLE unsent ADD COLUMN options TEXT NOT NULL DEFAULT ''")
-
-
-def mark_unread_chats(db: sqlite3.Connection) -> None:
-    """Add when an answer ended while another chat was open; NULL once the chat was opened."""
-    db.execute("ALTER TABLE chats ADD COLUMN unread_at REAL")
-
-
-def mark_edited_answers(db: sqlite3.Connection) -> None:
-    """Add when the user wrote a version of an answer by hand; NULL for what a model wrote."""
-    db.execute("ALTER TABLE messages ADD COLUMN edited_at REAL")
-
-
-def remember_agreed_hosts(db: sqlite3.Connection) -> None:
-    """Add the hosts of servers that the user lets read a chat, one a line."""
-    db.execute("ALTER TABLE chats ADD COLUMN agreed TEXT NOT NULL DEFAULT ''")
-
-
 def create_collections(db: sqlite3.Connection) -> None:
     """Create the table of collections, of which a chat has some switched on, and of what was found for a message.
 
@@ -246,29 +213,6 @@ def create_collections(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE attachments ADD COLUMN places TEXT NOT NULL DEFAULT ''")
 
 
-def add_pictures(db: sqlite3.Connection) -> None:
-    """Add attached pictures, as PNG or JPEG files, with their sizes in pixels; NULL for files of text."""
-    db.execute("ALTER TABLE attachments ADD COLUMN picture BLOB")
-    db.execute("ALTER TABLE attachments ADD COLUMN width INTEGER NOT NULL DEFAULT 0")
-    db.execute("ALTER TABLE attachments ADD COLUMN height INTEGER NOT NULL DEFAULT 0")
-
-
-def remember_web_pages(db: sqlite3.Connection) -> None:
-    """Add the address of an attached web page and when it was fetched, in Unix seconds; "" and 0 for files."""
-    db.execute("ALTER TABLE attachments ADD COLUMN address TEXT NOT NULL DEFAULT ''")
-    db.execute("ALTER TABLE attachments ADD COLUMN read_at REAL NOT NULL DEFAULT 0")
-
-
-def keep_unsent_collections(db: sqlite3.Connection) -> None:
-    """Add the collections that were chosen for a chat before its first message, as `chats.collections`."""
-    db.execute("ALTER TABLE unsent ADD COLUMN collections TEXT NOT NULL DEFAULT ''")
-
-
-def remember_who_wrote_titles(db: sqlite3.Connection) -> None:
-    """Add who wrote a chat's title: the user, or a model; '' for the first line, or if it is unknown."""
-    db.execute("ALTER TABLE chats ADD COLUMN title_from TEXT NOT NULL DEFAULT ''")
-
-
 def keep_queued_messages(db: sqlite3.Connection) -> None:
     """Add the message that waits for an answer to end, and the paths of files that were still being read."""
     db.execute("ALTER TABLE unsent ADD COLUMN queued TEXT NOT NULL DEFAULT ''")
@@ -276,32 +220,53 @@ def keep_queued_messages(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE unsent_files ADD COLUMN {column} TEXT NOT NULL DEFAULT '[]'")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+def added(table: str, *columns: str) -> Step:
+    """Return the step that adds these columns to the table."""
+
+    def add_columns(db: sqlite3.Connection) -> None:
+        for column in columns:
+            db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+
+    return add_columns
+
+
+MIGRATIONS: tuple[Step, ...] = (
     create_chats_and_messages,
     create_recent_models,
-    remember_forgotten_turns,
+    # How many of a chat's oldest turns the user chose to leave out when the context was full.
+    added("chats", "forget_turns INTEGER NOT NULL DEFAULT 0"),
     create_attachments,
     create_chat_options_and_personas,
     create_unsent,
     keep_deleted_messages,
     create_folders_and_pins,
     create_message_index,
-    measure_thoughts,
+    # How long the model thought before it answered.
+    added("messages", "thought_seconds REAL"),
     index_deleted_messages,
     create_attachment_index,
     keep_edits,
     keep_unsent_files_apart,
     remember_models_of_chats,
-    mark_models_being_loaded,
-    keep_unsent_options,
-    mark_unread_chats,
-    mark_edited_answers,
-    remember_agreed_hosts,
+    # The mark of a model that a start is loading; it stays when that start crashes.
+    added("recent_models", "loading INTEGER NOT NULL DEFAULT 0"),
+    # The options that were chosen for the chat that is not stored yet, before its first message.
+    added("unsent", "options TEXT NOT NULL DEFAULT ''"),
+    # When an answer ended while another chat was open; NULL once the chat was opened.
+    added("chats", "unread_at REAL"),
+    # When the user wrote a version of an answer by hand; NULL for what a model wrote.
+    added("messages", "edited_at REAL"),
+    # The hosts of servers that the user lets read a chat, one a line.
+    added("chats", "agreed TEXT NOT NULL DEFAULT ''"),
     create_collections,
-    add_pictures,
-    remember_web_pages,
-    keep_unsent_collections,
-    remember_who_wrote_titles,
+    # Attached pictures, as PNG or JPEG files, with their sizes in pixels; NULL for files of text.
+    added("attachments", "picture BLOB", "width INTEGER NOT NULL DEFAULT 0", "height INTEGER NOT NULL DEFAULT 0"),
+    # The address of an attached web page and when it was fetched, in Unix seconds; "" and 0 for files.
+    added("attachments", "address TEXT NOT NULL DEFAULT ''", "read_at REAL NOT NULL DEFAULT 0"),
+    # The collections that were chosen for a chat before its first message, as `chats.collections`.
+    added("unsent", "collections TEXT NOT NULL DEFAULT ''"),
+    # Who wrote a chat's title: the user, or a model; '' for the first line, or if it is unknown.
+    added("chats", "title_from TEXT NOT NULL DEFAULT ''"),
     keep_queued_messages,
 )
 
