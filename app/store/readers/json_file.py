@@ -71,7 +71,7 @@ def _read(path: Path, file: BinaryIO, before: int, whole: int, advance: Advance)
                 raise _unknown(path)
             number = 1
             name = path.name.removesuffix(".json").removesuffix(".conversation")
-            yield from _known(_conversation(rest, name), now)
+            yield from importable(_conversation(rest, name), now)
     except NotJson as error:
         raise Failure("import.damaged", str(error), name=path.name, at=error.at) from error
     except ValueError as error:
@@ -116,10 +116,11 @@ def _entry(raw: object, ours: bool, now: float) -> Iterator[ImportableChat]:
     if ours:
         yield ImportableChat("chickadee", *decode_chat(raw, now))
     else:
-        yield from _known(_conversation(raw), now)
+        yield from importable(_conversation(raw), now)
 
 
-def _known(conversation: ImportedConversation, now: float) -> Iterator[ImportableChat]:
+def importable(conversation: ImportedConversation, now: float) -> Iterator[ImportableChat]:
+    """Yield the conversation as a chat of ours, unless it has no messages."""
     chat = chat_of(conversation, now)
     if chat is not None:
         yield ImportableChat(conversation.program, *chat)

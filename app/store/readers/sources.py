@@ -6,14 +6,15 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from app.store.chat import Folder
 from app.store.json_stream import LONGEST
 from app.store.readers import gpt4all, jan, lm_studio, ollama, open_webui
 from app.store.readers.database import BEGINNING, opened, tables
-from app.store.readers.json_file import Advance, ImportableChat, read_json
-from app.store.readers.neutral import PROGRAMS, ImportedConversation, Program, chat_of, object_of
+from app.store.readers.json_file import Advance, ImportableChat, importable, read_json
+from app.store.readers.neutral import PROGRAMS, ImportedConversation, Program, object_of
 from app.store.readers.places import Source
 from common.failures import Failure
 from common.files import read_small
@@ -27,52 +28,29 @@ def read_source(source: Source, advance: Advance) -> Iterator[Item]:
 
     Raises Failure if nothing can be read. `advance` is told the share read, and may raise to end the reading.
     """
-    if source.program in READERS:
-        yield from READERS[source.program](source.path, advance)
-    elif source.program is not None:
-        yield from _database(source.path, advance, source.program)
-    else:
+    if source.program is None:
         yield from _file(source.path, advance)
-
-
-def _gpt4all(folder: Path, advance: Advance) -> Iterator[Item]:
-    yield from _each(_files(folder, "gpt4all-*.chat"), advance, "gpt4all", _gpt4all_chat)
-
-
-def _jan(folder: Path, advance: Advance) -> Iterator[Item]:
-    yield from _each(_files(folder, "*/thread.json"), advance, "jan", _jan_chat)
-
-
-def _lm_studio(folder: Path, advance: Advance) -> Iterator[Item]:
-    yield from _each(_files(folder, "**/*.conversation.json"), advance, "lm-studio", _lm_studio_chat)
-
-
-READERS: dict[Program | None, Callable[[Path, Advance], Iterator[Item]]] = {
-    "gpt4all": _gpt4all,
-    "jan": _jan,
-    "lm-studio": _lm_studio,
-}
+    elif source.program in FOLDERS:
+        yield from _each(source.path, advance, source.program, *FOLDERS[source.program])
+    else:
+        yield from _database(source.path, advance, source.program)
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    paths = []
     try:
-        for path in folder.glob(pattern):
-            paths.append(path)
-            if len(paths) == MOST_FILES:
-                break
+        return sorted(islice(folder.glob(pattern), MOST_FILES))
     except OSError as error:
         reason = error.strerror or str(error)
         raise Failure("import.unreadable", str(error), name=folder.name, reason=reason) from error
-    return sorted(paths)
 
 
 def _each(
-    paths: list[Path], advance: Advance, program: Program, read: Callable[[Path], ImportedConversation]
+    folder: Path, advance: Advance, program: Program, pattern: str, read: Callable[[Path], ImportedConversation]
 ) -> Iterator[Item]:
+    paths = _files(folder, pattern)
     for number, path in enumerate(paths, 1):
         try:
-            yield from _ours(_checked(path, program, read))
+            yield from importable(_checked(path, program, read), time.time())
         except Failure as failure:
             yield failure
         advance(number / len(paths))
@@ -81,7 +59,7 @@ def _each(
 def _checked(path: Path, program: Program, read: Callable[[Path], ImportedConversation]) -> ImportedConversation:
     """Return the chat that `read` makes of the file; raise Failure if there is none."""
     try:
-        conversation = read(path)
+        conversation, changed = read(path), path.stat().st_mtime
     except OSError as error:
         reason = error.strerror or str(error)
         raise Failure("import.unreadable", str(error), name=path.name, reason=reason) from error
@@ -89,12 +67,10 @@ def _checked(path: Path, program: Program, read: Callable[[Path], ImportedConver
         raise Failure("import.newer_program", str(error), name=path.name, program=PROGRAMS[program].name) from error
     except ValueError as error:
         raise Failure("import.not_a_chat", str(error), name=path.name, program=PROGRAMS[program].name) from error
-    if conversation.created is None or conversation.updated is None:
-        changed = path.stat().st_mtime
-        conversation.updated = changed if conversation.updated is None else conversation.updated
-        conversation.created = (
-            min(changed, conversation.updated) if conversation.created is None else conversation.created
-        )
+    if conversation.updated is None:
+        conversation.updated = changed
+    if conversation.created is None:
+        conversation.created = min(changed, conversation.updated)
     return conversation
 
 
@@ -118,10 +94,11 @@ def _bytes(path: Path) -> bytes:
     return raw
 
 
-def _ours(conversation: ImportedConversation) -> Iterator[ImportableChat]:
-    chat = chat_of(conversation, time.time())
-    if chat is not None:
-        yield ImportableChat(conversation.program, *chat)
+FOLDERS: dict[Program, tuple[str, Callable[[Path], ImportedConversation]]] = {
+    "gpt4all": ("gpt4all-*.chat", _gpt4all_chat),
+    "jan": ("*/thread.json", _jan_chat),
+    "lm-studio": ("**/*.conversation.json", _lm_studio_chat),
+}
 
 
 def _file(path: Path, advance: Advance) -> Iterator[Item]:
@@ -132,9 +109,9 @@ def _file(path: Path, advance: Advance) -> Iterator[Item]:
     if beginning == BEGINNING:
         yield from _database(path, advance)
     elif beginning.startswith(gpt4all.MAGIC.to_bytes(4)):
-        yield from _ours(_checked(path, "gpt4all", _gpt4all_chat))
+        yield from importable(_checked(path, "gpt4all", _gpt4all_chat), time.time())
     elif path.name == "thread.json":
-        yield from _ours(_checked(path, "jan", _jan_chat))
+        yield from importable(_checked(path, "jan", _jan_chat), time.time())
     else:
         yield from read_json(path, advance)
 
@@ -165,5 +142,5 @@ def _counted(conversations: Iterator[ImportedConversation], count: int, path: Pa
         except ValueError as error:
             yield Failure("import.left_out", str(error), name=path.name, number=number)
         else:
-            yield from _ours(conversation)
+            yield from importable(conversation, time.time())
         advance(min(number / max(count, 1), 1.0))
