@@ -8,14 +8,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from app.services.json_line_process import JsonLineProcess
+from app.services.timers import Debounce
 from common.engine_program import engine_command
 from common.failures import Failure
 from common.process_end import EngineEnd, ProcessEnd
-from engine.protocol.events import Event, Failed, ModelsListed
-from engine.protocol.lines import ProtocolError, decode_event, encode
+from engine.protocol.events import Failed, ModelsListed
+from engine.protocol.lines import encode, event_of
 from engine.protocol.requests import ListModels, Server
 from models.servers import host_of
 
@@ -32,9 +33,7 @@ class ServerProbe(QObject):
         self._show_models: Callable[[ModelsListed], object] = lambda _listed: None
         self._failed: Callable[[Failure], object] = lambda _failure: None
         self._url = ""
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.timeout.connect(self._give_up)
+        self._patience = Debounce(self._give_up, PATIENCE_MS, self)
 
     def look(
         self, server: Server, show_models: Callable[[ModelsListed], object], failed: Callable[[Failure], object]
@@ -42,17 +41,17 @@ class ServerProbe(QObject):
         """Ask the server for its models, then call `show_models` or `failed`."""
         self.close()
         self._url, self._show_models, self._failed = server.url, show_models, failed
-        self._patience.start(PATIENCE_MS)
+        self._patience.request()
         self._process.start(engine_command("remote"))  # on Windows `_ended` is called in here if that fails
         self._process.write(encode(ListModels(1, server)))
 
     def close(self) -> None:
         """End a look that is under way."""
-        self._patience.stop()
+        self._patience.cancel()
         self._process.close()
 
     def _receive(self, lines: list[bytes]) -> None:
-        for event in filter(None, map(_decoded, lines)):
+        for event in filter(None, map(event_of, lines)):
             if isinstance(event, ModelsListed):
                 self.close()
                 self._show_models(event)
@@ -64,18 +63,9 @@ class ServerProbe(QObject):
 
     def _ended(self, end: ProcessEnd) -> None:
         log.warning("looking at a server: %s", end)
-        self._patience.stop()
-        engine_end = EngineEnd(end.exit_code, end.signal_number, end.not_started)
-        self._failed(Failure(engine_end.sentence))
+        self._patience.cancel()
+        self._failed(Failure(EngineEnd(end.exit_code, end.signal_number, end.not_started).sentence))
 
     def _give_up(self) -> None:
         self.close()
         self._failed(Failure("no_connection.server_silent", host=host_of(self._url)))
-
-
-def _decoded(line: bytes) -> Event | None:
-    try:
-        return decode_event(line)
-    except ProtocolError as error:
-        log.warning("a line of %d bytes was not understood: %s", len(line), error.kind)
-        return None

@@ -18,4 +18,4 @@ def test_a_start_that_fails_at_once_is_told_once(qapp: object, monkeypatch: pyte
     probe = ServerProbe(parent)
     probe.look(Server("http://localhost:1"), lambda _: pytest.fail("found"), failures.append)
     assert len(failures) == 1
-    assert not probe._patience.isActive()  # nothing follows
+    assert not probe._patience.waiting  # nothing follows
