@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.services.worker import serve
+from app.services.worker import WorkerResult, serve
 
 LONGEST = 200_000  # characters of code that is coloured
 COLUMNS = 200  # coloured columns of a line: Qt paints even invisible spans, which takes 3 µs each per frame
@@ -26,11 +26,10 @@ class Code(msgspec.Struct, frozen=True):
     text: str
 
 
-class Colours(msgspec.Struct, frozen=True):
-    """The coloured spans of each line of a text; none if the work failed, and `problem` says why."""
+class Colours(WorkerResult, frozen=True):
+    """The coloured spans of each line of a text; none if the work failed."""
 
-    lines: list[list[Span]] = []
-    problem: str = ""
+    lines: list[list[Span]] = msgspec.field(default_factory=list)
 
 
 def colour(code: Code) -> Colours:

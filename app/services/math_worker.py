@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from app.services.worker import serve
+from app.services.worker import WorkerResult, serve
 
 EM = 100  # units of the SVG to the font's size
 LONGEST_TEX = 4_000
@@ -32,8 +32,8 @@ class Task(msgspec.Struct, frozen=True):
     display: bool
 
 
-class Drawing(msgspec.Struct, frozen=True):
-    """The drawing of one formula; `svg` is "" if it failed, and `problem` says why.
+class Drawing(WorkerResult, frozen=True):
+    """The drawing of one formula; `svg` is "" if it failed.
 
     Lengths in `svg` are hundredths of the font's size; shapes are black unless the formula names a colour. `ascent` and
     `descent` are the heights above and below the baseline in font sizes, like `width`.
@@ -43,7 +43,6 @@ class Drawing(msgspec.Struct, frozen=True):
     width: float = 0.0
     ascent: float = 0.0
     descent: float = 0.0
-    problem: str = ""
 
 
 def draw(task: Task) -> Drawing:

@@ -15,6 +15,12 @@ from common.confinement import Rights, confine
 MEMORY = 1 << 30
 
 
+class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a task; `problem` says why the work failed or was given up, "" for success."""
+
+    problem: str = ""
+
+
 def serve(task: type[Any], work: Callable[[Any], Any], nothing: Any, load: Callable[[], object]) -> None:
     """Write `nothing` when everything is loaded, then one result for each task until the input ends."""
     restrain()

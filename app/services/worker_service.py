@@ -20,6 +20,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from app.services import colour_worker, math_worker
 from app.services.json_line_process import JsonLineProcess
 from app.services.timers import Debounce
+from app.services.worker import WorkerResult
 from common.process_end import ProcessEnd
 
 log = logging.getLogger(__name__)
@@ -31,21 +32,16 @@ IDLE_MS = 60_000
 BATCH_MS = 50
 FAILURES = 3  # failed starts of the process, after which texts stay as they are
 Task = TypeVar("Task", bound=msgspec.Struct)
-Result = TypeVar("Result", bound=msgspec.Struct)
+Result = TypeVar("Result", bound=WorkerResult)
 
 
 @dataclass(frozen=True)
 class Work(Generic[Task, Result]):
-    """One kind of work: the worker's module and the option that starts it in a packaged app; what a result is.
-
-    `failed` makes the result of a task that was given up for a reason; `problem` reads that reason, "" for success.
-    """
+    """One kind of work: the worker's module and the option that starts it in a packaged app; what a result is."""
 
     module: str
     option: str
     result: type[Result]
-    failed: Callable[[str], Result]
-    problem: Callable[[Result], str]
     size: Callable[[Task, Result], int]
     is_too_long: Callable[[Task], bool]
 
@@ -61,8 +57,6 @@ MATH: Work[math_worker.Task, math_worker.Drawing] = Work(
     "app.services.math_worker",
     "--draw-formulas",
     math_worker.Drawing,
-    lambda reason: math_worker.Drawing(problem=reason),
-    lambda drawing: drawing.problem,
     lambda task, drawing: len(task.tex) + len(drawing.svg),
     lambda task: len(task.tex) > math_worker.LONGEST_TEX,
 )
@@ -70,8 +64,6 @@ COLOURS: Work[colour_worker.Code, colour_worker.Colours] = Work(
     "app.services.colour_worker",
     "--colour-code",
     colour_worker.Colours,
-    lambda reason: colour_worker.Colours(problem=reason),
-    lambda colours: colours.problem,
     lambda code, colours: len(code.text) + 40 * sum(map(len, colours.lines)),
     lambda code: len(code.text) > colour_worker.LONGEST,
 )
@@ -120,7 +112,7 @@ class WorkerService(QObject, Generic[Task, Result]):
             self._known.move_to_end(task)
             return result
         if self._work.is_too_long(task) or self._failures >= FAILURES:
-            return self._work.failed("not tried")
+            return self._work.result(problem="not tried")
         if task not in self._waiting:
             self._waiting.append(task)
             self._start()
@@ -153,7 +145,7 @@ class WorkerService(QObject, Generic[Task, Result]):
             try:
                 result = msgspec.json.decode(line, type=self._work.result)
             except msgspec.MsgspecError as error:
-                result = self._work.failed(str(error))
+                result = self._work.result(problem=str(error))
             if self._loaded:
                 self._remember(result)
             self._loaded, self._failures = True, 0  # the first line only reports that everything is loaded
@@ -180,8 +172,8 @@ class WorkerService(QObject, Generic[Task, Result]):
         """Cache the result of the oldest waiting task."""
         if not self._waiting:
             return
-        if problem := self._work.problem(result):
-            log.info("a formula or code stays as it is written: %s", problem.split(":")[0])
+        if result.problem:
+            log.info("a formula or code stays as it is written: %s", result.problem.split(":")[0])
         task = self._waiting.popleft()
         self._known[task] = result
         self._bytes += self._work.size(task, result)
@@ -208,7 +200,7 @@ class WorkerService(QObject, Generic[Task, Result]):
     def _give_up(self, reason: str) -> None:
         if not self._loaded:
             self._failures += 1
-        self._remember(self._work.failed(reason))
+        self._remember(self._work.result(problem=reason))
         waiting, self._waiting = list(self._waiting), deque()
         self.close()
         for task in waiting:
