@@ -25,7 +25,7 @@ from shiboken6 import isValid
 
 from app.commands.commands import BY_NAME, OF_FOCUS, CommandSet, keys_of
 from app.look.live import Live, without_mnemonic
-from app.look.theme import SIZES, label_font, theme
+from app.look.theme import SIZES, font_of, theme
 from app.words import tr
 
 ENTRY = Qt.ItemDataRole.UserRole
@@ -98,7 +98,7 @@ class EntryPainter(QStyledItemDelegate):
         style = QApplication.style()
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
         painter.save()
-        painter.setFont(label_font())
+        painter.setFont(font_of(SIZES.label))
         metrics = painter.fontMetrics()
         share = place.width() // 3 if entry.kind == "command" else place.width() // 2
         note = metrics.elidedText(entry.note, Qt.TextElideMode.ElideRight, share)

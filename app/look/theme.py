@@ -193,16 +193,15 @@ def stylesheet(chosen: Theme) -> str:
     )
 
 
+def font_of(pixels: int) -> QFont:
+    """Return the system's font for windows in this size."""
+    font = QFont(QGuiApplication.font())
+    font.setPixelSize(pixels)
+    return font
+
+
 def body_font() -> QFont:
-    font = QFont(QGuiApplication.font())
-    font.setPixelSize(SIZES.body)
-    return font
-
-
-def label_font() -> QFont:
-    font = QFont(QGuiApplication.font())
-    font.setPixelSize(SIZES.label)
-    return font
+    return font_of(SIZES.body)
 
 
 @cache

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.theme import SIZES, body_font, theme
+from app.look.theme import SIZES, font_of, theme
 
 COLOURS = ("accent", "number", "keyword", "string")  # of the lines, in their order
 
@@ -88,9 +88,7 @@ class StackedBar(Live, QWidget):
         painter.restore()
 
     def _paint_legend(self, painter: QPainter) -> None:
-        font = body_font()
-        font.setPixelSize(SIZES.small)
-        painter.setFont(font)
+        painter.setFont(font_of(SIZES.small))
         top, line, mark = SIZES.strip + SIZES.gap, self._line(), SIZES.gap
         for number, segment in enumerate(self.segments):
             row = QRectF(0, top + number * line, self.width(), line)
@@ -169,14 +167,12 @@ class Plot(Live, QWidget):
         self.setFixedHeight(SIZES.plot)
         self._name_axes()
         self.plot.setBackground(theme().side)
-        font = body_font()
-        font.setPixelSize(SIZES.small)
         for side in ("bottom", "left"):
             axis = self.plot.getAxis(side)
             axis.enableAutoSIPrefix(False)  # no "(x0.001)" behind seconds
             axis.setPen(theme().line)
             axis.setTextPen(theme().soft)
-            axis.setTickFont(font)
+            axis.setTickFont(font_of(SIZES.small))
         self._legend.setLabelTextColor(theme().ink)
         self._legend.setLabelTextSize(f"{SIZES.small * 3 // 4}pt")
         for _sample, label in self._legend.items:

@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QApplication
 
-from app.look.theme import SIZES, icon, theme
+from app.look.theme import SIZES, font_of, icon, theme
 from app.store.chat import Chat, Folder, days_of, group_of
 from app.words import escaped_html, mark, tr, tr_n
 
@@ -205,12 +204,9 @@ def _with_marks(text: str, row: Row) -> str:
 
 def _font(row: Row) -> QFont | None:
     if row.kind == "heading":
-        font = QFont(QApplication.font())
-        font.setPixelSize(SIZES.small)
-        return font
-    if row.unread:
-        font = QFont(QApplication.font())
-        font.setPixelSize(SIZES.label)
-        font.setWeight(QFont.Weight.DemiBold)
-        return font
-    return None
+        return font_of(SIZES.small)
+    if not row.unread:
+        return None
+    font = font_of(SIZES.label)
+    font.setWeight(QFont.Weight.DemiBold)
+    return font

@@ -18,7 +18,6 @@ from PySide6.QtCore import (
 )  # fmt: skip
 from PySide6.QtGui import (
     QColor,
-    QFont,
     QFontMetricsF,
     QKeyEvent,
     QPainter,
@@ -41,7 +40,7 @@ from PySide6.QtWidgets import (
 
 from app.commands.commands import with_keys
 from app.look.live import Live
-from app.look.theme import SIZES, icon, theme
+from app.look.theme import SIZES, font_of, icon, theme
 from app.services.background import Background
 from app.store.message_search import Hit, Search
 from app.words import tr
@@ -232,12 +231,6 @@ class HitList(Live, QListView):
             super().keyPressEvent(event)
 
 
-def _font(size: int) -> QFont:
-    font = QFont()
-    font.setPixelSize(size)
-    return font
-
-
 def _height(size: int) -> int:
     return round(size * SIZES.tight_height / 100) + 2
 
@@ -255,9 +248,9 @@ def _draw(  # noqa: PLR0913
         rest = _from_unit(text, done)
         last = number == lines - 1
         shown = (
-            QFontMetricsF(_font(size)).elidedText(rest, Qt.TextElideMode.ElideRight, place.width()) if last else rest
+            QFontMetricsF(font_of(size)).elidedText(rest, Qt.TextElideMode.ElideRight, place.width()) if last else rest
         )
-        layout = QTextLayout(shown, _font(size))
+        layout = QTextLayout(shown, font_of(size))
         layout.setTextOption(QTextOption(Qt.AlignmentFlag.AlignLeft))
         layout.setFormats([_marked(start - done, end - done, _units(shown)) for start, end in places if end > done])
         layout.beginLayout()
