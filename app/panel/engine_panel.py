@@ -8,10 +8,11 @@ import time
 from itertools import cycle
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.commands.commands import CommandSet, with_keys
 from app.look.live import Live
+from app.look.sheet import Label, label
 from app.look.theme import SIZES, icon, theme
 from app.panel.charts import BarSegment, CostPlot, Plot, StackedBar
 from app.panel.monitor_samples import CacheMap, MemoryParts, MonitorSamples
@@ -57,10 +58,10 @@ class EnginePanel(Live, QFrame):
         self.title = QLabel(self)
         self.close_button = QToolButton(self)
         self.close_button.clicked.connect(commands.actions["engine"].trigger)
-        self._headings = [QLabel(self) for _ in range(5)]
         self.planned, self.now, self.cache, self.groups = StackedBar(), StackedBar(), StackedBar(), StackedBar()
-        self.speed, self.drafts, self.saved, self.elsewhere = QLabel(), QLabel(), QLabel(), QLabel()
-        self._host, self._connection = "", 0
+        self.speed, self.drafts, self.saved = (label("engineText", self) for _ in range(3))
+        self.elsewhere = label("engineText", self)
+        self._groups_label = label("engineText", self, lambda: tr("Memory by head group"))
         self.steps: Plot | None = None
         self.costs: CostPlot | None = None
         self._importing: threading.Thread | None = None
@@ -77,10 +78,16 @@ class EnginePanel(Live, QFrame):
 
         `connection`: bytes of the process that asks the server.
         """
-        self._host, self._connection = host, connection
+
+        def words() -> str:
+            lines = [tr(ELSEWHERE, host=host)]
+            if connection:
+                lines.append(tr("The connection takes {size} of memory here.", size=show_bytes(connection)))
+            return "\n\n".join(lines)
+
         self._area.setVisible(not host)
-        self.elsewhere.setVisible(bool(host))
-        self.retranslate()
+        self.elsewhere.say(words if host else "")
+        self.show_all()
 
     def show_all(self) -> None:
         self.show_numbers()
@@ -197,35 +204,30 @@ class EnginePanel(Live, QFrame):
         rows.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap_l)
         rows.setSpacing(SIZES.gap)
         self._steps_place, self._costs_place = QVBoxLayout(), QVBoxLayout()
-        self._planned_label, self._now_label, self._groups_label = QLabel(), QLabel(), QLabel()
-        memory, cache, speed, costs, saved = self._headings
-        for widget in (memory, self._planned_label, self.planned, self._now_label, self.now, cache, self.cache):
-            rows.addWidget(widget)
-        rows.addWidget(self._groups_label)
-        rows.addWidget(self.groups)
-        rows.addWidget(speed)
-        rows.addWidget(self.speed)
-        rows.addLayout(self._steps_place)
-        rows.addWidget(self.drafts)
-        rows.addWidget(costs)
-        rows.addLayout(self._costs_place)
-        rows.addWidget(saved)
-        rows.addWidget(self.saved)
-        rows.addStretch(1)
-        for label in (
-            *self._headings,
-            self._planned_label,
-            self._now_label,
+        for part in (
+            label("engineHeading", inner, lambda: tr("Memory")),
+            label("engineText", inner, lambda: tr("Planned for a full context")),
+            self.planned,
+            label("engineText", inner, lambda: tr("Now")),
+            self.now,
+            label("engineHeading", inner, lambda: tr("Cached tokens of this chat")),
+            self.cache,
             self._groups_label,
+            self.groups,
+            label("engineHeading", inner, lambda: tr("Speed")),
             self.speed,
+            self._steps_place,
             self.drafts,
+            label("engineHeading", inner, lambda: tr("Cost per step")),
+            self._costs_place,
+            label("engineHeading", inner, lambda: tr("Time saved")),
             self.saved,
-            self.elsewhere,
         ):
-            label.setWordWrap(True)
-            label.setIndent(0)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setObjectName("engineHeading" if label in self._headings else "engineText")
+            if isinstance(part, QLayout):
+                rows.addLayout(part)
+            else:
+                rows.addWidget(part)
+        rows.addStretch(1)
         self.title.setObjectName("engineTitle")
         area = self._area = QScrollArea()
         area.setObjectName("engineArea")
@@ -242,10 +244,11 @@ class EnginePanel(Live, QFrame):
         layout.addLayout(top)
         layout.addWidget(area, 1)
         layout.addWidget(self.elsewhere, 1)
-        self.elsewhere.setTextFormat(Qt.TextFormat.PlainText)
         self.elsewhere.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.elsewhere.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap)
         self.elsewhere.hide()
+        for each in self.findChildren(Label):
+            each.setIndent(0)
 
     def restyle(self) -> None:
         self.setFixedWidth(SIZES.panel)
@@ -255,21 +258,8 @@ class EnginePanel(Live, QFrame):
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Engine monitor"))
         self.title.setText(tr("Engine monitor"))
-        lines = [tr(ELSEWHERE, host=self._host)]
-        if self._connection:
-            lines.append(tr("The connection takes {size} of memory here.", size=show_bytes(self._connection)))
-        self.elsewhere.setText("\n\n".join(lines))
         self.close_button.setAccessibleName(tr("Close"))
         self.close_button.setToolTip(with_keys(tr("Close"), "engine"))
-        memory, cache, speed, costs, saved = self._headings
-        memory.setText(tr("Memory"))
-        cache.setText(tr("Cached tokens of this chat"))
-        speed.setText(tr("Speed"))
-        costs.setText(tr("Cost per step"))
-        saved.setText(tr("Time saved"))
-        self._planned_label.setText(tr("Planned for a full context"))
-        self._now_label.setText(tr("Now"))
-        self._groups_label.setText(tr("Memory by head group"))
         if self.steps is not None and self.costs is not None:
             self.steps.show_axes(tr("seconds"), tr("tokens per step"))
             self.costs.show_axes(tr("tokens in the step"), tr("cost"))
