@@ -9,52 +9,40 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QStackedLayout,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )  # fmt: skip
 
-from app.commands.commands import CommandSet, with_keys
-from app.look.live import Live
+from app.commands.commands import ActionButton, CommandSet, with_keys
+from app.look.live import Live, LiveAction
+from app.look.sheet import label
 from app.look.theme import SIZES, icon, theme
 from app.sidebar.chat_list import ChatList
 from app.sidebar.chat_rows import Row
 from app.sidebar.search_view import HitList, SearchField
 from app.store.message_search import Hit
-from app.words import tr
+from app.words import mark, tr
 
 
-class TaskLine(Live, QWidget):
+class TaskLine(QWidget):
     """Line with the progress of an import or export, and a button that stops it. Hidden while nothing runs."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.text = QLabel(self)
-        self.text.setObjectName("aside")
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
-        self.text.setWordWrap(True)
-        self.stop = QToolButton(self)
+        self.text = label("aside", self)
+        self.stop = ActionButton(LiveAction(self, mark("Stop"), "close"), self)
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap_s, 0, 0, 0)
         row.addWidget(self.text, 1)
         row.addWidget(self.stop)
-        self.apply_look()
         self.hide()
 
     def show_text(self, sentence: str) -> None:
         """Show the sentence; "" hides the line."""
         self.text.setText(sentence)
         self.setVisible(bool(sentence))
-
-    def restyle(self) -> None:
-        self.stop.setIcon(icon("close", theme().soft))
-
-    def retranslate(self) -> None:
-        self.stop.setAccessibleName(tr("Stop"))
-        self.stop.setToolTip(tr("Stop"))
 
 
 class Sidebar(Live, QFrame):
@@ -69,8 +57,8 @@ class Sidebar(Live, QFrame):
         self.field = SearchField(self)
         self.list = ChatList(self)
         self.hits = HitList(self)
-        self.empty = self._message_label()
-        self.nothing = self._message_label()
+        self.empty = label("empty", self, lambda: tr("Your chats appear here."))
+        self.nothing = label("empty", self, lambda: tr("No results"))
         self.bin_button = QPushButton(self)
         self.bin_button.setProperty("kind", "quiet")
         self.bin_button.clicked.connect(commands.actions["bin"].trigger)
@@ -161,8 +149,6 @@ class Sidebar(Live, QFrame):
     def retranslate(self) -> None:
         self.new_button.setText(tr("New chat"))
         self.new_button.setToolTip(with_keys(tr("New chat"), "new_chat"))
-        self.empty.setText(tr("Your chats appear here."))
-        self.nothing.setText(tr("No results"))
         self.show_bin(self._in_bin)
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -177,17 +163,12 @@ class Sidebar(Live, QFrame):
         else:
             self._stack.setCurrentWidget(self.list if self.list.rows.rows else self.empty)
 
-    def _message_label(self) -> QLabel:
-        label = QLabel(self)
-        label.setObjectName("empty")
-        label.setWordWrap(True)
-        label.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
-        return label
-
     def _layout(self) -> None:
         self._stack = QStackedLayout()
         for page in (self.list, self.empty, self.hits, self.nothing):
             self._stack.addWidget(page)
+        for message in (self.empty, self.nothing):
+            message.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, SIZES.gap, 1, SIZES.gap)
         layout.setSpacing(SIZES.gap)
