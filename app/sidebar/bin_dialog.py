@@ -38,7 +38,7 @@ class BinDialog(Sheet):
         self.list.setObjectName("binList")
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the end, with the days left, must be visible
-        self.list.itemSelectionChanged.connect(self._selection_changed)
+        self.list.itemSelectionChanged.connect(self._stop_asking)
         self.question = label("problem", self)
         self.restore = Button(self, mark("Restore"), lambda: self.restore_requested.emit(self.selected_ids()))
         self.delete = Button(self, mark("Delete permanently…"), self._ask_to_delete_selected)
@@ -80,8 +80,7 @@ class BinDialog(Sheet):
 
     def restyle(self) -> None:
         super().restyle()
-        for row in range(self.list.count()):
-            self.list.item(row).setSizeHint(QSize(0, SIZES.row))
+        self._show_items()
 
     def _show_items(self) -> None:
         for row, (chat, moment) in enumerate(self._deleted):
@@ -129,9 +128,6 @@ class BinDialog(Sheet):
     def _stop_asking(self) -> None:
         self._ids_to_delete = []
         self._show_buttons()
-
-    def _selection_changed(self) -> None:
-        self._stop_asking()
 
     def _show_buttons(self) -> None:
         asking = bool(self._ids_to_delete)
