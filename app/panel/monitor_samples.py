@@ -20,14 +20,13 @@ IN_WEIGHTS, IN_KV = (*WEIGHTS, "vocabulary", OWN_DRAFTER[0]), (*KV, OWN_DRAFTER[
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Speed between two pulses of one answer; `at` is the later pulse's time in monotonic seconds.
+    """Tokens per step between two pulses of one answer, and accepted tokens per step by drafter.
 
-    Tokens per step, tokens per second, and accepted tokens per step by drafter.
+    `at` is the later pulse's time in monotonic seconds.
     """
 
     at: float
     tokens_per_step: float
-    speed: float
     accepted: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -102,7 +101,7 @@ class MonitorSamples:
             return  # no new step, or the first pulse of another answer
         old = {each.name: each.accepted for each in before.drafters}
         accepted = {each.name: (each.accepted - old.get(each.name, 0)) / steps for each in now.drafters}
-        self.history.append(Sample(self._clock(), tokens / steps, tokens / seconds, accepted))
+        self.history.append(Sample(self._clock(), tokens / steps, accepted))
 
     def memory(self) -> MemoryParts | None:
         if self.pulse is None:

@@ -82,7 +82,6 @@ def test_samples_are_what_came_between_two_pulses(samples: MonitorSamples) -> No
     samples.add_pulse(replace(PULSE, steps=20, tokens=35, decode_seconds=2.0, drafters=drafted(15)))
     (sample,) = samples.history
     assert sample.tokens_per_step == 2.5
-    assert sample.speed == 25
     assert sample.accepted == {"history": 1.5}
 
 
