@@ -7,12 +7,14 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QObject, QTimer
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
+from app.services.timers import Debounce
 from common.files import write_atomically
 
 log = logging.getLogger(__name__)
@@ -30,15 +32,12 @@ class Slices(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._steps: dict[Step, QObject] = {}
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._turn)
+        self._soon = Debounce(self._turn, 0, self, restarts=False)
 
     def add(self, owner: QObject, step: Step) -> None:
         """Run `step` in slices until it returns False or its owner is destroyed; adding a step twice has no effect."""
         self._steps.setdefault(step, owner)
-        if not self._timer.isActive():
-            self._timer.start(0)
+        self._soon.request()
 
     def remove(self, step: Step) -> None:
         self._steps.pop(step, None)
@@ -53,18 +52,13 @@ class Slices(QObject):
                     self._steps[step] = owner  # at the end of the queue
         finally:
             if self._steps:
-                self._timer.start(0)
+                self._soon.request()
 
 
-_slices: Slices | None = None
-
-
+@cache
 def slices() -> Slices:
     """Return the process-wide queue of slices."""
-    global _slices
-    if _slices is None:
-        _slices = Slices()
-    return _slices
+    return Slices()
 
 
 # --- the collector ----------------------------------------------------------------------------------------------------

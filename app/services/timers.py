@@ -17,8 +17,7 @@ class Debounce(QObject):
     def __init__(self, work: Callable[[], object], pause_ms: int, parent: QObject, restarts: bool = True) -> None:
         super().__init__(parent)
         self._work, self._pause, self._restarts = work, pause_ms, restarts
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(work)
 
     @property
@@ -53,8 +52,7 @@ class Throttle(QObject):
     def __init__(self, work: Callable[[], None], interval_ms: int, parent: QObject, factor: float = 4) -> None:
         super().__init__(parent)
         self._work, self._interval, self._factor = work, interval_ms, factor
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._fire)
         self._wanted = False
 
