@@ -10,7 +10,8 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -78,14 +79,12 @@ class Background(QObject):
     ) -> None:
         end: Callable[[], object]
         try:
-            result = operation()
+            end = partial(success, operation())
         except Failure as caught:
-            end = _with(failure, caught)
+            end = partial(failure, caught)
         except Exception as error:
             log.exception("bug in the background")
-            end = _with(failure, Failure(BUG, repr(error)))
-        else:
-            end = _with(success, result)
+            end = partial(failure, Failure(BUG, repr(error)))
         thread = threading.current_thread()
 
         def ended() -> None:
@@ -97,7 +96,3 @@ class Background(QObject):
     def _call(self, work: Callable[[], object]) -> None:
         if not self._closed:
             work()
-
-
-def _with(function: Callable[[Any], object], value: object) -> Callable[[], object]:
-    return lambda: function(value)
