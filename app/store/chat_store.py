@@ -30,7 +30,9 @@ KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
 MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
-ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent, path, places, picture, width, height, address, read_at"
+ATTACHMENT_VALUES = ("name", "kind", "size", "text", "path", "address", "read_at")
+ATTACHMENT_JSON = ("parts", "pages", "sent", "places")
+ATTACHMENT_FIELDS = ", ".join((*ATTACHMENT_VALUES, *ATTACHMENT_JSON, "picture", "width", "height"))
 DOOMED = 0  # `deleted_at` of permanently deleted chats, which app.store.upkeep removes from the file
 # `deleted_at` of chats that are being imported. No list shows them, and the next start removes those left by a kill.
 HIDDEN = -1.0
@@ -305,35 +307,15 @@ def write_attachments(db: sqlite3.Connection, message_id: str, attachments: Sequ
     if _attachments(db, "= ?", message_id).get(message_id) == tuple(attachments):
         return
     db.execute("DELETE FROM attachments WHERE message_id = ?", (message_id,))
-    for position, a in enumerate(attachments):
-        packed = [msgspec.json.encode(value).decode() for value in (a.parts, a.pages, a.sent)]
+    for position, attachment in enumerate(attachments):
+        values = [getattr(attachment, name) for name in ATTACHMENT_VALUES]
+        packed = [msgspec.json.encode(getattr(attachment, name)).decode() for name in ATTACHMENT_JSON]
+        picture = attachment.picture  # its digest follows from the file
+        pixels = (picture.data, picture.width, picture.height) if picture else (None, 0, 0)
         db.execute(
             f"INSERT INTO attachments (message_id, position, {ATTACHMENT_FIELDS}) VALUES ({', '.join('?' * 16)})",
-            (
-                message_id,
-                position,
-                a.name,
-                a.kind,
-                a.size,
-                a.text,
-                *packed,
-                a.path,
-                _packed_places(a),
-                *_picture(a),
-                a.address,
-                a.read_at,
-            ),
+            (message_id, position, *values, *packed, *pixels),
         )
-
-
-def _picture(attachment: Attachment) -> tuple[bytes | None, int, int]:
-    """Return a picture's file and its size in pixels; the digest follows from the file."""
-    picture = attachment.picture
-    return (picture.data, picture.width, picture.height) if picture else (None, 0, 0)
-
-
-def _packed_places(attachment: Attachment) -> str:
-    return msgspec.json.encode(attachment.places).decode() if attachment.places else ""
 
 
 def read_attachments(db: sqlite3.Connection, chat_id: str) -> dict[str, tuple[Attachment, ...]]:
@@ -355,10 +337,10 @@ def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple
 
 def _attachment(row: Sequence[Any]) -> Attachment:
     """Build an attachment from ATTACHMENT_FIELDS; a damaged row, or one of another version, keeps only its text."""
-    name, kind, size, text, parts, pages, sent, path, places, picture, width, height, address, read_at = row
-    raw = {"name": name, "kind": kind, "size": size, "text": text, "path": path, "address": address, "read_at": read_at}
+    *values, parts, pages, sent, places, picture, width, height = row
+    raw = dict(zip(ATTACHMENT_VALUES, values, strict=True))
     try:
-        for key, packed in (("parts", parts), ("pages", pages), ("sent", sent), ("places", places or "[]")):
+        for key, packed in zip(ATTACHMENT_JSON, (parts, pages, sent, places or "[]"), strict=True):
             raw[key] = msgspec.json.decode(packed)
         if picture is not None:
             raw["picture"] = Picture(hashlib.sha256(picture).hexdigest(), width, height, data=picture)
@@ -370,5 +352,6 @@ def _attachment(row: Sequence[Any]) -> Attachment:
         return attachment
     except (msgspec.DecodeError, TypeError, ValueError) as error:  # a number or bytes instead of text
         log.warning("an attachment cannot be read: %s", kind_of(error))
+        text = raw["text"]
         words = text.decode(errors="replace") if isinstance(text, bytes) else str(text or "")
-        return Attachment(str(name), "text", len(words), words)
+        return Attachment(str(raw["name"]), "text", len(words), words)
