@@ -17,14 +17,12 @@ def step_inside(area: QWidget, views: Sequence[QWidget], forward: bool) -> bool:
     focused = QApplication.focusWidget()
     if focused is None or not (focused is area or area.isAncestorOf(focused)):
         return False
-    groups = [_stops(view) for view in views]
-    stops = [*([area] if _takes_focus(area) else []), *(stop for group in groups for stop in group)]
+    stops = [*([area] if _takes_focus(area) else []), *(stop for view in views for stop in _stops(view))]
     at = stops.index(focused) if focused in stops else (-1 if forward else len(stops))
     at += 1 if forward else -1
     target = stops[at] if 0 <= at < len(stops) else _stop_outside(area, forward)
     if target is not None:
-        view = next((view for view, group in zip(views, groups, strict=True) if target in group[-1:]), None)
-        _focus(target, forward, view)
+        _focus(target, forward, views)
     return target is not None
 
 
@@ -34,26 +32,24 @@ def step_around(parts: Sequence[QWidget], forward: bool) -> bool:
     Return False if the focus is in none of them. Qt's own order would lead from the last part to the views that were
     made last, and past everything before them.
     """
-    groups = [_stops(part) for part in parts]
-    stops = [stop for group in groups for stop in group]
+    stops = [stop for part in parts for stop in _stops(part)]
     focused = QApplication.focusWidget()
     if focused not in stops:
         return False
     target = stops[(stops.index(focused) + (1 if forward else -1)) % len(stops)]
-    _focus(
-        target, forward, next((part for part, group in zip(parts, groups, strict=True) if target in group[-1:]), None)
-    )
+    _focus(target, forward, parts)
     return True
 
 
-def _focus(target: QWidget, forward: bool, ended_view: QWidget | None) -> None:
-    """Focus the target; backwards, focus the last stop of the view that `target` ends.
+def _focus(target: QWidget, forward: bool, views: Sequence[QWidget]) -> None:
+    """Focus the target; backwards, focus the last stop of that of the views which `target` ends.
 
     That last stop may become visible only once the focus is in the view.
     """
     reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+    ended_view = None if forward else next((view for view in views if target in _stops(view)[-1:]), None)
     target.setFocus(reason)
-    last = _stops(ended_view)[-1:] if ended_view is not None and not forward else []
+    last = _stops(ended_view)[-1:] if ended_view is not None else []
     if last and last[0] is not target:
         last[0].setFocus(reason)
 
