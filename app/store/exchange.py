@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from app.folders import users_umask
 from app.store.chat import Chat, ChatMessage
@@ -40,35 +40,21 @@ class Exported:
     path: Path
 
 
-class Exporter(Protocol):
-    """A file format for exported chats."""
-
-    @property
-    def extension(self) -> str:
-        """The ending of the files, with its dot."""
-
-    def name(self, chat_count: int) -> str:
-        """Return the marked name of the format for this many chats, with its filter for file dialogs."""
-
-    def writes_folder(self, chat_count: int) -> bool:
-        """Return whether this many chats become a folder of files instead of one file."""
-
-    def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
-        """Write these chats of the store, or all, to `target`. Raises Failure and Stopped."""
-
-
 class JsonExporter:
     """Exporter to one file of our JSON, with the folders of the chats; the file can be imported again."""
 
     extension = ".json"
 
     def name(self, _chat_count: int) -> str:
+        """Return the marked name of the format for this many chats, with its filter for file dialogs."""
         return mark("JSON, can be imported again (*.json)")
 
     def writes_folder(self, _chat_count: int) -> bool:
+        """Return whether this many chats become a folder of files instead of one file."""
         return False
 
     def export(self, store: Path, chat_ids: Iterable[str] | None, target: Path, progress: TransferProgress) -> Exported:
+        """Write these chats of the store, or all, to `target`. Raises Failure and Stopped."""
         with contextlib.closing(ChatStore(store)) as source, _written(target) as file:
             chats = _chosen(source, chat_ids)
             used = {chat.folder_id for chat in chats}
@@ -130,6 +116,9 @@ class ReadableExporter:
 def _markdown(chat: Chat, messages: Iterable[ChatMessage], folder: str) -> tuple[bytes, Mapping[str, bytes]]:
     text, files = markdown_of(chat, messages, folder)
     return text.encode(), files
+
+
+Exporter = JsonExporter | ReadableExporter
 
 
 def exporters(pdf_of: Callable[[str], bytes]) -> tuple[Exporter, ...]:
