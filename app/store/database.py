@@ -117,27 +117,22 @@ def failures(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
         failure = failure_of(path, error)
         if failure.code == "store_damaged":
             with contextlib.suppress(OSError):
                 damage_mark(path).touch(mode=0o600)
         raise failure from error
-    except UnicodeDecodeError as error:  # SQLite's message contains a piece of the damaged file
-        with contextlib.suppress(OSError):
-            damage_mark(path).touch(mode=0o600)
-        raise Failure("store_damaged.file", str(error), path=path) from error
-    except OSError as error:
-        raise _cannot_store(path, error.strerror or str(error), error) from error
 
 
-def failure_of(path: Path, error: sqlite3.Error) -> Failure:
+def failure_of(path: Path, error: sqlite3.Error | UnicodeDecodeError | OSError) -> Failure:
+    if isinstance(error, UnicodeDecodeError):  # SQLite's message contains a piece of the damaged file
+        return Failure("store_damaged.file", str(error), path=path)
     name = getattr(error, "sqlite_errorname", "") or ""
     known = next((id for id, names in KNOWN.items() if name.startswith(names)), None)
-    return Failure(known, str(error), path=path) if known else _cannot_store(path, str(error), error)
-
-
-def _cannot_store(path: Path, reason: str, error: Exception) -> Failure:
+    if known:
+        return Failure(known, str(error), path=path)
+    reason = getattr(error, "strerror", "") or str(error)
     return Failure("store.unwritable", str(error), path=path, reason=reason)
 
 
