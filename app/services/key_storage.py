@@ -39,15 +39,11 @@ def read_key(url: str, place: KeyPlace, path: Path) -> str:
 
 def write_key(url: str, key: str, path: Path) -> KeyPlace:
     """Store the key in the keyring, else in the file at `path`; return where. "" deletes it in both. Raises Failure."""
+    in_keyring = _is_in_keyring(url, key)
+    _write_file(path, url, "" if in_keyring else key)
     if not key:
-        _delete_from_keyring(url)
-        _write_file(path, url, "")
         return ""
-    if _is_in_keyring(url, key):
-        _write_file(path, url, "")
-        return "keyring"
-    _write_file(path, url, key)
-    return "file"
+    return "keyring" if in_keyring else "file"
 
 
 def _is_in_keyring(url: str, key: str) -> bool:
@@ -55,20 +51,14 @@ def _is_in_keyring(url: str, key: str) -> bool:
     import keyring
 
     try:
+        if not key:
+            keyring.delete_password(SERVICE, url)
+            return False
         keyring.set_password(SERVICE, url, key)
         return keyring.get_password(SERVICE, url) == key
     except Exception as error:  # noqa: BLE001 - keyrings raise what their system's libraries raise
-        log.info("there is no keyring to use: %s", kind_of(error))
+        log.info("no keyring was changed: %s", kind_of(error))
         return False
-
-
-def _delete_from_keyring(url: str) -> None:
-    import keyring
-
-    try:
-        keyring.delete_password(SERVICE, url)
-    except Exception as error:  # noqa: BLE001 - keyrings raise what their system's libraries raise
-        log.info("no key was deleted from a keyring: %s", kind_of(error))
 
 
 def _keys_in(path: Path) -> dict[str, str]:
