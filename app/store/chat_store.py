@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import update_wrapper
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -43,9 +42,7 @@ UNSENT = ("unsent", "unsent_files")
 FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
     AND chat_id NOT IN (SELECT id FROM chats WHERE deleted_at IS NULL OR deleted_at <> {DOOMED})"""
 LONG = 20_000  # characters; storing and indexing this many takes a quarter of a frame
-P = ParamSpec("P")
 R = TypeVar("R")
-StoreMethod = Callable[Concatenate["ChatStore", P], R]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +55,6 @@ class ChatRow:
     chat: Chat
     edits: tuple[tuple[str, str], ...] = ()
     deleted: bool = False
-
-
-def _guarded(method: StoreMethod[P, R]) -> StoreMethod[P, R]:
-    """Wrap a method: wait for pending writes, check the file, and turn SQLite's errors into a Failure."""
-
-    def guarded(self: ChatStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        self.writer.wait()
-        if method.__name__ != "close":
-            self.file_identity.check()
-        with failures(self.path):
-            return method(self, *args, **kwargs)
-
-    return update_wrapper(guarded, method)
 
 
 class ChatStore:
@@ -95,17 +79,24 @@ class ChatStore:
         self.file_identity = FileIdentity(path)
         self.writer = Writer(self.file_identity, self._db, lambda: open_migrated(path))
 
-    @_guarded
     def close(self) -> None:
-        self.writer.close()
-        self._db.close()
+        self.writer.wait()
+        with failures(self.path):
+            self.writer.close()
+            self._db.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection once no write is pending, also for modules with own tables; errors become Failures."""
+        self.writer.wait()
+        self.file_identity.check()
+        with failures(self.path):
+            yield self._db
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection in one transaction, also for modules with own tables; errors become Failures."""
-        self.writer.wait()
-        self.file_identity.check()
-        with failures(self.path), transaction(self._db) as db:
+        """Yield the connection in one transaction."""
+        with self.connection() as db, transaction(db):
             yield db
 
     def save(self, chat: Chat, messages: Sequence[ChatMessage] = ()) -> None:
@@ -139,34 +130,30 @@ class ChatStore:
                 f"UPDATE chats SET {names} WHERE id = ?", [(*values.values(), chat_id) for chat_id in chat_ids]
             )
 
-    @_guarded
     def chats(self) -> list[Chat]:
         """Return all chats that are not deleted, the latest first."""
-        rows = self._db.execute(
+        rows = self._execute(
             f"SELECT {CHAT_FIELDS} FROM chats WHERE deleted_at IS NULL ORDER BY updated_at DESC, rowid DESC"
         )
         return [Chat(*row) for row in rows]
 
-    @_guarded
     def chat_row(self, chat_id: str) -> tuple[Chat, float | None] | None:
         """Return a chat, deleted or not, and when it was deleted; None if it is not in the file."""
-        row = self._db.execute(f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
-        return (Chat(*row[1:]), row[0]) if row else None
+        rows = self._execute(f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE id = ?", chat_id)
+        return next(((Chat(*row), moment) for moment, *row in rows), None)
 
-    @_guarded
     def messages(self, chat: Chat) -> list[ChatMessage]:
         """Return all messages of all branches, including deleted ones, in the order in which they were written."""
-        rows = self._db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ? ORDER BY number", (chat.id,))
-        by_id = {message.id: message for message in (ChatMessage(*row) for row in rows)}
-        for message_id, attachments in read_attachments(self._db, chat.id).items():
-            by_id[message_id] = replace(by_id[message_id], attachments=attachments)
+        with self.connection() as db:
+            rows = db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ? ORDER BY number", (chat.id,))
+            by_id = {message.id: message for message in (ChatMessage(*row) for row in rows)}
+            for message_id, attachments in read_attachments(db, chat.id).items():
+                by_id[message_id] = replace(by_id[message_id], attachments=attachments)
         return list(by_id.values())
 
-    @_guarded
     def edits(self, chat_id: str) -> dict[str, str]:
         """Return the unsent edits of a chat's messages by message id."""
-        edits = "SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL"
-        return dict(self._db.execute(edits, (chat_id,)).fetchall())
+        return dict(self._execute("SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL", chat_id))
 
     def delete(self, *chat_ids: str) -> None:
         """Hide the chats; they can be restored for 30 days."""
@@ -176,10 +163,9 @@ class ChatStore:
         """Undo `delete`; return the ids of those chats that are not deleted permanently."""
         return self._mark_deleted(None, chat_ids)
 
-    @_guarded
     def deleted_chats(self) -> list[tuple[Chat, float]]:
         """Return the chats that can be restored and when they were deleted, the latest first."""
-        rows = self._db.execute(
+        rows = self._execute(
             f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE deleted_at > 0 ORDER BY deleted_at DESC, rowid DESC"
         )
         return [(Chat(*row), moment) for moment, *row in rows]
@@ -203,56 +189,52 @@ class ChatStore:
             for table in UNSENT:
                 db.execute(f"DELETE FROM {table}")
 
-    @_guarded
     def folders(self) -> list[Folder]:
         """Return all folders, by name."""
-        rows = self._db.execute(f"SELECT {FOLDER_FIELDS} FROM folders")
+        rows = self._execute(f"SELECT {FOLDER_FIELDS} FROM folders")
         folders = [Folder(name, id_, created, bool(folded)) for name, id_, created, folded in rows]
         return sorted(folders, key=lambda folder: (folder.name.casefold(), folder.created_at))
 
-    @_guarded
     def save_folder(self, folder: Folder) -> None:
-        write_folder(self._db, folder)
+        with self.writing() as db:
+            write_folder(db, folder)
 
-    @_guarded
     def delete_folder(self, folder_id: str) -> None:
         """Delete the folder but not its chats."""
-        self._db.execute("DELETE FROM folders WHERE id = ?", (folder_id,))
+        self._execute("DELETE FROM folders WHERE id = ?", folder_id)
 
-    @_guarded
     def with_connection(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """Return the result of `work` on the connection, for modules with own tables; errors become Failures."""
-        return work(self._db)
+        """Return the result of `work` on the connection."""
+        with self.connection() as db:
+            return work(db)
 
-    @_guarded
     def remember_model(self, path: Path) -> None:
         """Make the model the latest one that was used; it is loaded, so a mark of `mark_loading` goes."""
-        self._db.execute(
-            "INSERT OR REPLACE INTO recent_models (path, opened_at) VALUES (?, ?)", (path_text(path), time.time())
+        self._execute(
+            "INSERT OR REPLACE INTO recent_models (path, opened_at) VALUES (?, ?)", path_text(path), time.time()
         )
 
-    @_guarded
     def forget_model(self, path: Path) -> None:
         """Take the model off the list of recent ones, because its file was deleted."""
-        self._db.execute("DELETE FROM recent_models WHERE path = ?", (path_text(path),))
+        self._execute("DELETE FROM recent_models WHERE path = ?", path_text(path))
 
-    @_guarded
     def mark_loading(self, path: Path, loading: bool) -> None:
         """Mark a recent model while a start loads it; a mark that a start finds is from one that crashed meanwhile."""
-        self._db.execute("UPDATE recent_models SET loading = ? WHERE path = ?", (loading, path_text(path)))
+        self._execute("UPDATE recent_models SET loading = ? WHERE path = ?", loading, path_text(path))
 
-    @_guarded
     def was_loading(self, path: Path) -> bool:
         """Return whether an earlier start crashed while it loaded the model."""
-        return bool(
-            self._db.execute("SELECT 1 FROM recent_models WHERE path = ? AND loading", (path_text(path),)).fetchone()
-        )
+        return bool(self._execute("SELECT 1 FROM recent_models WHERE path = ? AND loading", path_text(path)))
 
-    @_guarded
     def recent_models(self, limit: int = 8) -> list[Path]:
         """Return the model files that the user opened, the latest first."""
-        rows = self._db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC LIMIT ?", (limit,))
+        rows = self._execute("SELECT path FROM recent_models ORDER BY opened_at DESC LIMIT ?", limit)
         return [path_of(path) for (path,) in rows]
+
+    def _execute(self, statement: str, *values: object) -> list[Any]:
+        """Run one statement, which is a transaction of its own, and return its rows."""
+        with self.connection() as db:
+            return db.execute(statement, values).fetchall()
 
     def _forget_unsent(self) -> None:
         for table in UNSENT:

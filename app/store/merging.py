@@ -303,7 +303,9 @@ def _stored(store: ChatStore, chat_id: str) -> tuple[Chat, float | None] | None:
 def _hide(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> None:
     """Write a new chat that no list shows; one of the same id that was deleted permanently leaves the file first."""
     if store.chat_row(chat.id):
-        store.with_connection(lambda db: [pause() for _ in remove_deleted(db)])
+        with store.connection() as db:
+            for _ in remove_deleted(db):
+                pause()
     with store.writing() as db:
         write_chat(db, chat, ())
         db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (HIDDEN, chat.id))
