@@ -35,11 +35,6 @@ def create_chats_and_messages(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX chats_by_time ON chats(deleted_at, updated_at)")
 
 
-def create_recent_models(db: sqlite3.Connection) -> None:
-    """Create the table of model files that were opened, for the model menu and the next start."""
-    db.execute("CREATE TABLE recent_models (path TEXT PRIMARY KEY, opened_at REAL NOT NULL) STRICT")
-
-
 def create_attachments(db: sqlite3.Connection) -> None:
     """Create the table of files attached to messages, as extracted text; `parts`, `pages`, `sent` are JSON."""
     db.execute(
@@ -56,17 +51,6 @@ def create_chat_options_and_personas(db: sqlite3.Connection) -> None:
     """Add a chat's own options, and the table of options saved under a name; both are JSON."""
     db.execute("ALTER TABLE chats ADD COLUMN options TEXT NOT NULL DEFAULT ''")
     db.execute("CREATE TABLE personas (name TEXT PRIMARY KEY, options TEXT NOT NULL) STRICT")
-
-
-def create_unsent(db: sqlite3.Connection) -> None:
-    """Create the table of unsent text in each chat's composer; the chat that is not stored yet has the id ''."""
-    db.execute("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT")
-
-
-def keep_deleted_messages(db: sqlite3.Connection) -> None:
-    """Add the deletion mark of messages, which are kept for a while, and the branches that were shown last."""
-    db.execute("ALTER TABLE messages ADD COLUMN deleted_at REAL")
-    db.execute("ALTER TABLE chats ADD COLUMN chosen TEXT NOT NULL DEFAULT ''")
 
 
 def create_folders_and_pins(db: sqlite3.Connection) -> None:
@@ -119,11 +103,6 @@ def index_messages(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
 
 
-def index_deleted_messages(db: sqlite3.Connection) -> None:
-    """Index deleted messages, so that a start that looks for those deleted long ago does not read all messages."""
-    db.execute("CREATE INDEX deleted_messages ON messages(deleted_at) WHERE deleted_at IS NOT NULL")
-
-
 def create_attachment_index(db: sqlite3.Connection) -> None:
     """Create the word index of files in pieces, which app.store.upkeep fills in idle time; nothing is `indexed` yet.
 
@@ -160,12 +139,6 @@ def rebuild_indexes(db: sqlite3.Connection) -> None:
     index_messages(db)
     db.execute("INSERT INTO attachment_index (attachment_index) VALUES ('delete-all')")
     db.execute("DELETE FROM attachment_pieces")
-
-
-def keep_edits(db: sqlite3.Connection) -> None:
-    """Add the unsent edit of a sent message; NULL if none is open."""
-    db.execute("ALTER TABLE messages ADD COLUMN edit TEXT")
-    db.execute("CREATE INDEX edited_messages ON messages(chat_id) WHERE edit IS NOT NULL")
 
 
 def keep_unsent_files_apart(db: sqlite3.Connection) -> None:
@@ -220,32 +193,48 @@ def keep_queued_messages(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE unsent_files ADD COLUMN {column} TEXT NOT NULL DEFAULT '[]'")
 
 
+def done_by(*statements: str) -> Step:
+    """Return the step that executes these statements."""
+
+    def execute(db: sqlite3.Connection) -> None:
+        for statement in statements:
+            db.execute(statement)
+
+    return execute
+
+
 def added(table: str, *columns: str) -> Step:
     """Return the step that adds these columns to the table."""
-
-    def add_columns(db: sqlite3.Connection) -> None:
-        for column in columns:
-            db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-
-    return add_columns
+    return done_by(*(f"ALTER TABLE {table} ADD COLUMN {column}" for column in columns))
 
 
 MIGRATIONS: tuple[Step, ...] = (
     create_chats_and_messages,
-    create_recent_models,
+    # The model files that were opened, for the model menu and the next start.
+    done_by("CREATE TABLE recent_models (path TEXT PRIMARY KEY, opened_at REAL NOT NULL) STRICT"),
     # How many of a chat's oldest turns the user chose to leave out when the context was full.
     added("chats", "forget_turns INTEGER NOT NULL DEFAULT 0"),
     create_attachments,
     create_chat_options_and_personas,
-    create_unsent,
-    keep_deleted_messages,
+    # The unsent text in each chat's composer; the chat that is not stored yet has the id ''.
+    done_by("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT"),
+    # The deletion mark of messages, which are kept for a while, and the branches that were shown last.
+    done_by(
+        "ALTER TABLE messages ADD COLUMN deleted_at REAL",
+        "ALTER TABLE chats ADD COLUMN chosen TEXT NOT NULL DEFAULT ''",
+    ),
     create_folders_and_pins,
     create_message_index,
     # How long the model thought before it answered.
     added("messages", "thought_seconds REAL"),
-    index_deleted_messages,
+    # A start that looks for messages deleted long ago does not read all messages.
+    done_by("CREATE INDEX deleted_messages ON messages(deleted_at) WHERE deleted_at IS NOT NULL"),
     create_attachment_index,
-    keep_edits,
+    # The unsent edit of a sent message; NULL if none is open.
+    done_by(
+        "ALTER TABLE messages ADD COLUMN edit TEXT",
+        "CREATE INDEX edited_messages ON messages(chat_id) WHERE edit IS NOT NULL",
+    ),
     keep_unsent_files_apart,
     remember_models_of_chats,
     # The mark of a model that a start is loading; it stays when that start crashes.
