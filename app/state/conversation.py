@@ -18,7 +18,7 @@ from app.state.answer_facts import sources_of
 from app.state.draft import MessageDraft
 from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
-from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
+from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, storable, title_of
 from app.store.chat_store import ChatRow, ChatStore
 from app.store.tree import Deleted, Tree, chosen_from
 from app.words import UiText, mark, tr, worded
@@ -144,7 +144,7 @@ class Conversation(ConversationEvents):
 
     def send(self, text: str, attachments: tuple[Attachment, ...] = ()) -> bool:
         """Append and store the user's message; return False if it is empty, an answer is under way or the chat gone."""
-        text = cleaned(text)
+        text = storable(text).strip()
         if self.busy or self.state == "gone" or not (text or attachments):
             return False
         self._drop_refused()
@@ -160,7 +160,7 @@ class Conversation(ConversationEvents):
 
         A question is to be answered then, the same wording of it again. An answer loses its thoughts.
         """
-        message, text = self.tree[id], cleaned(text)
+        message, text = self.tree[id], storable(text).strip()
         if self.busy or not text:
             return False
         self.edits.pop(id, None)

@@ -118,12 +118,9 @@ class Folder:
     folded: bool = False
 
 
-def cleaned(text: str) -> str:
-    """Return the message's text without surrounding blanks and lone surrogates (half of a pasted emoji).
-
-    A lone surrogate can be neither stored nor sent.
-    """
-    return text.encode("utf-8", "replace").decode().strip()
+def storable(text: str) -> str:
+    """Replace lone surrogates (half of a pasted emoji), which can be neither stored nor sent."""
+    return text.encode("utf-8", "replace").decode()
 
 
 _BLOCK_MARK = re.compile(r"^\s*(?:(?:>|[-*+]|#{1,6})(?=\s|$)\s*)+|^\s*(?:`{3,}|~{3,}|[-*_]{3,}\s*$).*")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import math
 import re
 import uuid
@@ -19,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.attachments.attachment import Attachment
-from app.store.chat import Chat, ChatMessage, Folder
+from app.store.chat import Chat, ChatMessage, Folder, storable
 from app.store.tree import Tree, chosen_from
 from app.words import tr, worded
 from common.sentences import decode_sentence
@@ -51,12 +52,7 @@ def moment(value: object, otherwise: float) -> float:
 
 def line(value: object) -> str:
     """Return a title as one line of usable length; "" if `value` is not text."""
-    return clean(" ".join(value.split())[:LONGEST_TITLE]) if isinstance(value, str) else ""
-
-
-def clean(text: str) -> str:
-    """Replace lone surrogates (half of an emoji), which can be neither stored nor sent."""
-    return text.encode("utf-8", "replace").decode()
+    return storable(" ".join(value.split())[:LONGEST_TITLE]) if isinstance(value, str) else ""
 
 
 # --- our own JSON, without loss ---------------------------------------------------------------------------------------
@@ -159,13 +155,7 @@ def _identified(raw: object) -> dict[str, Any]:
 
 def _cleaned(value: Any) -> Any:
     """Replace lone surrogates, which cannot be stored, in all strings of a JSON value."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_cleaned(each) for each in value]
-    if isinstance(value, dict):
-        return {clean(key): _cleaned(each) for key, each in value.items()}
-    return value
+    return json.loads(storable(json.dumps(value, ensure_ascii=False)))
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from app.store.chat import storable
 from common.failures import Failure
 from common.files import read_small, write_atomically
 
@@ -35,16 +36,12 @@ class _SnippetFile(msgspec.Struct, frozen=True):
 
 def cleaned_name(name: str) -> str:
     """Return the name on one line, with at most MOST_NAME characters and without what cannot be stored."""
-    return " ".join(_storable(name).split())[:MOST_NAME].strip()
+    return " ".join(storable(name.replace("\0", "")).split())[:MOST_NAME].strip()
 
 
 def cleaned_text(text: str) -> str:
     """Return the text without surrounding blank lines and without what cannot be stored."""
-    return _storable(text).replace("\r\n", "\n").replace("\r", "\n").strip()
-
-
-def _storable(text: str) -> str:
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
+    return storable(text.replace("\0", "")).replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def read_snippets(path: Path) -> list[SnippetEntry]:

@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from app.attachments.attachment import Attachment, clean_name
-from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, title_of
-from app.store.formats import SPACE, clean, line, moment
+from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, storable, title_of
+from app.store.formats import SPACE, line, moment
 
 Program = Literal[
     "chickadee", "chatgpt", "claude", "gpt4all", "jan", "lm-studio", "open-webui", "ollama", "llama.cpp"
@@ -110,7 +110,7 @@ def chat_of(conversation: ImportedConversation, now: float) -> tuple[Chat, list[
     Ids are derived from theirs, so that importing again makes no duplicates.
     """
     started_at = now if conversation.created is None else conversation.created
-    chat_id = uuid.uuid5(SPACE, clean(conversation.id)).hex
+    chat_id = uuid.uuid5(SPACE, storable(conversation.id)).hex
     messages: list[ChatMessage] = []
     message_of: dict[str, str | None] = {}  # by a turn's key: the id of the message there or last before
     for turn in _from_the_top(conversation.turns):
@@ -138,7 +138,7 @@ def thought(text: str) -> str:
 
 def attached(name: str, words: str) -> Attachment:
     """Return a file of a message, of which the other program kept the text."""
-    words = clean(words).strip("\n")
+    words = storable(words).strip("\n")
     return Attachment(clean_name(name), "text", len(words.encode()), words, ((0, len(words)),))
 
 
@@ -172,7 +172,7 @@ def items(raw: object, name: str) -> list[dict[str, Any]]:
 
 
 def _message(chat_id: str, parent: str | None, turn: Turn, started_at: float) -> ChatMessage | None:
-    content = clean(turn.text).strip()
+    content = storable(turn.text).strip()
     is_answer = turn.role == "assistant"
     files = () if is_answer else turn.attachments
     if turn.role not in ("user", "assistant") or not (content or files):
@@ -182,7 +182,7 @@ def _message(chat_id: str, parent: str | None, turn: Turn, started_at: float) ->
         parent,
         cast(Literal["user", "assistant"], turn.role),
         content,
-        uuid.uuid5(SPACE, clean(f"{chat_id}/{turn.key}")).hex,
+        uuid.uuid5(SPACE, storable(f"{chat_id}/{turn.key}")).hex,
         started_at if turn.time is None else turn.time,
         turn.ending if is_answer else "end",
         model=line(turn.model) if is_answer else "",
