@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.store.chat import Ending
-from app.store.formats import moment
-from app.store.readers.neutral import ImportedConversation, Turn, part, text
+from app.store.readers.neutral import ImportedConversation, Turn, part, seconds, text
 
 
 def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
@@ -18,7 +17,7 @@ def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
     if not isinstance(raw.get("mapping"), dict):
         raise ValueError("it has no messages")
     nodes = {str(key): node for key, node in raw["mapping"].items() if isinstance(node, dict)}
-    created = _time(raw.get("create_time"))
+    created = seconds(raw.get("create_time"))
     theirs = raw.get("conversation_id") or raw.get("id") or "/".join([str(created), *list(nodes)[:2]])
     return ImportedConversation(
         "chatgpt",
@@ -26,7 +25,7 @@ def conversation_of(raw: dict[str, Any]) -> ImportedConversation:
         text(raw, "title"),
         [_turn(key, node) for key, node in nodes.items()],
         created,
-        _time(raw.get("update_time")),
+        seconds(raw.get("update_time")),
         str(raw.get("current_node")),
     )
 
@@ -37,12 +36,7 @@ def _turn(key: str, node: dict[str, Any]) -> Turn:
     hidden = raw.get("recipient") not in (None, "all") or facts.get("is_visually_hidden_from_conversation")
     words = "" if hidden else _words(part(raw, "content"))
     model = text(facts, "model_slug")
-    return Turn(key, parent, role, words, _time(raw.get("create_time")), model, _ending(raw, facts))
-
-
-def _time(value: object) -> float | None:
-    time = moment(value, -1.0)
-    return None if time < 0 else time
+    return Turn(key, parent, role, words, seconds(raw.get("create_time")), model, _ending(raw, facts))
 
 
 def _ending(raw: dict[str, Any], facts: dict[str, Any]) -> Ending:
