@@ -99,11 +99,6 @@ class Button(Live, QPushButton):
             self.clicked.connect(lambda: work())
         self.apply_look()
 
-    def set_words(self, words: str) -> None:
-        """Show other words, marked English."""
-        self._words = words
-        self.retranslate()
-
     def retranslate(self) -> None:
         if self._words:
             self.setText(tr(self._words))

@@ -41,22 +41,17 @@ class StackedBar(Live, QWidget):
         self.segments: list[BarSegment] = []
         self.apply_look()
 
-    def restyle(self) -> None:
-        self.fit_height()
-
     def show_segments(self, title: str, segments: Sequence[BarSegment]) -> None:
         shown = [segment for segment in segments if segment.amount > 0]
         if shown == self.segments and self.accessibleName() == title:
             return
-        lines = len(shown) != len(self.segments)
         self.segments = shown
         self.setAccessibleName(title)
         self.setAccessibleDescription(", ".join(f"{segment.name} {segment.text}" for segment in shown))
-        if lines:
-            self.fit_height()
+        self.restyle()
         self.update()
 
-    def fit_height(self) -> None:
+    def restyle(self) -> None:
         """Set the height for the number of legend lines and the size of the text."""
         self.setFixedHeight(SIZES.strip + SIZES.gap + len(self.segments) * self._line())
 

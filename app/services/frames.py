@@ -96,10 +96,6 @@ class Collector(QObject):
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self.collect_if_due)
 
-    def is_looking(self) -> bool:
-        """Return whether a full collection is due and waits for the window to be idle."""
-        return self._timer.isActive()
-
     def start(self) -> None:
         """Begin to collect; all present objects, with the little garbage among them, are excluded until `close`."""
         self._started = True

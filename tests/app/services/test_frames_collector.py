@@ -75,13 +75,13 @@ def test_memory_does_not_grow_while_no_second_is_quiet(collector: Collector, wor
 
 
 def test_no_timer_runs_while_nothing_is_due(collector: Collector, qtbot: QtBot) -> None:
-    assert not collector.is_looking()
+    assert not collector._timer.isActive()
     ring = old_ring(DUE + 1)
     kept = many_objects()
     collector.collect_young()
-    assert collector.is_looking()
+    assert collector._timer.isActive()
     qtbot.waitUntil(lambda: ring() is None)  # a second later, by the timer
-    assert not collector.is_looking()
+    assert not collector._timer.isActive()
     assert kept
 
 
