@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 CHUNK = 1 << 18
 LONGEST = 64 << 20  # bytes of one element
@@ -35,7 +35,7 @@ class NotJson(ValueError):
 class JsonStream:
     """A JSON file that is read element by element; `done` is how many bytes were read."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._data = b""
         self._at = 0

@@ -46,7 +46,7 @@ class Tree:
             self._children.setdefault(parent, []).append(id)
         self.chosen = dict(chosen or {})
         self.leaf: str | None = None
-        self._move(leaf if leaf in self._messages and self._can_be_shown(leaf) else self._below(ROOT))
+        self.stop_at(leaf if leaf in self._messages and self._can_be_shown(leaf) else self._below(ROOT))
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -123,11 +123,17 @@ class Tree:
         seen = ROOT
         for each in itertools.takewhile(self._is_visible, self.path(id)):
             seen = each
-        self._move(self._below(seen))
+        self.stop_at(self._below(seen))
 
-    def stop_at(self, id: str) -> None:
-        """Show the branch that ends with `id`, because another message is about to be added there."""
-        self._move(id)
+    def stop_at(self, leaf: str | None) -> None:
+        """Show the branch to `leaf` and remember it at every fork where the newest child is another one."""
+        self.leaf = leaf
+        for id in self.path(leaf):
+            parent = self._parents[id]
+            if self._visible(parent)[-1] == id:
+                self.chosen.pop(parent, None)
+            else:
+                self.chosen[parent] = id
 
     def delete(self, id: str, now: float) -> list[ChatMessage]:
         """Mark `id` and all messages below it as deleted; return those that changed. `now` is in Unix seconds."""
@@ -136,7 +142,7 @@ class Tree:
         marked = [replace(message, deleted_at=now) for message in gone]
         self._messages.update((message.id, message) for message in marked)
         if id in self.path(self.leaf):
-            self._move(self._instead_of(id, siblings))
+            self.stop_at(self._instead_of(id, siblings))
         return marked
 
     def remove(self, id: str) -> None:
@@ -160,7 +166,7 @@ class Tree:
             if id in wanted and not self._is_visible(id)
         ]
         self._messages.update((message.id, message) for message in back)
-        self._move(self.leaf or self._below(ROOT))
+        self.stop_at(self.leaf or self._below(ROOT))
         return back
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -195,16 +201,6 @@ class Tree:
             chosen = self.chosen.get(id, "")
             id = chosen if chosen in children else children[-1]
         return id or None
-
-    def _move(self, leaf: str | None) -> None:
-        """Show the branch to `leaf` and remember it at every fork where the newest child is another one."""
-        self.leaf = leaf
-        for id in self.path(leaf):
-            parent = self._parents[id]
-            if self._visible(parent)[-1] == id:
-                self.chosen.pop(parent, None)
-            else:
-                self.chosen[parent] = id
 
     def _subtree(self, id: str) -> Iterator[str]:
         waiting = [id]

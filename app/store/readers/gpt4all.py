@@ -95,7 +95,6 @@ def _sub_items(stream: _Stream, took: list[float], depth: int) -> str:
             _skip_tool_call(stream)
         if name == "Think: ":
             took.append(stream.number("i") / 1000)
-        if name == "Think: ":
             pieces.append(thought(value))
         elif name in ("Text: ", "Response: ") and value.strip():
             pieces.append(value + "\n\n")

@@ -12,8 +12,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any
 
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.formats import FORMAT, VERSION, decode_chat, decode_folder
@@ -47,7 +48,7 @@ def read_json(path: Path, advance: Advance) -> Iterator[Folder | ImportableChat]
             before += size
 
 
-def _read(path: Path, file: BinaryIO, before: int, whole: int, advance: Advance) -> Iterator[Folder | ImportableChat]:
+def _read(path: Path, file: IO[bytes], before: int, whole: int, advance: Advance) -> Iterator[Folder | ImportableChat]:
     stream, number, ours, now = JsonStream(file), 0, False, time.time()
     rest: dict[str, Any] = {}
     try:
@@ -126,7 +127,7 @@ def importable(conversation: ImportedConversation, now: float) -> Iterator[Impor
         yield ImportableChat(conversation.program, *chat)
 
 
-Opener = Callable[[], contextlib.AbstractContextManager[BinaryIO]]
+Opener = Callable[[], contextlib.AbstractContextManager[IO[bytes]]]
 
 
 @contextlib.contextmanager
@@ -137,16 +138,12 @@ def _opened(path: Path) -> Iterator[list[tuple[Opener, int]]]:
             yield [(lambda: path.open("rb"), path.stat().st_size)]
             return
         with zipfile.ZipFile(path) as archive:
-            yield [(_entry_opener(archive, entry), entry.file_size) for entry in _entries(path, archive)]
+            yield [(partial(archive.open, entry), entry.file_size) for entry in _entries(path, archive)]
     except OSError as error:
         reason = error.strerror or str(error)
         raise Failure("import.unreadable", str(error), name=path.name, reason=reason) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
         raise Failure("import.damaged_zip", str(error), name=path.name) from error
-
-
-def _entry_opener(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Opener:
-    return lambda: cast(contextlib.AbstractContextManager[BinaryIO], archive.open(entry))
 
 
 def _entries(path: Path, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
