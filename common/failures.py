@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from common.log_format import kind_of
 from common.paths import printable
 from common.sentences import Sentence
@@ -45,6 +48,15 @@ class Failure(Exception):
 
     def __str__(self) -> str:
         return str(self.sentence)
+
+
+@contextmanager
+def system_failures(sentence: str, **values: object) -> Iterator[None]:
+    """Turn an OSError of the block into the Failure `sentence`, whose hole `reason` gets the system's words."""
+    try:
+        yield
+    except OSError as error:
+        raise Failure(sentence, str(error), reason=error.strerror or str(error), **values) from error
 
 
 class CommandFailure(Failure):

@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 from typing import Literal
 
-from common.failures import Failure
+from common.failures import Failure, system_failures
 from common.files import read_small, write_atomically
 from common.log_format import kind_of
 
@@ -75,10 +75,8 @@ def _write_file(path: Path, url: str, key: str) -> None:
     keys = {**before, url: key} if key else {each: its for each, its in before.items() if each != url}
     if keys == before:
         return
-    try:
+    with system_failures("keyring.unwritable", file=path):
         if keys:
             write_atomically(path, json.dumps(keys, indent=1).encode())
         else:
             path.unlink(missing_ok=True)
-    except OSError as error:
-        raise Failure("keyring.unwritable", str(error), file=path, reason=error.strerror) from error

@@ -28,7 +28,7 @@ from app.store.formats import (
 )
 from app.store.transfer import TransferProgress
 from app.words import mark
-from common.failures import Failure
+from common.failures import system_failures
 from common.files import TEMPORARY, replacing
 
 
@@ -165,7 +165,7 @@ def _with_progress(chats: Sequence[Chat], progress: TransferProgress) -> Iterato
 @contextlib.contextmanager
 def _written(target: Path) -> Iterator[BinaryIO]:
     """Yield a file that appears, or replaces the old one, when all of it is on the disk."""
-    with _writing_failures(target), replacing(target.resolve(), _mode(target)) as file:
+    with system_failures("export.unwritable", path=target), replacing(target.resolve(), _mode(target)) as file:
         yield file
 
 
@@ -184,7 +184,7 @@ def _mode(target: Path) -> int:
 @contextlib.contextmanager
 def _filled(target: Path) -> Iterator[Path]:
     """Yield a folder that appears as `target`, which is free, when all of its files are written."""
-    with _writing_failures(target):
+    with system_failures("export.unwritable", path=target):
         part = Path(tempfile.mkdtemp(dir=target.parent, prefix=TEMPORARY))  # mkdtemp's mode is 0700
         try:
             yield part
@@ -203,12 +203,3 @@ def _free(path: Path, ending: str = "") -> Path:
         free = path.with_name(f"{path.name} {number}{ending}")
         number += 1
     return free
-
-
-@contextlib.contextmanager
-def _writing_failures(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise Failure("export.unwritable", str(error), path=target, reason=reason) from error

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from app.store.chat import storable
-from common.failures import Failure
+from common.failures import Failure, system_failures
 from common.files import read_small, write_atomically
 
 FORMAT: Literal["chickadee-snippets"] = "chickadee-snippets"
@@ -46,10 +46,8 @@ def cleaned_text(text: str) -> str:
 
 def read_snippets(path: Path) -> list[SnippetEntry]:
     """Read a file of snippets; raise Failure with a sentence for one that is no such file, or beyond the limits."""
-    try:
+    with system_failures("snippets.unreadable", file=path.name):
         raw = read_small(path, MOST_BYTES + 1)
-    except OSError as error:
-        raise Failure("snippets.unreadable", str(error), file=path.name, reason=error.strerror or str(error)) from error
     if len(raw) > MOST_BYTES:
         raise Failure("snippets.too_large", file=path.name, most=MOST_BYTES)
     try:
@@ -83,7 +81,5 @@ def _checked(entries: list[SnippetEntry], file: str) -> list[SnippetEntry]:
 def write_snippets(path: Path, entries: Iterable[SnippetEntry]) -> None:
     """Replace the file as a whole, readable by the user alone; raise Failure and leave the old file otherwise."""
     content = msgspec.json.encode(_SnippetFile(FORMAT, VERSION, list(entries)))
-    try:
+    with system_failures("snippets.unwritable", file=path.name):
         write_atomically(path, msgspec.json.format(content, indent=1) + b"\n")
-    except OSError as error:
-        raise Failure("snippets.unwritable", str(error), file=path.name, reason=error.strerror or str(error)) from error

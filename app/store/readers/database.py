@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.store.json_stream import LONGEST
-from common.failures import Failure
+from common.failures import Failure, system_failures
 
 BEGINNING = b"SQLite format 3\0"
 LARGEST = 8 << 30  # bytes
@@ -24,7 +24,7 @@ def opened(path: Path, program: str) -> Iterator[sqlite3.Connection]:
     both are copied then.
     """
     try:
-        with contextlib.ExitStack() as stack:
+        with system_failures("import.unreadable", name=path.name), contextlib.ExitStack() as stack:
             changes = path.with_name(path.name + "-wal")
             options = "?mode=ro&immutable=1"
             if changes.exists() and changes.stat().st_size:
@@ -39,9 +39,6 @@ def opened(path: Path, program: str) -> Iterator[sqlite3.Connection]:
     except sqlite3.Error as error:
         code = "import.database" if program else "import.database_file"
         raise Failure(code, str(error), name=path.name, program=program) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise Failure("import.unreadable", str(error), name=path.name, reason=reason) from error
 
 
 def tables(db: sqlite3.Connection) -> set[str]:

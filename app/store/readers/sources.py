@@ -16,7 +16,7 @@ from app.store.readers.database import BEGINNING, opened, tables
 from app.store.readers.json_file import Advance, ImportableChat, importable, read_json
 from app.store.readers.neutral import PROGRAMS, ImportedConversation, Program, object_of
 from app.store.readers.places import Source
-from common.failures import Failure
+from common.failures import Failure, system_failures
 from common.files import read_small
 
 Item = Folder | ImportableChat | Failure
@@ -37,11 +37,8 @@ def read_source(source: Source, advance: Advance) -> Iterator[Item]:
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    try:
+    with system_failures("import.unreadable", name=folder.name):
         return sorted(islice(folder.glob(pattern), MOST_FILES))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise Failure("import.unreadable", str(error), name=folder.name, reason=reason) from error
 
 
 def _each(
@@ -59,10 +56,8 @@ def _each(
 def _checked(path: Path, program: Program, read: Callable[[Path], ImportedConversation]) -> ImportedConversation:
     """Return the chat that `read` makes of the file; raise Failure if there is none."""
     try:
-        conversation, changed = read(path), path.stat().st_mtime
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise Failure("import.unreadable", str(error), name=path.name, reason=reason) from error
+        with system_failures("import.unreadable", name=path.name):
+            conversation, changed = read(path), path.stat().st_mtime
     except gpt4all.NewerVersion as error:
         raise Failure("import.newer_program", str(error), name=path.name, program=PROGRAMS[program].name) from error
     except ValueError as error:
