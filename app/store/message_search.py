@@ -147,12 +147,10 @@ class Search:
         if not terms or limit < 1:
             return []
         with self._lock, failures(self._path):
-            if self._db is None:
-                self._db = open_for_reading(self._path)
-            hits = self._titles(terms)[: min(limit, MOST_TITLES)]
-            matching = self._messages(terms, limit) + self._files(terms, limit)
-            ids = [hit.message_id for hit in matching]
-            unique = [hit for at, hit in enumerate(matching) if hit.message_id not in ids[:at]]
+            self._db = db = self._db or open_for_reading(self._path)
+            hits = _titles(db, terms)[: min(limit, MOST_TITLES)]
+            matching = _messages(db, terms, limit) + _files(db, terms, limit)
+            unique = {hit.message_id: hit for hit in reversed(matching)}.values()
             return hits + sorted(unique, key=lambda hit: hit.created_at, reverse=True)[: limit - len(hits)]
 
     def interrupt(self) -> None:
@@ -167,62 +165,59 @@ class Search:
                 self._db.close()
                 self._db = None
 
-    def _titles(self, terms: Sequence[Term]) -> list[Hit]:
-        patterns = [pattern_of(term) for term in terms]
-        rows = self._connection.execute(
-            "SELECT id, title, updated_at FROM chats WHERE deleted_at IS NULL ORDER BY updated_at DESC"
-        )
-        return [
-            Hit(chat_id, None, title, title, tuple(marks_in(title, list(terms))), "", moment)
-            for chat_id, title, moment in rows
-            if _holds(folded(title), patterns)
-        ]
 
-    def _messages(self, terms: Sequence[Term], limit: int) -> list[Hit]:
-        rows = self._connection.execute(
-            """SELECT messages.chat_id, messages.id, chats.title, messages.content, messages.role, messages.created_at
-            FROM (SELECT rowid FROM message_index WHERE message_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
-            JOIN messages ON messages.number = found.rowid JOIN chats ON chats.id = messages.chat_id
-            WHERE chats.deleted_at IS NULL AND messages.deleted_at IS NULL ORDER BY messages.created_at DESC LIMIT ?""",
-            (" AND ".join(term.match for term in terms), MOST_ORDERED, limit),
-        )
-        return [
-            Hit(chat_id, message_id, title, *snippet_of(content, terms), role, moment)
-            for chat_id, message_id, title, content, role, moment in rows
-        ]
+def _titles(db: sqlite3.Connection, terms: Sequence[Term]) -> list[Hit]:
+    patterns = [pattern_of(term) for term in terms]
+    rows = db.execute("SELECT id, title, updated_at FROM chats WHERE deleted_at IS NULL ORDER BY updated_at DESC")
+    return [
+        Hit(chat_id, None, title, title, tuple(marks_in(title, list(terms))), "", moment)
+        for chat_id, title, moment in rows
+        if _holds(folded(title), patterns)
+    ]
 
-    def _files(self, terms: Sequence[Term], limit: int) -> list[Hit]:
-        """Return the messages with a file in which the words stand near each other, each message once."""
-        rows = self._connection.execute(
-            """SELECT messages.id, min(found.rowid) FROM
-            (SELECT rowid FROM attachment_index WHERE attachment_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
-            JOIN attachment_pieces ON attachment_pieces.number = found.rowid
-            JOIN messages ON messages.id = attachment_pieces.message_id JOIN chats ON chats.id = messages.chat_id
-            WHERE chats.deleted_at IS NULL AND messages.deleted_at IS NULL
-            GROUP BY messages.id ORDER BY messages.created_at DESC LIMIT ?""",
-            (" AND ".join(term.match for term in terms), MOST_ORDERED, min(limit, MOST_FILES)),
-        )
-        return [self._file(number, terms) for _, number in rows.fetchall()]
 
-    def _file(self, number: int, terms: Sequence[Term]) -> Hit:
-        chat_id, message_id, title, name, text, role, moment = self._connection.execute(
-            """SELECT messages.chat_id, messages.id, chats.title, attachments.name,
-                substr(attachments.text, start + 1, length), messages.role, messages.created_at
-            FROM attachment_pieces JOIN messages ON messages.id = attachment_pieces.message_id
-            JOIN chats ON chats.id = messages.chat_id
-            JOIN attachments ON attachments.message_id = messages.id
-                AND attachments.position = attachment_pieces.position
-            WHERE attachment_pieces.number = ?""",
-            (number,),
-        ).fetchone()
-        line, _ = snippet_of(text, terms)
-        line = f"{name}: {line}"
-        return Hit(chat_id, message_id, title, line, tuple(marks_in(line, list(terms))), role, moment)
+def _messages(db: sqlite3.Connection, terms: Sequence[Term], limit: int) -> list[Hit]:
+    rows = db.execute(
+        """SELECT messages.chat_id, messages.id, chats.title, messages.content, messages.role, messages.created_at
+        FROM (SELECT rowid FROM message_index WHERE message_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
+        JOIN messages ON messages.number = found.rowid JOIN chats ON chats.id = messages.chat_id
+        WHERE chats.deleted_at IS NULL AND messages.deleted_at IS NULL ORDER BY messages.created_at DESC LIMIT ?""",
+        (" AND ".join(term.match for term in terms), MOST_ORDERED, limit),
+    )
+    return [
+        Hit(chat_id, message_id, title, *snippet_of(content, terms), role, moment)
+        for chat_id, message_id, title, content, role, moment in rows
+    ]
 
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        assert self._db is not None
-        return self._db
+
+def _files(db: sqlite3.Connection, terms: Sequence[Term], limit: int) -> list[Hit]:
+    """Return the messages with a file in which the words stand near each other, each message once."""
+    rows = db.execute(
+        """SELECT messages.id, min(found.rowid) FROM
+        (SELECT rowid FROM attachment_index WHERE attachment_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
+        JOIN attachment_pieces ON attachment_pieces.number = found.rowid
+        JOIN messages ON messages.id = attachment_pieces.message_id JOIN chats ON chats.id = messages.chat_id
+        WHERE chats.deleted_at IS NULL AND messages.deleted_at IS NULL
+        GROUP BY messages.id ORDER BY messages.created_at DESC LIMIT ?""",
+        (" AND ".join(term.match for term in terms), MOST_ORDERED, min(limit, MOST_FILES)),
+    )
+    return [_file(db, number, terms) for _, number in rows.fetchall()]
+
+
+def _file(db: sqlite3.Connection, number: int, terms: Sequence[Term]) -> Hit:
+    chat_id, message_id, title, name, text, role, moment = db.execute(
+        """SELECT messages.chat_id, messages.id, chats.title, attachments.name,
+            substr(attachments.text, start + 1, length), messages.role, messages.created_at
+        FROM attachment_pieces JOIN messages ON messages.id = attachment_pieces.message_id
+        JOIN chats ON chats.id = messages.chat_id
+        JOIN attachments ON attachments.message_id = messages.id
+            AND attachments.position = attachment_pieces.position
+        WHERE attachment_pieces.number = ?""",
+        (number,),
+    ).fetchone()
+    line, _ = snippet_of(text, terms)
+    line = f"{name}: {line}"
+    return Hit(chat_id, message_id, title, line, tuple(marks_in(line, list(terms))), role, moment)
 
 
 def snippet_of(content: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
