@@ -40,48 +40,41 @@ class MenuAction:
     value: object = None
 
 
-class _ActionMenu(QMenu):
-    """Menu whose `triggered` carries a QAction with a MenuAction as its data."""
-
-    def add_action(self, words: str, menu_action: MenuAction, keys: Sequence[str] = ()) -> None:
-        """Append an entry; `keys` are only shown, because the list handles them itself."""
-        action = self.addAction(words)
-        action.setData(menu_action)
-        action.setShortcuts([QKeySequence(key) for key in keys])
+def _add(menu: QMenu, words: str, menu_action: MenuAction, keys: Sequence[str] = ()) -> None:
+    """Append an entry with a MenuAction as its data; `keys` are only shown, because the list handles them itself."""
+    action = menu.addAction(words)
+    action.setData(menu_action)
+    action.setShortcuts([QKeySequence(key) for key in keys])
 
 
 def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[Row]) -> QMenu:
     """Return the context menu of the selected chats `rows`; `row` is the one that was clicked."""
-    menu, ids = _ActionMenu(parent), [each.id for each in rows]
+    menu, ids = QMenu(parent), [each.id for each in rows]
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     if len(ids) == 1:
-        menu.add_action(tr("Rename"), MenuAction("edit_name", ids), keys_in("list", "rename"))
-        menu.add_action(tr("Use first line as title"), MenuAction("first_line", ids))
-    menu.add_action(tr("Unpin") if row.pinned else tr("Pin"), MenuAction("unpin" if row.pinned else "pin", ids))
-    folders_menu = _ActionMenu(menu)
-    folders_menu.setTitle(tr("Move to folder"))
-    menu.addMenu(folders_menu)
+        _add(menu, tr("Rename"), MenuAction("edit_name", ids), keys_in("list", "rename"))
+        _add(menu, tr("Use first line as title"), MenuAction("first_line", ids))
+    _add(menu, tr("Unpin") if row.pinned else tr("Pin"), MenuAction("unpin" if row.pinned else "pin", ids))
+    folders_menu = menu.addMenu(tr("Move to folder"))
     for folder in folders:
-        folders_menu.add_action(folder.text.replace("&", "&&"), MenuAction("move", ids, folder.id))
+        _add(folders_menu, folder.text.replace("&", "&&"), MenuAction("move", ids, folder.id))
     if folders:
         folders_menu.addSeparator()
-    folders_menu.add_action(tr("New folder…"), MenuAction("new_folder", ids))
+    _add(folders_menu, tr("New folder…"), MenuAction("new_folder", ids))
     if any(each.folder_id is not None for each in rows):
-        menu.add_action(tr("Remove from folder"), MenuAction("move", ids))
+        _add(menu, tr("Remove from folder"), MenuAction("move", ids))
     menu.addSeparator()
-    menu.add_action(tr("Export…"), MenuAction("export", ids))
+    _add(menu, tr("Export…"), MenuAction("export", ids))
     menu.addSeparator()
-    menu.add_action(tr_n("Delete", "Delete {n} chats", len(ids)), MenuAction("delete", ids), keys_in("list", "delete"))
+    _add(menu, tr_n("Delete", "Delete {n} chats", len(ids)), MenuAction("delete", ids), keys_in("list", "delete"))
     return menu
 
 
 def folder_menu(parent: QWidget, row: Row) -> QMenu:
-    menu = _ActionMenu(parent)
+    menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.add_action(tr("Rename"), MenuAction("edit_name", [row.id]), keys_in("list", "rename"))
-    menu.add_action(
-        tr("Delete folder, keep its chats"), MenuAction("delete_folder", [row.id]), keys_in("list", "delete")
-    )
+    _add(menu, tr("Rename"), MenuAction("edit_name", [row.id]), keys_in("list", "rename"))
+    _add(menu, tr("Delete folder, keep its chats"), MenuAction("delete_folder", [row.id]), keys_in("list", "delete"))
     return menu
 
 

@@ -111,11 +111,8 @@ class ChatModel(QAbstractListModel):
         super().__init__()
         self.rows: Sequence[Row] = []
 
-    def show_rows(self, rows: Sequence[Row]) -> tuple[int, int]:
-        """Replace the rows, and return the first row that differs and the one after the last.
-
-        Only the rows between them are removed and inserted, because there may be thousands.
-        """
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        """Replace the rows; only those that differ are removed and inserted, because there may be thousands."""
         old, most = self.rows, min(len(self.rows), len(rows))
         head = next((number for number in range(most) if old[number] != rows[number]), most)
         tail = next((number for number in range(most - head) if old[-1 - number] != rows[-1 - number]), most - head)
@@ -127,7 +124,6 @@ class ChatModel(QAbstractListModel):
             self.beginInsertRows(QModelIndex(), head, len(rows) - tail - 1)
             self.rows = list(rows)
             self.endInsertRows()
-        return head, len(rows) - tail
 
     def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.rows)
