@@ -52,15 +52,14 @@ def _is_mostly_free(db: sqlite3.Connection) -> bool:
 
 def remove_deleted(db: sqlite3.Connection) -> Iterator[None]:
     """Remove chats that were deleted permanently or long ago, and messages deleted long ago, a few in each step."""
-    for find, table in ((DOOMED_PIECES, "pieces"), (DOOMED_MESSAGES, "messages"), (OLD_MESSAGES, "messages")):
+    pieces = (DOOMED_PIECES, TAKE_OUT, "DELETE FROM attachment_pieces WHERE number = ?")
+    delete = "DELETE FROM messages WHERE number = ?"
+    for find, *removals in (pieces, (DOOMED_MESSAGES, delete), (OLD_MESSAGES, delete)):
         while True:
             with transaction(db):
                 numbers = db.execute(find, {"old": time.time() - KEEP_DELETED_SECONDS}).fetchall()
-                if table == "pieces":
-                    db.executemany(TAKE_OUT, numbers)
-                    db.executemany("DELETE FROM attachment_pieces WHERE number = ?", numbers)
-                else:
-                    db.executemany("DELETE FROM messages WHERE number = ?", numbers)
+                for removal in removals:
+                    db.executemany(removal, numbers)
             if not numbers:
                 break
             yield
@@ -112,13 +111,11 @@ DOOMED_MESSAGES = f"""SELECT messages.number FROM chats JOIN messages ON message
 DOOMED_PIECES = f"""SELECT p.number FROM chats JOIN messages ON messages.chat_id = chats.id
     JOIN attachment_pieces AS p ON p.message_id = messages.id WHERE chats.deleted_at = {DOOMED} LIMIT 1"""
 OLD_MESSAGES = f"SELECT number FROM messages WHERE deleted_at > 0 AND deleted_at < :old LIMIT {REMOVED}"
-TAKE_OUT = """INSERT INTO attachment_index (attachment_index, rowid, words)
-    SELECT 'delete', p.number, spaced(a.name || char(10) || substr(a.text, p.start + 1, p.length))
-    FROM attachment_pieces AS p JOIN attachments AS a ON a.message_id = p.message_id AND a.position = p.position
-    WHERE p.number = ? AND p.indexed = 1"""
+WORDS = """p.number, spaced(a.name || char(10) || substr(a.text, p.start + 1, p.length)) FROM attachment_pieces AS p
+    JOIN attachments AS a ON a.message_id = p.message_id AND a.position = p.position WHERE p.number = ?"""
+TAKE_IN = f"INSERT INTO attachment_index (rowid, words) SELECT {WORDS}"
+TAKE_OUT = f"""INSERT INTO attachment_index (attachment_index, rowid, words)
+    SELECT 'delete', {WORDS} AND p.indexed = 1"""
 UNCUT = """SELECT message_id, position, length(text) FROM attachments AS a WHERE text != '' AND NOT EXISTS
     (SELECT 1 FROM attachment_pieces AS p WHERE p.message_id = a.message_id AND p.position = a.position) LIMIT 1"""
 UNREAD = "SELECT number FROM attachment_pieces WHERE indexed = 0 LIMIT 1"
-TAKE_IN = """INSERT INTO attachment_index (rowid, words)
-    SELECT p.number, spaced(a.name || char(10) || substr(a.text, p.start + 1, p.length)) FROM attachment_pieces AS p
-    JOIN attachments AS a ON a.message_id = p.message_id AND a.position = p.position WHERE p.number = ?"""
