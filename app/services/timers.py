@@ -53,7 +53,7 @@ class Throttle(QObject):
         super().__init__(parent)
         self._work, self._interval, self._factor = work, interval_ms, factor
         self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._fire)
+        self._timer.timeout.connect(self.flush)
         self._wanted = False
 
     def request(self) -> None:
@@ -70,10 +70,6 @@ class Throttle(QObject):
     def cancel(self) -> None:
         self._wanted = False
         self._timer.stop()
-
-    def _fire(self) -> None:
-        if self._wanted:
-            self._run()
 
     def _run(self) -> None:
         self._wanted = False

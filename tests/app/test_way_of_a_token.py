@@ -50,9 +50,9 @@ def test_a_piece_of_an_answer_crosses_few_files(
 
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
-    read, fire = JsonLineProcess._read, Throttle._fire
+    read, fire = JsonLineProcess._read, Throttle.flush
     monkeypatch.setattr(JsonLineProcess, "_read", profiled(read))
-    monkeypatch.setattr(Throttle, "_fire", profiled(fire))
+    monkeypatch.setattr(Throttle, "flush", profiled(fire))
     qtbot.waitUntil(lambda: len(whole) > 20, timeout=SECONDS)
     monkeypatch.undo()
     shortest = min(whole, key=len)
