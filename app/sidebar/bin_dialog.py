@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QWidget
 
 from app.look.sheet import Button, Sheet, label
 from app.look.theme import SIZES
@@ -16,7 +16,6 @@ from app.store.chat_store import KEEP_DELETED_SECONDS
 from app.words import mark, tr, tr_n
 
 DAY = 86_400
-ID = Qt.ItemDataRole.UserRole
 Deleted = Sequence[tuple[Chat, float]]
 
 
@@ -57,10 +56,7 @@ class BinDialog(Sheet):
         """List the deleted chats, which come with the one deleted last first."""
         self._deleted, self._now = deleted, now or time.time()
         self.list.clear()
-        for chat, _ in deleted:
-            item = QListWidgetItem()
-            item.setData(ID, chat.id)
-            self.list.addItem(item)
+        self.list.addItems([""] * len(deleted))
         self._show_items()
         if self.list.count():
             self.list.setCurrentRow(0)
@@ -69,7 +65,7 @@ class BinDialog(Sheet):
 
     def selected_ids(self) -> list[str]:
         """Return the ids of the selected chats."""
-        return [str(item.data(ID)) for item in self.list.selectedItems()]
+        return [self._deleted[index.row()][0].id for index in self.list.selectedIndexes()]
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Recently deleted"))
@@ -104,7 +100,7 @@ class BinDialog(Sheet):
         self._ask_to_delete(self.selected_ids())
 
     def _ask_to_delete_all(self) -> None:
-        self._ask_to_delete([str(self.list.item(row).data(ID)) for row in range(self.list.count())])
+        self._ask_to_delete([chat.id for chat, _ in self._deleted])
 
     def _ask_to_delete(self, ids: list[str]) -> None:
         self._ids_to_delete = ids
