@@ -147,7 +147,8 @@ class ChatStore:
         with self.connection() as db:
             rows = db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ? ORDER BY number", (chat.id,))
             by_id = {message.id: message for message in (ChatMessage(*row) for row in rows)}
-            for message_id, attachments in read_attachments(db, chat.id).items():
+            in_chat = "IN (SELECT id FROM messages WHERE chat_id = ?)"
+            for message_id, attachments in _attachments(db, in_chat, chat.id).items():
                 by_id[message_id] = replace(by_id[message_id], attachments=attachments)
         return list(by_id.values())
 
@@ -300,12 +301,8 @@ def write_attachments(db: sqlite3.Connection, message_id: str, attachments: Sequ
         )
 
 
-def read_attachments(db: sqlite3.Connection, chat_id: str) -> dict[str, tuple[Attachment, ...]]:
-    """Return all attachments of a chat by message id."""
-    return _attachments(db, "IN (SELECT id FROM messages WHERE chat_id = ?)", chat_id)
-
-
 def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple[Attachment, ...]]:
+    """Return the attachments of the messages whose id fits the SQL `which` with `id` in it, by message id."""
     rows = db.execute(
         f"""SELECT message_id, {ATTACHMENT_FIELDS} FROM attachments WHERE message_id {which}
         ORDER BY message_id, position""",

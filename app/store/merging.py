@@ -335,11 +335,8 @@ def _batches(messages: Iterable[ChatMessage]) -> Iterator[list[ChatMessage]]:
 
 def _with_unique_ids(db: sqlite3.Connection, chat: Chat, messages: list[ChatMessage]) -> tuple[Chat, list[ChatMessage]]:
     """Give new ids to messages whose id belongs to another chat's message; the same new ones at each import."""
-    taken: set[str] = set()
-    for message in messages:
-        row = db.execute("SELECT chat_id FROM messages WHERE id = ?", (message.id,)).fetchone()
-        if row is not None and row[0] != chat.id:
-            taken.add(message.id)
+    others = "SELECT 1 FROM messages WHERE id = ? AND chat_id <> ?"
+    taken = {message.id for message in messages if db.execute(others, (message.id, chat.id)).fetchone()}
     if not taken:
         return chat, messages
 
