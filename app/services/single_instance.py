@@ -47,10 +47,10 @@ class SingleInstance(QObject):
         The request is to load `model`, or to ask `question` in the quick window.
         Raises Failure if the first one does not answer within PATIENCE_SECONDS.
         """
-        request = StartRequest(self._name, start_request(model, question))
+        line, socket = start_request(model, question), QLocalSocket()
         until = time.monotonic() + PATIENCE_SECONDS
         while not self._acquire():
-            if request.is_accepted():
+            if self._is_accepted(line, socket):
                 return False
             if time.monotonic() > until:
                 raise Failure("already_running.hung")
@@ -100,29 +100,18 @@ class SingleInstance(QObject):
         else:
             self.raised.emit(str(model))
 
+    def _is_accepted(self, line: bytes, socket: QLocalSocket) -> bool:
+        """Wait up to WAIT_MS and return whether the first program has accepted the line, which is sent once.
 
-class StartRequest:
-    """The request of a second start to the first program, sent once, on one connection.
-
-    The answer may take long, while the first program is busy.
-    """
-
-    def __init__(self, name: str, line: bytes) -> None:
-        self._name, self._line = name, line
-        self._socket = QLocalSocket()
-
-    def is_accepted(self) -> bool:
-        """Wait up to WAIT_MS and return whether the first program has accepted the request.
-
-        A program that is only starting does not listen yet, and one that is ending no longer does.
+        A program that is only starting does not listen yet, one that is ending no longer does, and a busy one may
+        take long to answer.
         """
-        socket = self._socket
         if socket.state() != QLocalSocket.LocalSocketState.ConnectedState:
             socket.abort()
             socket.connectToServer(self._name)
             if not socket.waitForConnected(WAIT_MS):
                 time.sleep(WAIT_MS / 4000)  # a refused connection returns at once
                 return False
-            socket.write(self._line)
+            socket.write(line)
         socket.waitForReadyRead(WAIT_MS)
         return bytes(socket.readAll().data()).startswith(b"ok")
