@@ -63,7 +63,7 @@ def _svg(task: Task) -> str:
     if _UNKNOWN.search(latex2mathml.converter.convert(task.tex)):
         raise ValueError("an unknown command")
     ziamath.config.svg2, ziamath.config.precision = False, 2
-    if not has_letters(task.tex):
+    if not _RUN.search(task.tex):
         return _outlines(str(ziamath.Latex(task.tex, size=EM, inline=not task.display).svg()))
     if "\\tag" in task.tex:
         raise ValueError("a number beside letters")
@@ -103,10 +103,6 @@ _SPACE = "&#x000A0;"
 _PARTS = re.compile(f"({WIDE}+|{_SPACE})")
 _LEAF = re.compile(r"<(mi|mtext|mo|mn|ms)\b([^>]*)>([^<]*)</\1>")
 _BOX = re.compile(r'<rect x="([-\d.]+)" y="([-\d.]+)" width="[-\d.]+" height="([-\d.]+)" fill="#fe01([0-9a-f]{2})" ?/>')
-
-
-def has_letters(tex: str) -> bool:
-    return bool(_RUN.search(tex))
 
 
 def with_boxes(mathml: str) -> tuple[str, list[str]]:
