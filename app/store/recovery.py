@@ -156,11 +156,10 @@ def _is_foreign(path: Path) -> bool:
 
 def _has_damaged_log(path: Path) -> bool:
     """Return whether the log is damaged; call this before SQLite opens it, which drops everything after the damage."""
-    log_file = beside(path, "-wal")
-    if not log_file.exists() or not log_file.stat().st_size:
+    wal = _read(beside(path, "-wal"))
+    if not wal:
         return False
     with contextlib.closing(_mapped(path)) as content:
-        wal = log_file.read_bytes()
         return is_damaged_log(wal, page_size(content, wal))
 
 
