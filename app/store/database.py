@@ -26,6 +26,7 @@ KNOWN = {
 TURN = RLock()  # held by the thread whose write transaction is under way
 Work = Callable[[sqlite3.Connection], object]
 Done = Callable[[Failure | None], object]
+Connect = Callable[[], contextlib.AbstractContextManager[sqlite3.Connection]]
 Dispatch = Callable[[Callable[[], object]], object]
 
 
@@ -165,7 +166,7 @@ class Writer:
     def write(self, work: Work, done: Done, long: bool = False) -> None:
         """Do `work`, then call `done` with the Failure or None: before this returns, or later."""
         if self._dispatch is None or not (long or self._unfinished):
-            done(self._outcome(lambda: work(self._db)))
+            done(self._outcome(work, lambda: contextlib.nullcontext(self._db)))
             return
         if self._thread is None:
             self._thread = Thread(target=self._run, args=(self._dispatch,), daemon=True)
@@ -189,22 +190,18 @@ class Writer:
     def _run(self, dispatch: Dispatch) -> None:
         while (job := self._queue.get()) is not None:
             work, done = job
-            outcome = self._outcome(lambda work=work: self._on_own_connection(work))  # type: ignore[misc]
+            outcome = self._outcome(work, lambda: contextlib.closing(self._connect()))
             self._finished.append((done, outcome))
             self._queue.task_done()
             dispatch(self._deliver)
         self._queue.task_done()
 
-    def _on_own_connection(self, work: Work) -> None:
-        with contextlib.closing(self._connect()) as db:
-            work(db)
-
-    def _outcome(self, work: Callable[[], object]) -> Failure | None:
+    def _outcome(self, work: Work, connect: Connect) -> Failure | None:
         """Do `work` and return its Failure; a bug is logged and returned as one, because the thread must not end."""
         try:
             self._file_identity.check()
-            with failures(self._file_identity.path):
-                work()
+            with failures(self._file_identity.path), connect() as db:
+                work(db)
         except Failure as failure:
             return failure
         except Exception as error:
