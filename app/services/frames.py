@@ -129,15 +129,12 @@ class Collector(QObject):
         quiet, self._thread_seconds = seconds - self._thread_seconds < QUIET_SECONDS, seconds
         young = gc.get_count()[2]
         if young >= MUST or (quiet and young >= DUE and time.monotonic() >= self._not_before):
-            self._collect()
+            started = time.monotonic()
+            gc.collect()
+            ended = time.monotonic()
+            self._not_before = ended + (ended - started) / SHARE
         if gc.get_count()[2] < DUE:
             self._timer.stop()
-
-    def _collect(self) -> None:
-        started = time.monotonic()
-        gc.collect()
-        ended = time.monotonic()
-        self._not_before = ended + (ended - started) / SHARE
 
 
 # --- the first frame --------------------------------------------------------------------------------------------------

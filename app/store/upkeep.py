@@ -69,22 +69,19 @@ def remove_deleted(db: sqlite3.Connection) -> Iterator[None]:
 def _index_files(db: sqlite3.Connection) -> Iterator[None]:
     """Index one piece of a file in each step."""
     while (file := db.execute(UNCUT).fetchone()) is not None:
-        _cut(db, *file)
+        message_id, position, length = file
+        starts = range(0, min(length, MOST_INDEXED), PIECE) or (0,)
+        with transaction(db):
+            db.executemany(
+                "INSERT INTO attachment_pieces (message_id, position, start, length) VALUES (?, ?, ?, ?)",
+                [(message_id, position, start, PIECE) for start in starts],
+            )
         yield
     while (piece := db.execute(UNREAD).fetchone()) is not None:
         with transaction(db):
             db.execute(TAKE_IN, piece)
             db.execute("UPDATE attachment_pieces SET indexed = 1 WHERE number = ?", piece)
         yield
-
-
-def _cut(db: sqlite3.Connection, message_id: str, position: int, length: int) -> None:
-    starts = range(0, min(length, MOST_INDEXED), PIECE) or (0,)
-    with transaction(db):
-        db.executemany(
-            "INSERT INTO attachment_pieces (message_id, position, start, length) VALUES (?, ?, ?, ?)",
-            [(message_id, position, start, PIECE) for start in starts],
-        )
 
 
 def _forget_words(db: sqlite3.Connection) -> Iterator[None]:

@@ -36,15 +36,11 @@ def read_source(source: Source, advance: Advance) -> Iterator[Item]:
         yield from _database(source.path, advance, source.program)
 
 
-def _files(folder: Path, pattern: str) -> list[Path]:
-    with system_failures("import.unreadable", name=folder.name):
-        return sorted(islice(folder.glob(pattern), MOST_FILES))
-
-
 def _each(
     folder: Path, advance: Advance, program: Program, pattern: str, read: Callable[[Path], ImportedConversation]
 ) -> Iterator[Item]:
-    paths = _files(folder, pattern)
+    with system_failures("import.unreadable", name=folder.name):
+        paths = sorted(islice(folder.glob(pattern), MOST_FILES))
     for number, path in enumerate(paths, 1):
         try:
             yield from importable(_checked(path, program, read), time.time())
