@@ -55,7 +55,7 @@ class EnginePanel(Live, QFrame):
         self.setObjectName("enginePanel")
         self._samples = samples
         self._dropped, self._saved = 0, 0.0
-        self.title = QLabel(self)
+        self.title = label("engineTitle", self, lambda: tr("Engine monitor"))
         self.close_button = QToolButton(self)
         self.close_button.clicked.connect(commands.actions["engine"].trigger)
         self.planned, self.now, self.cache, self.groups = StackedBar(), StackedBar(), StackedBar(), StackedBar()
@@ -228,7 +228,6 @@ class EnginePanel(Live, QFrame):
             else:
                 rows.addWidget(part)
         rows.addStretch(1)
-        self.title.setObjectName("engineTitle")
         area = self._area = QScrollArea()
         area.setObjectName("engineArea")
         area.setWidgetResizable(True)
@@ -257,7 +256,6 @@ class EnginePanel(Live, QFrame):
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Engine monitor"))
-        self.title.setText(tr("Engine monitor"))
         self.close_button.setAccessibleName(tr("Close"))
         self.close_button.setToolTip(with_keys(tr("Close"), "engine"))
         if self.steps is not None and self.costs is not None:
