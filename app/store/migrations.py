@@ -47,12 +47,6 @@ def create_attachments(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE messages ADD COLUMN sources TEXT NOT NULL DEFAULT ''")
 
 
-def create_chat_options_and_personas(db: sqlite3.Connection) -> None:
-    """Add a chat's own options, and the table of options saved under a name; both are JSON."""
-    db.execute("ALTER TABLE chats ADD COLUMN options TEXT NOT NULL DEFAULT ''")
-    db.execute("CREATE TABLE personas (name TEXT PRIMARY KEY, options TEXT NOT NULL) STRICT")
-
-
 def create_folders_and_pins(db: sqlite3.Connection) -> None:
     """Create folders (a chat is in one at most) and pins (pinned chats come first, the latest pinned on top)."""
     db.execute(
@@ -215,7 +209,11 @@ MIGRATIONS: tuple[Step, ...] = (
     # How many of a chat's oldest turns the user chose to leave out when the context was full.
     added("chats", "forget_turns INTEGER NOT NULL DEFAULT 0"),
     create_attachments,
-    create_chat_options_and_personas,
+    # A chat's own options, and the table of options saved under a name; both are JSON.
+    done_by(
+        "ALTER TABLE chats ADD COLUMN options TEXT NOT NULL DEFAULT ''",
+        "CREATE TABLE personas (name TEXT PRIMARY KEY, options TEXT NOT NULL) STRICT",
+    ),
     # The unsent text in each chat's composer; the chat that is not stored yet has the id ''.
     done_by("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT"),
     # The deletion mark of messages, which are kept for a while, and the branches that were shown last.
