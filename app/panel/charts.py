@@ -145,10 +145,6 @@ class Plot(Live, QWidget):
             self._top = top
             self.plot.setYRange(0, top, padding=0)
 
-    def show_x_range(self, first: float, last: float) -> None:
-        """Fix the range of the x axis, whatever the data."""
-        self.plot.setXRange(first, last, padding=0)
-
     def show_axes(self, bottom: str, left: str) -> None:
         self._axes = {"bottom": bottom, "left": left}
         self._name_axes()

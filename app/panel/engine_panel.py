@@ -190,7 +190,7 @@ class EnginePanel(Live, QFrame):
             return
         if self.steps is None:
             self.steps, self.costs = Plot(), CostPlot()
-            self.steps.show_x_range(-CURVE_SECONDS, 0)
+            self.steps.plot.setXRange(-CURVE_SECONDS, 0, padding=0)
             for plot, place in ((self.steps, self._steps_place), (self.costs, self._costs_place)):
                 place.addWidget(plot)
             self.retranslate()

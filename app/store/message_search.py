@@ -172,7 +172,7 @@ def _titles(db: sqlite3.Connection, terms: Sequence[Term]) -> list[Hit]:
     return [
         Hit(chat_id, None, title, title, tuple(marks_in(title, list(terms))), "", moment)
         for chat_id, title, moment in rows
-        if _holds(folded(title), patterns)
+        if all(pattern.search(folded(title)) for pattern in patterns)
     ]
 
 
@@ -235,7 +235,3 @@ def snippet_of(content: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[in
 def _word_start(text: str, at: int) -> int:
     space = text.find(" ", at, at + BEFORE // 2)
     return at if space < 0 else space + 1
-
-
-def _holds(plain: str, patterns: Sequence[re.Pattern[str]]) -> bool:
-    return all(pattern.search(plain) for pattern in patterns)
