@@ -67,10 +67,12 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         origin = headers.get("origin")
         allowed = cors(origin, headers) if origin and is_local_origin(origin) else {}
-        body = Body(receive, headers, self)
+        body, begun = Body(receive, headers, self), False
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 # What is left of the body would be read as the next request, for as long as the client likes.
                 more = allowed if body.complete else allowed | {"connection": "close"}
                 added = ((name.encode(), value.encode()) for name, value in more.items())
@@ -84,6 +86,11 @@ class Guard:
             app = error_response(error, scope["path"])
         try:
             await app(scope, body, send_with_headers)
+        except asyncio.CancelledError:  # the server ends
+            if not begun:
+                ended = ApiError(503, "This API was turned off before the answer began.", "turned_off")
+                await error_response(ended, scope["path"])(scope, body, send_with_headers)
+            raise
         finally:
             body.release()
 

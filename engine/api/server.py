@@ -124,7 +124,8 @@ class ApiServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     def ask_to_end(self) -> None:
-        """Have the server end soon; answers under way are cut off."""
+        """Have the server end at once; answers under way are cut off, and requests that wait are refused."""
+        self.config.timeout_graceful_shutdown = 0
         self.should_exit = True
 
 

@@ -104,7 +104,8 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
     assert found == {
         ("common/process_end.py", "known"),
         ("app/services/background.py", "BUG"),
-        ("app/services/server_probe.py", "engine_end.sentence"),
+        ("app/control/server_keys.py", "reason"),
+        ("app/services/server_probe.py", "EngineEnd(end.exit_code, end.signal_number, end.not_started).sentence"),
         ("app/services/server_probe.py", "event.sentence"),
         ("app/store/database.py", "known"),
         ("app/store/database.py", "BUG"),
