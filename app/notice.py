@@ -12,9 +12,10 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.speech import announce
 from app.look.theme import SIZES, icon, theme
-from app.words import UiText, current_text, tr
+from app.words import UiText, current_text, mark, tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -175,21 +176,12 @@ class NoticeRow(Live, QFrame):
         self.setObjectName("notice")
         self.kind: Kind = "note"
         self.topic = self.chat = ""
-        self.text = QLabel(self)
-        self.text.setObjectName("noticeText")
-        self.text.setWordWrap(True)
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.text, self.details = label("noticeText", self), label("details", self)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.details = QLabel(self)
-        self.details.setObjectName("details")
-        self.details.setWordWrap(True)
-        self.details.setTextFormat(Qt.TextFormat.PlainText)
-        self.fold = QPushButton(self)
-        self.fold.setProperty("kind", "quiet")
-        self.fold.clicked.connect(lambda: self.details.setVisible(self.details.isHidden()))
-        self.button = QPushButton(self)
-        self.button.setAutoDefault(True)  # Return presses it, as Space does
-        self.button.setProperty("kind", "step")
+        self.fold = Button(
+            self, mark("Details"), lambda: self.details.setVisible(self.details.isHidden()), kind="quiet"
+        )
+        self.button = Button(self, "", self._do_work)
         self.close_button = QToolButton(self)
         self.close_button.clicked.connect(self.ended)
         self._layout()
@@ -199,7 +191,6 @@ class NoticeRow(Live, QFrame):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.ended)
-        self.button.clicked.connect(self._do_work)
         self.apply_look()
         self.hide()
 
@@ -245,7 +236,6 @@ class NoticeRow(Live, QFrame):
 
     def retranslate(self) -> None:
         self._set_texts()
-        self.fold.setText(tr("Details"))
         self.close_button.setAccessibleName(tr("Dismiss"))
         self.close_button.setToolTip(tr("Dismiss"))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
-from app.words import tr
+from app.words import mark, tr
 
 
 class ChatModelLine(Live, QWidget):
@@ -23,13 +24,9 @@ class ChatModelLine(Live, QWidget):
         super().__init__(parent)
         self.setObjectName("chatModel")
         self._model, self._here, self._remote = "", False, False
-        self.text = QLabel(self)
-        self.text.setObjectName("progressText")
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
-        self.button = QPushButton(self)
-        self.button.setAutoDefault(True)  # Return presses it, as Space does
-        self.button.setProperty("kind", "quiet")
-        self.button.clicked.connect(self.switch_requested)
+        self.text = label("progressText", self)
+        self.text.setWordWrap(False)
+        self.button = Button(self, mark("Switch back"), self.switch_requested.emit, "quiet")
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
         row.setSpacing(0)
@@ -52,6 +49,5 @@ class ChatModelLine(Live, QWidget):
         was = tr("This chat last used {model}", model=self._model)
         gone = tr("{was} (server removed)", was=was) if self._remote else tr("{was} (not on this computer)", was=was)
         self.text.setText(f"{was} ·" if self._here else gone)
-        self.button.setText(tr("Switch back"))
         self.button.setAccessibleName(tr("Switch back to {model}", model=self._model))
         self.button.setVisible(self._here)

@@ -10,9 +10,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
-    QPushButton,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -22,6 +20,7 @@ from app.attachments.attachment import Attachment, runs
 from app.commands.commands import keys_in
 from app.composer.picture_view import show_picture, thumbnail_of
 from app.look.live import Live, LiveAction
+from app.look.sheet import Button, label
 from app.look.theme import SIZES, code_font, icon, theme
 from app.markdown.guard import displayable_address
 from app.state.draft import DraftFile
@@ -44,9 +43,7 @@ class ChipFrame(Live, QFrame):
         self.remove.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.remove.setEnabled(removable)
         self.addAction(self.remove)
-        self.face = QPushButton(self)
-        self.face.setProperty("kind", "chip")
-        self.face.setAutoDefault(True)  # Return presses it, as Space does
+        self.face = Button(self, kind="chip")
         self.close_button = QToolButton(self)
         self.close_button.setDefaultAction(self.remove)
         self.close_button.setVisible(removable)
@@ -274,14 +271,7 @@ class AttachmentText(Live, QDialog):
         self.setObjectName("attachmentText")
         self._attachment = attachment
         self._full_text, self._offset = shown_text(attachment), 0
-        self.title = QLabel(self)
-        self.title.setObjectName("settingTitle")
-        self.title.setWordWrap(True)
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.about = QLabel(self)
-        self.about.setObjectName("settingHelp")
-        self.about.setWordWrap(True)
-        self.about.setTextFormat(Qt.TextFormat.PlainText)
+        self.title, self.about = label("settingTitle", self), label("settingHelp", self)
         self.text = QPlainTextEdit(self)
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)

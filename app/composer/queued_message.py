@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
 from app.state.draft import Unsent
 from app.words import mark, tr
@@ -15,7 +15,7 @@ WAITS_FOR_USER = mark("Not sent yet. Press Enter to send it.")
 MAX_LINES, MAX_CHARACTERS = 3, 240  # shown of the message
 
 
-class QueuedMessage(Live, QFrame):
+class QueuedMessage(QFrame):
     """The waiting message, dimmed; hidden while there is none. Signals: `edited` and `removed` ask for that."""
 
     edited = Signal()
@@ -24,27 +24,18 @@ class QueuedMessage(Live, QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("queued")
-        self.text, self.state = QLabel(self), QLabel(self)
-        self.text.setObjectName("queuedText")
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
-        self.text.setWordWrap(True)
-        self.state.setObjectName("progressText")
-        self.edit, self.remove = QPushButton(self), QPushButton(self)
-        for button, signal in ((self.edit, self.edited), (self.remove, self.removed)):
-            button.setAutoDefault(True)  # Return presses it, as Space does
-            button.setProperty("kind", "quiet")
-            button.clicked.connect(signal)
-        self._answering = False
+        self.text, self.state = label("queuedText", self), label("progressText", self)
+        self.edit = Button(self, mark("Edit"), self.edited.emit, "quiet")
+        self.remove = Button(self, mark("Remove"), self.removed.emit, "quiet")
         words = QVBoxLayout()
         words.setSpacing(0)
-        for label in (self.text, self.state):
-            words.addWidget(label)
+        words.addWidget(self.text)
+        words.addWidget(self.state)
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap, SIZES.gap_s, SIZES.gap_s, SIZES.gap_s)
         row.addLayout(words, 1)
         for button in (self.edit, self.remove):
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
-        self.apply_look()
         self.hide()
 
     def show_message(self, message: Unsent, answering: bool) -> None:
@@ -52,12 +43,7 @@ class QueuedMessage(Live, QFrame):
         lines = [*message.text.split("\n"), *(item.name for item in message.items)]
         shown = "\n".join([line for line in lines if line.strip()][:MAX_LINES])
         self.text.setText(f"{shown[:MAX_CHARACTERS]}…" if len(shown) > MAX_CHARACTERS else shown)
-        self._answering = answering
-        self.setVisible(not message.empty)
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        self.state.setText(tr(WAITS if self._answering else WAITS_FOR_USER))
-        for button, name in ((self.edit, tr("Edit")), (self.remove, tr("Remove"))):
-            button.setText(name)
+        self.state.say(lambda: tr(WAITS if answering else WAITS_FOR_USER))
+        for button in (self.edit, self.remove):
             button.setAccessibleDescription(self.text.text())
+        self.setVisible(not message.empty)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.attachments.fitting import HEADING
 from app.composer.chips import Chip, Flow
 from app.look.live import Live
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
 from app.state.draft import DraftFile, MessageDraft
 from app.words import mark, tr, tr_n
@@ -35,10 +38,7 @@ class Tray(Live, QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.chips = Flow(self)
-        self.question = QLabel(self)
-        self.question.setObjectName("trayQuestion")
-        self.question.setTextFormat(Qt.TextFormat.PlainText)  # it has file names
-        self.question.setWordWrap(True)
+        self.question = label("trayQuestion", self)
         self.choices = Flow(self)
         self._draft = MessageDraft()
         layout = QVBoxLayout(self)
@@ -97,12 +97,9 @@ class Tray(Live, QWidget):
         chip.detail.triggered.connect(lambda: self.detail_toggled.emit(item))
         return chip
 
-    def _button(self, key: str, words: str) -> QPushButton:
-        button = QPushButton(tr(words), self.choices)
-        button.setAutoDefault(True)  # Return presses it, as Space does
-        button.setProperty("kind", "step")
+    def _button(self, key: str, words: str) -> Button:
+        button = Button(self.choices, words, partial(self.chosen.emit, key, None))
         button.setAccessibleDescription(self.question.text())
-        button.clicked.connect(lambda: self.chosen.emit(key, None))
         return button
 
 
