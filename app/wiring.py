@@ -90,70 +90,21 @@ class Intervals:
     save_retry: int = 5_000  # until texts that could not be stored are tried again; a failing write is quick
 
 
-@dataclass(frozen=True)
 class Models:
     """The engine queue, and the controllers of models and of the status line."""
 
-    engine: EngineQueue
-    controller: ModelController
-    status: StatusController
-
-
-@dataclass(frozen=True)
-class Chats:
-    """The open chats and their controllers."""
-
-    open_chats: OpenChats
-    chat: ChatController
-    messages: MessageController
-    drafts: DraftController
-    screenshot: ScreenshotController
-    collections: CollectionsController
-    pages: PageController
-    titles: TitleController
-    model: ChatModelController
-    list: ChatListController
-    find: FindController
-    import_export: ImportExportController
-    importing: ImportController
-    palette: PaletteController
-    snippets: SnippetController
-    quick: QuickController
-    options: ChatOptionsController
-    engine_monitor: EngineMonitorController
-    context_menu: ContextMenu
-    notifications: NotificationController
-    unsaved: UnsavedController
-    storage: StorageController
-    window_state: WindowStateController
-
-    def close(self) -> None:
-        """Close the controllers and store everything.
-
-        Once the store's writer is closed, `unsaved` lists what could not be stored.
-        """
-        parts = (
-            self.quick, self.window_state, self.chat, self.model, self.list, self.find, self.importing,
-            self.import_export, self.palette, self.pages, self.titles, self.drafts, self.screenshot, self.collections,
-            self.storage, self.notifications,
-        )  # fmt: skip
-        for part in parts:
-            part.close()
-
-
-def compose_models(
-    window: Window, process: EngineProcess, open_chats: OpenChats, settings: Settings, intervals: Intervals
-) -> Models:
-    keys = ServerKeys(settings, window)
-    engine = EngineQueue(process.client, settings, keys.find_to_connect)
-    settings.changed.connect(engine.model.apply_settings)
-    controller = ModelController(window, settings, engine, open_chats, keys)
-    status = StatusController(window, engine, controller, settings, intervals.tick, intervals.minute)
-    SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
-    engine.state.phase_changed.connect(controller.engine_changed)
-    window.commands.bind("models", controller.open)
-    window.commands.bind("open_model", controller.choose_model)
-    return Models(engine, controller, status)
+    def __init__(
+        self, window: Window, process: EngineProcess, open_chats: OpenChats, settings: Settings, intervals: Intervals
+    ) -> None:
+        keys = ServerKeys(settings, window)
+        engine = self.engine = EngineQueue(process.client, settings, keys.find_to_connect)
+        settings.changed.connect(engine.model.apply_settings)
+        controller = self.controller = ModelController(window, settings, engine, open_chats, keys)
+        self.status = StatusController(window, engine, controller, settings, intervals.tick, intervals.minute)
+        SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
+        engine.state.phase_changed.connect(controller.engine_changed)
+        window.commands.bind("models", controller.open)
+        window.commands.bind("open_model", controller.choose_model)
 
 
 def compose_settings(
@@ -171,65 +122,69 @@ def compose_settings(
     return controller
 
 
-def compose_chats(
-    window: Window,
-    models: Models,
-    open_chats: OpenChats,
-    settings: SettingsController,
-    folders: Folders,
-    intervals: Intervals,
-) -> Chats:
-    engine, store = models.engine, open_chats.store
-    chat = ChatController(window, open_chats, engine, intervals.read_ahead)
-    RoomController(open_chats, engine, models.controller)
-    messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
-    known_collections = Collections(store)
-    retriever = Retriever(known_collections, engine, window.notice, folders.collections, window)
-    indexing = IndexingController(known_collections, engine, folders.collections, intervals.index, window)
-    collections = CollectionsController(window, open_chats, known_collections, indexing, retriever)
-    drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
-    drafts.folder_given.connect(collections.offer)
-    upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
-    chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
-    import_export = ImportExportController(window, open_chats, chat_list)
-    snippets = SnippetController(window, folders.data / SNIPPETS)
-    options = ChatOptionsController(window, open_chats, engine, settings.settings, Personas(store))
-    chats = Chats(
-        open_chats=open_chats,
-        chat=chat,
-        messages=messages,
-        drafts=drafts,
-        screenshot=ScreenshotController(window, drafts),
-        collections=collections,
-        pages=PageController(window, open_chats, drafts, settings.settings, intervals.links),
-        titles=TitleController(window, open_chats, engine, chat_list, settings.settings, intervals.title),
-        model=ChatModelController(window, open_chats, engine, models.controller),
-        list=chat_list,
-        find=FindController(window, open_chats),
-        import_export=import_export,
-        importing=ImportController(window, import_export),
-        palette=PaletteController(window, open_chats, engine, chat, settings, store.path),
-        snippets=snippets,
-        quick=QuickController(window, open_chats, engine, chat, drafts, snippets, settings.settings),
-        options=options,
-        engine_monitor=EngineMonitorController(window, engine, open_chats),
-        context_menu=ContextMenu(window.status, open_chats, engine, window.notice),
-        notifications=NotificationController(
-            window, open_chats, chat, settings.settings, intervals.notify_after / 1000
-        ),
-        unsaved=UnsavedController(window, open_chats, drafts, intervals.save_retry),
-        storage=StorageController(settings, chat_list, folders, cache_folder(), window.notice, collections),
-        window_state=WindowStateController(window, open_chats, intervals.save_window),
-    )
-    window.commands.bind("storage", chats.storage.open)
-    window.commands.bind("logs", chats.storage.open_logs)
-    settings.settled.connect(chat.read_ahead_soon)
-    allow_what_is_possible(window, open_chats, engine)
-    drafts.files.model_wanted.connect(models.controller.use_model)
-    drafts.files.download_wanted.connect(models.controller.download)
-    SpeechController(window, open_chats, intervals.speech)
-    WelcomeController(window, open_chats, engine, chat, drafts).show()
-    return chats
+class Chats:
+    """The open chats and their controllers."""
+
+    def __init__(
+        self,
+        window: Window,
+        models: Models,
+        open_chats: OpenChats,
+        settings: SettingsController,
+        folders: Folders,
+        intervals: Intervals,
+    ) -> None:
+        engine, store, values = models.engine, open_chats.store, settings.settings
+        self.open_chats = open_chats
+        chat = self.chat = ChatController(window, open_chats, engine, intervals.read_ahead)
+        RoomController(open_chats, engine, models.controller)
+        self.messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
+        known_collections = Collections(store)
+        retriever = Retriever(known_collections, engine, window.notice, folders.collections, window)
+        indexing = IndexingController(known_collections, engine, folders.collections, intervals.index, window)
+        self.collections = CollectionsController(window, open_chats, known_collections, indexing, retriever)
+        drafts = self.drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
+        drafts.folder_given.connect(self.collections.offer)
+        drafts.files.model_wanted.connect(models.controller.use_model)
+        drafts.files.download_wanted.connect(models.controller.download)
+        upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
+        self.list = ChatListController(window, open_chats, engine, chat, upkeep)
+        self.import_export = ImportExportController(window, open_chats, self.list)
+        self.snippets = SnippetController(window, folders.data / SNIPPETS)
+        self.options = ChatOptionsController(window, open_chats, engine, values, Personas(store))
+        self.screenshot = ScreenshotController(window, drafts)
+        self.pages = PageController(window, open_chats, drafts, values, intervals.links)
+        self.titles = TitleController(window, open_chats, engine, self.list, values, intervals.title)
+        self.model = ChatModelController(window, open_chats, engine, models.controller)
+        self.find = FindController(window, open_chats)
+        self.importing = ImportController(window, self.import_export)
+        self.palette = PaletteController(window, open_chats, engine, chat, settings, store.path)
+        self.quick = QuickController(window, open_chats, engine, chat, drafts, self.snippets, values)
+        self.engine_monitor = EngineMonitorController(window, engine, open_chats)
+        self.context_menu = ContextMenu(window.status, open_chats, engine, window.notice)
+        self.notifications = NotificationController(window, open_chats, chat, values, intervals.notify_after / 1000)
+        self.unsaved = UnsavedController(window, open_chats, drafts, intervals.save_retry)
+        self.storage = StorageController(settings, self.list, folders, cache_folder(), window.notice, self.collections)
+        self.window_state = WindowStateController(window, open_chats, intervals.save_window)
+        window.commands.bind("storage", self.storage.open)
+        window.commands.bind("logs", self.storage.open_logs)
+        settings.settled.connect(chat.read_ahead_soon)
+        allow_what_is_possible(window, open_chats, engine)
+        SpeechController(window, open_chats, intervals.speech)
+        WelcomeController(window, open_chats, engine, chat, drafts).show()
+
+    def close(self) -> None:
+        """Close the controllers and store everything.
+
+        Once the store's writer is closed, `unsaved` lists what could not be stored.
+        """
+        parts = (
+            self.quick, self.window_state, self.chat, self.model, self.list, self.find, self.importing,
+            self.import_export, self.palette, self.pages, self.titles, self.drafts, self.screenshot, self.collections,
+            self.storage, self.notifications,
+        )  # fmt: skip
+        for part in parts:
+            part.close()
 
 
 class Chickadee(QObject):
@@ -260,14 +215,12 @@ class Chickadee(QObject):
         self.process = EngineProcess(command, self, intervals.patience)
         self.window = Window(folders.geometry)
         self.open_chats = OpenChats(self.store)
-        self.models = compose_models(self.window, self.process, self.open_chats, self.settings, intervals)
+        self.models = Models(self.window, self.process, self.open_chats, self.settings, intervals)
         self.preparation = PreparationController(self.window, self.models.engine, self.models.controller, preparation)
         self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
         self.api = ApiController(self.settings_controller, self.models.engine)
         self.window.commands.bind("local_api", self.api.open)
-        self.chats = compose_chats(
-            self.window, self.models, self.open_chats, self.settings_controller, folders, intervals
-        )
+        self.chats = Chats(self.window, self.models, self.open_chats, self.settings_controller, folders, intervals)
         self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.process.memory_bytes)
         self.engine = self.models.engine
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
