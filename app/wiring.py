@@ -55,6 +55,7 @@ from app.services.background import Background
 from app.services.engine_process import EngineProcess
 from app.services.frames import Collector
 from app.services.json_line_process import wait_for_children
+from app.services.timers import Debounce, Throttle
 from app.settings.settings import Settings
 from app.state.collections import Collections
 from app.state.engine_queue import EngineQueue
@@ -179,9 +180,8 @@ class Chats:
         Once the store's writer is closed, `unsaved` lists what could not be stored.
         """
         parts = (
-            self.quick, self.window_state, self.chat, self.model, self.list, self.find, self.importing,
-            self.import_export, self.palette, self.pages, self.titles, self.drafts, self.screenshot, self.collections,
-            self.storage, self.notifications,
+            self.quick, self.window_state, self.list, self.find, self.importing, self.import_export, self.palette,
+            self.drafts, self.collections, self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()
@@ -244,6 +244,12 @@ class Chickadee(QObject):
 
     def stop(self) -> None:
         """Store everything, end the engine, close the store."""
+        # Nothing that waits or works in the background has an outcome that is still wanted.
+        timers: list[Debounce | Throttle] = [*self.window.findChildren(Debounce), *self.window.findChildren(Throttle)]
+        for timer in timers:
+            timer.cancel()
+        for background in self.window.findChildren(Background):
+            background.close()
         self.chats.close()
         self.models.status.close()
         self.api.close()

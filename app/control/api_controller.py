@@ -60,7 +60,6 @@ class ApiController(QObject):
         self._show()
 
     def close(self) -> None:
-        self._paint.cancel()
         self._end("")
 
     # --- the process --------------------------------------------------------------------------------------------------

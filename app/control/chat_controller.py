@@ -42,9 +42,6 @@ class ChatController(QObject):
         window.composer.stopped.connect(self.stop)
         window.transcript.column.link_clicked.connect(lambda address: ask_about_link(window.notice, address))
 
-    def close(self) -> None:
-        self._read_ahead_pause.cancel()
-
     # --- what the user does -----------------------------------------------------------------------------------------
 
     def new(self) -> None:

@@ -104,7 +104,6 @@ class ChatListController(QObject):
         self._connect()
 
     def close(self) -> None:
-        self._listing.cancel()
         self._search_runner.close()
         self.upkeep.close()
 

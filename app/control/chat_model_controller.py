@@ -44,9 +44,6 @@ class ChatModelController(QObject):
         engine.state.phase_changed.connect(lambda _state: self._update(open_chats.current))
         models.on_disk.changed.connect(lambda: self._look_again(open_chats.current))
 
-    def close(self) -> None:
-        self._background.close()
-
     def _update_if_open(self, conversation: Conversation) -> None:
         if conversation is self._open_chats.current:
             self._update(conversation)

@@ -42,7 +42,6 @@ class FindController(QObject):
 
     def close(self) -> None:
         """Stop searching, because the window closes."""
-        self._pause.cancel()
         self._steps = None
 
     # --- what the user does -----------------------------------------------------------------------------------------

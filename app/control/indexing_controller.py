@@ -62,8 +62,6 @@ class IndexingController(QObject):
             self._start_soon.request()
 
     def close(self) -> None:
-        for timer in (self._start_soon, self._changed, self._next, self._hurry):
-            timer.cancel()
         self._process.close()
 
     def index_again(self, folders: Iterable[str]) -> None:

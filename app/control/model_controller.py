@@ -207,9 +207,7 @@ class ModelController(QObject):
         """Stop everything before the window closes; unfinished downloads are listed again at the next start."""
         self.first.close()
         self.servers.close()
-        self.on_disk.close()
         self.local.close()
-        self._show.cancel()
         self._options.close()
         self.planner.close()
         self.downloads.close()

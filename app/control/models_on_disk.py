@@ -65,6 +65,3 @@ class ModelsOnDisk(QObject):
                 found(models)
 
         self._background.run(look, use)
-
-    def close(self) -> None:
-        self._background.close()

@@ -41,9 +41,6 @@ class PageController(QObject):
         window.commands.bind("read_page", self.read_first)
         self._offer()
 
-    def close(self) -> None:
-        self._pause.cancel()
-
     def read_first(self) -> None:
         """Read the first page whose link stands in the message; say why if there is none."""
         draft = self._current.draft

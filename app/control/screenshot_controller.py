@@ -30,9 +30,6 @@ class ScreenshotController(QObject):
         else:
             window.commands.actions["screenshot"].setVisible(False)
 
-    def close(self) -> None:
-        self._background.close()
-
     def take(self) -> None:
         """Take a picture, unless the model cannot see: then say so."""
         if not self._drafts.files.can_attach_picture(self._drafts.current):

@@ -60,7 +60,6 @@ class ServerController(QObject):
     def close(self) -> None:
         self._probe.close()
         self._dialog.close()
-        self._keys.close()
 
     # --- what is asked in the dialog --------------------------------------------------------------------------------
 

@@ -64,6 +64,3 @@ class ServerKeys(QObject):
         """Delete the key of a server that the user has removed."""
         self._known.pop(url, None)
         self._background.run(lambda: write_key(url, "", self._path), lambda _place: None)
-
-    def close(self) -> None:
-        self._background.close()

@@ -73,7 +73,6 @@ class StatusController(QObject):
     def close(self) -> None:
         self._tick.stop()
         self._battery.stop()
-        self._unused.cancel()
 
     # --- while nothing is asked -------------------------------------------------------------------------------------
 

@@ -46,9 +46,6 @@ class TitleController(QObject):
         window.commands.bind("first_line", lambda: self.use_first_line(open_chats.current.chat.id))
         window.sidebar.list.action_requested.connect(self._do_action)
 
-    def close(self) -> None:
-        self._pause.cancel()
-
     def use_first_line(self, chat_id: str) -> None:
         """Give the chat its first line as its title, with an undo."""
         if not self._open_chats.is_listed(chat_id):
