@@ -11,7 +11,7 @@ from common.failures import Failure
 from common.files import is_file
 from common.paths import display_name
 from common.sentences import Sentence
-from models.default import default_model
+from models.default import built_in_model
 from models.fact_cache import CachedFacts, FactCache
 from models.facts import KIND_SENTENCES, Facts, facts_of
 from models.locations import ModelLocation, gguf_files, model_locations
@@ -93,11 +93,8 @@ def describe_model(path: Path, cache: FactCache | None = None) -> LocalModel:
 
 
 def _built_in() -> Iterator[_Found]:
-    try:
-        path = default_model()
-    except Failure:  # the installation lacks the built-in model
-        return
-    yield _Found(display_name(path), FileGroup((path,)), ModelLocation("built-in", path.parent))
+    if path := built_in_model():
+        yield _Found(display_name(path), FileGroup((path,)), ModelLocation("built-in", path.parent))
 
 
 def _in_location(location: ModelLocation) -> Iterator[_Found]:

@@ -27,13 +27,16 @@ BUILT_IN = {
 }  # by the file's name in small letters
 
 
+def built_in_model() -> Path | None:
+    """Return the path of the default model; None if the installation lacks it."""
+    return next((file for folder in _folders() for file in sorted(folder.glob("*.gguf"))), None)
+
+
 def default_model() -> Path:
     """Return the path of the default model. Raises Failure if the installation lacks it."""
-    for folder in _folders():
-        files = sorted(folder.glob("*.gguf"))
-        if files:
-            return files[0]
-    raise Failure("no_such_file.built_in")
+    if (model := built_in_model()) is None:
+        raise Failure("no_such_file.built_in")
+    return model
 
 
 def _folders() -> list[Path]:

@@ -20,7 +20,7 @@ from app.words import UiText, mark, tr, worded
 from common.failures import Failure
 from common.files import is_file
 from common.paths import printable
-from models.default import default_model
+from models.default import built_in_model
 from models.servers import remote_model
 from models.titles import title_of
 
@@ -63,7 +63,9 @@ class FirstModel:
 
     def load(self) -> None:
         """Load the model that was used last. Raises Failure if there is no model at all."""
-        self._left = [*dict.fromkeys([*self._store.recent_models(MOST_RECENT), *_built_in()])]
+        self._left = [*dict.fromkeys(self._store.recent_models(MOST_RECENT))]
+        if (built_in := built_in_model()) and built_in not in self._left:
+            self._left.append(built_in)
         path = self._next()
         if path is None:
             raise Failure("no_such_file.built_in")
@@ -177,10 +179,3 @@ class FirstModel:
         except Failure as failure:
             log.warning("%s", failure.log_text)
             return False
-
-
-def _built_in() -> list[Path]:
-    try:
-        return [default_model()]
-    except Failure:  # the installation lacks it; a recent model may do
-        return []

@@ -13,8 +13,7 @@ from app.collections.messages import Begin, FolderProgress
 from app.services.timers import Debounce
 from app.state.collections import Collections
 from app.state.engine_queue import EngineQueue
-from common.failures import Failure
-from models.default import default_model
+from models.default import built_in_model
 
 log = logging.getLogger(__name__)
 CHANGED_MS = 5_000  # after the last change in a folder: programs write a file several times
@@ -93,7 +92,7 @@ class IndexingController(QObject):
             self._collections.folders_to_keep(),
             tuple(folder for folder in self._collections.folders_to_index() if folder in self._again),
             self._anew,
-            _model(),
+            str(built_in_model() or ""),  # an installation without it finds by words alone
         )
         self._again.clear()
         self._anew = False
@@ -176,10 +175,3 @@ class IndexingController(QObject):
             self._resting = resting
             if self._process.running:
                 self._process.rest(resting)
-
-
-def _model() -> str:
-    try:
-        return str(default_model())
-    except Failure:  # an installation without it finds by words alone
-        return ""

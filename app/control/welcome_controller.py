@@ -12,8 +12,7 @@ from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.transcript.welcome import LARGE_FROM, examples_for
 from app.window import Window
-from common.failures import Failure
-from models.default import default_model
+from models.default import built_in_model
 from models.titles import title_of
 
 
@@ -33,7 +32,8 @@ class WelcomeController(QObject):
         """Show the introduction or the last chat; call it before the window is visible for the first time."""
         self._open_chats.current_changed.emit(self._open_chats.current)
         if not self._state.introduced and not self._open_chats.chats():
-            self._window.welcome.introduce(_default_model_title(), keys_of("open_model")[0])
+            model = built_in_model()
+            self._window.welcome.introduce(title_of(model) if model else "", keys_of("open_model")[0])
         elif self._state.chat in [chat.id for chat in self._open_chats.chats()]:
             self._chat.open(self._state.chat)
             QTimer.singleShot(0, self, self._scroll_to_last_place)  # after the window has got its size
@@ -63,10 +63,3 @@ class WelcomeController(QObject):
     def _begin(self) -> None:
         self._end_introduction()
         self._window.composer.setFocus()
-
-
-def _default_model_title() -> str:
-    try:
-        return title_of(default_model())
-    except Failure:
-        return ""

@@ -24,7 +24,7 @@ Start = Callable[[], Chickadee]
 def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the file that stands for the built-in model: the scripted engine logs requests beside a model."""
     path = made(tmp_path / "built-in.gguf")
-    monkeypatch.setattr(first_model, "default_model", lambda: path)
+    monkeypatch.setattr(first_model, "built_in_model", lambda: path)
     return path
 
 
@@ -211,7 +211,7 @@ def test_when_nothing_can_be_loaded_the_last_problem_stays(
     open_window: Opener, folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     broken = made(tmp_path / "missing built in.gguf")
-    monkeypatch.setattr(first_model, "default_model", lambda: broken)
+    monkeypatch.setattr(first_model, "built_in_model", lambda: broken)
     remember(folders, made(tmp_path / "missing.gguf"))
     chickadee = open_window(model_used_last=True)
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "failed", timeout=SECONDS)
