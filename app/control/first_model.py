@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from app.notice import NoticeArea, NoticeRow
+from app.notice import NoticeArea
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState, Problem
 from app.store.chat_store import ChatStore
@@ -25,6 +25,7 @@ from models.servers import remote_model
 from models.titles import title_of
 
 log = logging.getLogger(__name__)
+TOPIC = "first model"  # of the notice about the model that was not loaded
 MOST_RECENT = 3  # recent models that a start tries: each failure takes seconds
 Reason = Literal["gone", "memory", "crashed", "crashed before", "other"]
 SENTENCES: dict[Reason, str] = {
@@ -58,7 +59,6 @@ class FirstModel:
         self._left: list[Path] = []
         self._loading: Path | None = None
         self._wanted: tuple[Path, Reason, Problem | None] | None = None  # the first model, and why it was not loaded
-        self._row: NoticeRow | None = None
         engine.state.phase_changed.connect(self._engine_changed)
 
     def load(self) -> None:
@@ -95,7 +95,7 @@ class FirstModel:
         self._pass_over(failed, reason, problem)
         path = self._next()
         if path is None:
-            self._dismiss()
+            self._notice.solve(TOPIC)
         return path
 
     def _next(self) -> Path | None:
@@ -124,7 +124,7 @@ class FirstModel:
         if self._loading is None:
             return
         if state.path != self._loading:
-            self._dismiss()
+            self._notice.solve(TOPIC)
             self._loading = self._wanted = None
         elif state.phase == "ready":
             self._mark(self._loading, False)
@@ -133,7 +133,7 @@ class FirstModel:
 
     def _say(self, other: Path) -> None:
         """Show why `other` is loaded and not the wanted model; say nothing where it is the wanted one."""
-        self._dismiss()
+        self._notice.solve(TOPIC)
         if self._wanted is None:
             return
         path, reason, problem = self._wanted
@@ -152,18 +152,13 @@ class FirstModel:
             return "\n".join(filter(None, (told, problem.detail if problem else "")))
 
         step, work = self._next_step(path, reason)
-        self._row = self._notice.post(sentence, step, work, kind="problem", detail=detail)
+        self._notice.post(sentence, step, work, kind="problem", detail=detail, topic=TOPIC)
 
     def _next_step(self, path: Path, reason: Reason) -> tuple[UiText, Callable[[], object]]:
         """Return the words and the work of the button: another model where this one can only fail again."""
         if reason in ELSEWHERE:
             return lambda: tr("Choose another model"), self._open_models
         return lambda: tr("Load {model}", model=title_of(path)), lambda: self._use(path)
-
-    def _dismiss(self) -> None:
-        if self._row is not None:
-            self._notice.dismiss(self._row)
-            self._row = None
 
     # --- the mark ---------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from app.control.model_controller import ModelController
 from app.dialogs.settings_dialog import RECOMMENDED_FOR, SettingsDialog
 from app.look.sheet import OneDialog
 from app.model_fit import PlanEffects
-from app.notice import NoticeRow
 from app.services.timers import Debounce
 from app.settings.settings import Settings
 from app.settings.values import Wrong
@@ -24,6 +23,7 @@ from engine.recommended import Recommended, recommended_for
 from models.titles import title_of
 
 log = logging.getLogger(__name__)
+TOPIC = "settings"  # of the notice about entries that cannot be used
 
 
 class SettingsController(QObject):
@@ -42,7 +42,6 @@ class SettingsController(QObject):
         self._window, self._notice, self._models = window, window.notice, models
         self._automatic_values: dict[str, str] = {}
         self._problems: tuple[Wrong, ...] = ()
-        self._problem_notice: NoticeRow | None = None  # shows `_problems`
         self._model: Path | None = None
         self._effects = PlanEffects(models.planner, self)
         self._effects.changed.connect(self._show_effects)
@@ -104,15 +103,15 @@ class SettingsController(QObject):
         problems, before, self._problems = self.settings.problems, self._problems, self.settings.problems
         if problems == before:
             return
-        if self._problem_notice is not None:
-            self._notice.dismiss(self._problem_notice)
+        self._notice.solve(TOPIC)
         if problems:
-            self._problem_notice = self._notice.post(
+            self._notice.post(
                 problems[0].__str__,
                 lambda: tr("Open settings"),
                 self.open,
                 kind="problem",
                 detail=lambda: "\n".join(map(str, problems[1:])),
+                topic=TOPIC,
             )
 
     def application_state_changed(self, state: Qt.ApplicationState) -> None:

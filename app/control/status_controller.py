@@ -8,7 +8,7 @@ from typing import Literal, cast
 from PySide6.QtCore import QObject, Qt, QTimer
 
 from app.control.model_controller import ModelController
-from app.notice import NO_MODEL, NoticeRow
+from app.notice import NO_MODEL
 from app.services.timers import Debounce
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
@@ -18,6 +18,7 @@ from app.words import UiText, mark, tr, tr_n
 from common.power import PowerMode, PowerWatch
 from engine.protocol.settings import AUTO
 
+TOPIC = "engine"  # of the notice about the engine's problem
 SHORT_OF_MEMORY_MINUTES = 10  # until a model that leaves other programs little memory is unloaded
 BUTTON_TEXTS = {"restart": mark("Restart engine"), "again": mark("Try again"), "choose": mark("Choose another model")}
 
@@ -48,7 +49,6 @@ class StatusController(QObject):
         super().__init__(window)
         self._window, self._engine, self._models, self._settings = window, engine, models, settings
         self._minute_ms, self._watch = minute_ms, PowerWatch()
-        self._problem: NoticeRow | None = None
         self._tick, self._battery = QTimer(self), QTimer(self)
         self._tick.setInterval(tick_ms)
         self._tick.timeout.connect(engine.tick)
@@ -103,23 +103,22 @@ class StatusController(QObject):
 
     def _show_problem(self, state: EngineState) -> None:
         """Show a new problem of the engine as a notice; dismiss the notice when the problem is over."""
-        problem, before = state.problem, self._problem
-        self._problem = self._post(problem) if problem is not None else None
-        if before is not None:
-            self._window.notice.dismiss(before)
+        self._window.notice.solve(TOPIC)
+        if state.problem is not None:
+            self._post(state.problem)
 
     def _model_may_be_ready(self, state: EngineState) -> None:
         if state.phase == "ready":
             self._window.notice.solve(NO_MODEL)
 
-    def _post(self, problem: Problem) -> NoticeRow:
+    def _post(self, problem: Problem) -> None:
         choose = self._models.open if self._engine.state.host else self._models.choose_model
         work = choose if problem.step == "choose" else self._engine.model.start
         waits = problem.needs_llama and self._engine.state.preparing is not None
         kind: Literal["problem", "note"] = "note" if waits or problem.step == "none" else "problem"
         button_text: UiText = (lambda: tr(BUTTON_TEXTS[problem.step])) if problem.step in BUTTON_TEXTS else ""
         sentence: UiText = self._waiting_text if waits else problem.sentence
-        return self._window.notice.post(sentence, button_text, work, kind, detail=problem.detail)
+        self._window.notice.post(sentence, button_text, work, kind, detail=problem.detail, topic=TOPIC)
 
     def _waiting_text(self) -> str:
         """Return the sentence about a model that waits until llama.cpp is compiled."""
