@@ -102,6 +102,10 @@ class NoticeArea(QWidget):
         announce(row, current_text(sentence), urgent=row.kind == "problem")
         return row
 
+    def post_undo(self, sentence: UiText, undo: Callable[[], object]) -> NoticeRow:
+        """Say what was done, with a button that takes it back for a while."""
+        return self.post(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+
     def post_failure(self, failure: Failure, topic: str = "") -> NoticeRow:
         """Log the failure and post its sentence as a problem of this topic."""
         log.warning("%s", failure.log_text)

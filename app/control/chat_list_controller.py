@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.control.chat_controller import ChatController
 from app.events import Event
-from app.notice import UNDO_MS
+from app.look.sheet import OneDialog
 from app.services.background import Background
 from app.services.timers import Throttle
 from app.sidebar.bin_dialog import BinDialog
@@ -99,7 +99,7 @@ class ChatListController(QObject):
         self.upkeep = upkeep
         self._search_runner = SearchRunner(self.search, self)
         self._listing = Throttle(self.list_now, LIST_EVERY_MS, self)
-        self._bin: BinDialog | None = None
+        self._bin: OneDialog[BinDialog] = OneDialog()
         self._busy: frozenset[str] = frozenset()  # the chats that the list marks as being answered
         self._connect()
 
@@ -138,9 +138,7 @@ class ChatListController(QObject):
                 self._engine.idle.forget(chat.id)
             self._chats_came_or_went()
             if chats:
-                self._window.notice.post(
-                    lambda: _deleted_text(chats), lambda: tr("Undo"), lambda: undo(chats), milliseconds=UNDO_MS
-                )
+                self._window.notice.post_undo(lambda: _deleted_text(chats), lambda: undo(chats))
 
         return self.do(lambda: self._open_chats.delete(chat_ids), deleted)
 
@@ -188,11 +186,9 @@ class ChatListController(QObject):
 
     def delete_folder(self, folder_id: str) -> None:
         def deleted(folder: Folder, chat_ids: list[str]) -> None:
-            self._window.notice.post(
+            self._window.notice.post_undo(
                 lambda: tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name),
-                lambda: tr("Undo"),
                 lambda: self.do(lambda: self._open_chats.restore_folder(folder, chat_ids)),
-                milliseconds=UNDO_MS,
             )
 
         self.do(lambda: self._open_chats.delete_folder(folder_id), lambda result: deleted(*result))
@@ -214,17 +210,14 @@ class ChatListController(QObject):
 
     def open_bin(self) -> None:
         """Open the dialog of recently deleted chats."""
-        if self._bin is None:
-            self._bin = BinDialog(self._window)
-            self._bin.restore_requested.connect(self._restore)
-            self._bin.delete_requested.connect(self._delete_for_good)
-            self._bin.destroyed.connect(self._bin_closed)
+        self._bin.show(self._create_bin)
         self._show_deleted()
-        self._bin.show()
-        self._bin.raise_()
 
-    def _bin_closed(self) -> None:
-        self._bin = None
+    def _create_bin(self) -> BinDialog:
+        dialog = BinDialog(self._window)
+        dialog.restore_requested.connect(self._restore)
+        dialog.delete_requested.connect(self._delete_for_good)
+        return dialog
 
     def _restore(self, ids: list[str]) -> bool:
         restored = self.do(lambda: self._open_chats.restore(ids))
@@ -249,8 +242,8 @@ class ChatListController(QObject):
             self._window.notice.post_failure(failure, "list")
             return
         self._window.sidebar.show_bin(len(deleted))
-        if self._bin is not None:
-            self._bin.show_chats(deleted)
+        if self._bin.open is not None:
+            self._bin.open.show_chats(deleted)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

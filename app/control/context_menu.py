@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QPoint
 from PySide6.QtWidgets import QMenu
 
 from app.composer.status_line import StatusLine
-from app.notice import UNDO_MS, NoticeArea
+from app.notice import NoticeArea
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.prompt import context_lines, context_parts
@@ -69,7 +69,7 @@ class ContextMenu(QObject):
         def undo() -> None:
             conversation.forget_oldest(before - now)
 
-        self._notice.post(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+        self._notice.post_undo(sentence, undo)
 
     def _closed(self) -> None:
         if self.menu is not None:

@@ -15,7 +15,7 @@ from app.control.retriever import Retriever
 from app.control.sender import Sender
 from app.events import Event
 from app.look.speech import announce
-from app.notice import UNDO_MS, UNSAVED
+from app.notice import UNSAVED
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.draft import DraftFile, Unsent
@@ -214,9 +214,7 @@ class DraftController(QObject):
             queued.append(gone)
             self._store_and_show(conversation)
 
-        self._notice.post(
-            lambda: tr("The waiting message was removed."), lambda: tr("Undo"), undo, milliseconds=UNDO_MS
-        )
+        self._notice.post_undo(lambda: tr("The waiting message was removed."), undo)
 
     def _send_composed(self) -> None:
         self._send(self.current, self.keeper.draft_of(self.current))

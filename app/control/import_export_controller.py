@@ -183,9 +183,7 @@ class ImportExportController(QObject):
             self._window.notice.post(lambda: _imported_text(imported), milliseconds=NOTICE_MS)
 
     def _offer_undo(self, imported: Imported) -> None:
-        self._window.notice.post(
-            lambda: _imported_text(imported), lambda: tr("Undo"), lambda: self._undo(imported), milliseconds=UNDO_MS
-        )
+        self._window.notice.post_undo(lambda: _imported_text(imported), lambda: self._undo(imported))
 
     def _undo(self, imported: Imported) -> bool:
         """Take an import back: the new chats go to Recently deleted, the changed ones become what they were."""

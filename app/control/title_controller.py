@@ -9,7 +9,6 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 
 from app.control.chat_list_controller import ChatListController
-from app.notice import UNDO_MS
 from app.services.timers import Debounce
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
@@ -62,9 +61,7 @@ class TitleController(QObject):
                 conversation.update_entry(title=before.title, title_from=before.title_from)
 
         if before.title != title:
-            self._window.notice.post(
-                lambda: tr("The title is “{title}” now.", title=title), lambda: tr("Undo"), undo, milliseconds=UNDO_MS
-            )
+            self._window.notice.post_undo(lambda: tr("The title is “{title}” now.", title=title), undo)
 
     def _do_action(self, what: str, ids: list[str], _value: object) -> None:
         if what == "first_line":

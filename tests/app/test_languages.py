@@ -449,7 +449,7 @@ def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot)
         chickadee.window.commands.run("new_chat")
     chickadee.chats.list.delete([chickadee.open_chats.chats()[0].id])
     chickadee.window.commands.run("bin")
-    dialog, days = chickadee.chats.list._bin, chickadee.window.sidebar.list.rows
+    dialog, days = chickadee.chats.list._bin.open, chickadee.window.sidebar.list.rows
     assert dialog
     dialog.delete_all.click()
     assert days.data(days.index(0)) == "Today"

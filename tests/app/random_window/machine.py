@@ -260,7 +260,7 @@ class WindowMachine(RuleBasedStateMachine):
     def use_bin(self, which: int, forever: bool) -> None:
         """Restore a deleted chat, or delete it permanently."""
         self.window.commands.run("bin")
-        bin = self.chats.list._bin
+        bin = self.chats.list._bin.open
         assert bin
         if bin.list.count():
             bin.list.setCurrentRow(which % bin.list.count())

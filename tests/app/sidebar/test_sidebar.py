@@ -218,7 +218,7 @@ def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot,
     filled.chats.list.delete(["1", "2", "3"])
     assert sidebar.bin_button.text() == "Recently deleted (3)"
     qtbot.mouseClick(sidebar.bin_button, Qt.MouseButton.LeftButton)
-    dialog = filled.chats.list._bin
+    dialog = filled.chats.list._bin.open
     assert dialog
     assert dialog.list.item(0).text().endswith("kept for 30 more days")
     dialog.list.clearSelection()
