@@ -51,11 +51,10 @@ class DraftController(QObject):
         super().__init__(window)
         self._composer, self._notice, self._open_chats = window.composer, window.notice, open_chats
         self._engine, self._chat, self._retriever = engine, chat, retriever
-        self.keeper = DraftKeeper(
-            DraftStore(open_chats.store),
-            lambda failure: window.notice.post_failure(failure, UNSAVED),
-            lambda work: Debounce(work, pause_ms, self, restarts=False),
-        )
+        store = DraftStore(open_chats.store)
+        self.keeper = DraftKeeper(store, lambda failure: window.notice.post_failure(failure, UNSAVED))
+        # Without restarts, the text of a user who types without a pause is stored too.
+        self._pause = Debounce(self._store_text, pause_ms, self, restarts=False)
         self.folder_given: Event[Path] = Event()  # a folder was dropped or pasted, which cannot be attached
         self._fit = DraftFit(engine)
         self.files = DraftFiles(self.keeper, engine.state, window.notice, self)
@@ -96,6 +95,7 @@ class DraftController(QObject):
             return
         if before is not None:
             self.sending.leave(self.keeper.draft_of(before), "counting", "choosing")
+            self._pause.cancel()
             self.keeper.store_draft(before, files=False)
         self._conversation = conversation
         draft = self.keeper.draft_of(conversation)
@@ -111,7 +111,7 @@ class DraftController(QObject):
         """Stop the background work and store the draft, which the next start puts into the composer."""
         self.files.close()
         self.sending.close()
-        self.keeper.store_draft(self.current, files=False)
+        self._store_text()
 
     # --- what the user attaches ---------------------------------------------------------------------------------------
 
@@ -308,6 +308,9 @@ class DraftController(QObject):
             self._chat.read_ahead_soon()  # now the files of the next message are certain
         self._go_on_soon()
 
+    def _store_text(self) -> None:
+        self.keeper.store_draft(self.current, files=False)
+
     def _store_and_show(self, conversation: Conversation) -> None:
         self.keeper.store_draft(conversation)
         self._show(conversation)
@@ -340,7 +343,7 @@ class DraftController(QObject):
             return
         self.sending.leave(draft, "counting", "choosing")  # a user who goes on typing does not want to send yet
         draft.text = text
-        self.keeper.store_soon(self._conversation)
+        self._pause.request()
         if text:
             self._retriever.warm_up(self._conversation)
 

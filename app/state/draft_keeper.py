@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -88,35 +87,18 @@ class DraftStore:
             self._store.with_connection(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]
 
 
-class Pause(Protocol):
-    """A timer that runs its work a while after the first request."""
-
-    def request(self) -> object: ...
-
-    def cancel(self) -> object: ...
-
-
 class DraftKeeper:
     """The drafts of all chats: in memory while the window is open, and stored for the next start.
 
     `failed` is told once why a draft cannot be stored or read; storing it is tried again with the next write.
-    `not_saved` is emitted each time that storing one fails, `loaded` when a draft was read from the store. `pause`
-    makes the timer after which typed text is stored; requests must not restart it, so that the text of a user who types
-    without a pause is stored too.
+    `not_saved` is emitted each time that storing one fails, `loaded` when a draft was read from the store.
     """
 
-    def __init__(
-        self,
-        store: DraftStore,
-        failed: Callable[[Failure], object],
-        pause: Callable[[Callable[[], object]], Pause],
-    ) -> None:
+    def __init__(self, store: DraftStore, failed: Callable[[Failure], object]) -> None:
         self._store, self._failed = store, failed
         self.not_saved: Event[()] = Event()
         self.loaded: Event[Conversation] = Event()
-        self._changed_in: Conversation | None = None
         self._unstored: dict[Conversation, tuple[bool, Failure]] = {}  # whether its files are unstored too, and why
-        self._pause = pause(self._paused)
         self._guarded(store.delete_orphans)
 
     def draft_of(self, conversation: Conversation) -> MessageDraft:
@@ -138,16 +120,10 @@ class DraftKeeper:
 
         With `files` False only the text has changed.
         """
-        self._pause.cancel()
         for each, (with_files, _) in ({conversation: (files, None)} | self._unstored).items():
             draft = each.draft
             if draft is not None:
                 self._save(each, draft, with_files or (each is conversation and files))
-
-    def store_soon(self, conversation: Conversation) -> None:
-        """Store the draft's text after a pause, because the user may go on typing."""
-        self._changed_in = conversation
-        self._pause.request()
 
     def forget_new_chat(self) -> None:
         """Delete the stored draft of the new chat, which has just been stored as a chat of its own."""
@@ -158,10 +134,6 @@ class DraftKeeper:
         for conversation, (files, _) in tuple(self._unstored.items()):
             self._save(conversation, conversation.draft or MessageDraft(), files)
         return next((failure for _, failure in self._unstored.values()), None)
-
-    def _paused(self) -> None:
-        if self._changed_in is not None:
-            self.store_draft(self._changed_in, files=False)
 
     def _save(self, conversation: Conversation, draft: MessageDraft, files: bool) -> None:
         if conversation.state == "gone" or conversation.temporary:

@@ -122,9 +122,9 @@ def test_who_types_without_a_pause_is_stored_too(chickadee: Chickadee, ask: Ask,
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     chat, typed = chickadee.open_chats.current, [""]
     chickadee.chats.unsaved._retry_timer.stop()  # else the timer would store the texts too
-    for pause in (chickadee.chats.drafts.keeper._pause, chickadee.chats.messages._pause):
+    for pause in (chickadee.chats.drafts._pause, chickadee.chats.messages._pause):
         pause.cancel()
-        pause._pause = 1_000  # type: ignore[attr-defined]  # longer than this test pauses, unless the computer is busy
+        pause._pause = 1_000  # longer than this test pauses, unless the computer is busy
 
     def both_are_stored() -> bool:
         typed[0] += "a"
