@@ -50,15 +50,16 @@ class ModelDownloads(QObject):
         super().__init__(parent)
         self._models, self._settings, self._own_folder = models, settings, own_folder
         self.hub = Hub(Network(settings))
-        self._downloads: DownloadQueue | None = None
         self._background = Background(self)
-
-    def list_unfinished(self) -> None:
-        """Open the downloads at the first call, and list the unfinished ones of an earlier run as paused."""
-        if self._downloads is not None:
-            return
         self._downloads = DownloadQueue(self.hub.network)
         self._downloads.listeners.append(lambda _job: self._background.call_in_window(self._jobs_changed))
+        self._listed_unfinished = False
+
+    def list_unfinished(self) -> None:
+        """List the unfinished downloads of an earlier run as paused, at the first call."""
+        if self._listed_unfinished:
+            return
+        self._listed_unfinished = True
 
         def find() -> list[ModelDownload]:
             folders = dict.fromkeys((self._own_folder(), usual_folder(self._settings)))
@@ -69,7 +70,6 @@ class ModelDownloads(QObject):
         self._background.run(find, self._list_paused, self.failed.emit)
 
     def _list_paused(self, found: list[ModelDownload]) -> None:
-        assert self._downloads
         jobs = [self._downloads.add(model, state="paused") for model in found]
         if jobs:
             self.unfinished.emit(jobs)
@@ -77,12 +77,11 @@ class ModelDownloads(QObject):
     def close(self) -> None:
         """Stop the downloads; the next start lists the unfinished ones as paused."""
         self._background.close()
-        if self._downloads is not None:
-            self._downloads.close()
+        self._downloads.close()
 
     def settings_changed(self) -> None:
         """Pause all downloads if the settings now forbid connections."""
-        if self._downloads is not None and offline_reason(self._settings):
+        if offline_reason(self._settings):
             self._downloads.pause_all()
 
     # --- what the user asks -----------------------------------------------------------------------------------------
@@ -115,12 +114,10 @@ class ModelDownloads(QObject):
 
     def do_action(self, job: DownloadJob, action: str) -> None:
         """Pause, resume or cancel the download, which deletes what has arrived; raise KeyError for another action."""
-        assert self._downloads
         downloads = self._downloads
         {"pause": downloads.pause, "resume": downloads.resume, "cancel": downloads.cancel}[action](job.id)
 
     def queue(self, model: ModelDownload) -> None:
-        assert self._downloads
         self._downloads.add(model)
 
     # --- what comes of it -------------------------------------------------------------------------------------------
@@ -138,7 +135,6 @@ class ModelDownloads(QObject):
 
     def _jobs_changed(self) -> None:
         """Copy the jobs into the list; emit `arrived` if a download has just been completed, else `jobs`."""
-        assert self._downloads
         before = {(job.id, job.state) for job in self._models.jobs}
         self._models.jobs = self._downloads.jobs
         ended = [job for job in self._models.jobs if job.state in ENDED and (job.id, job.state) not in before]
