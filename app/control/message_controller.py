@@ -7,11 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMenu
+from shiboken6 import isValid
 
+from app.attachments.attachment import Attachment
+from app.attachments.reader import FileReader, Outcome
 from app.control.model_controller import ModelController
-from app.control.source_controller import SourceController
+from app.dialogs.source_dialog import SourceDialog
 from app.notice import UNDO_MS
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
@@ -37,14 +41,14 @@ class MessageController(QObject):
         self._open_chats, self._engine, self._models = open_chats, engine, models
         self._models_command = window.commands.actions["models"]
         self._waiting_for: tuple[Conversation, Path] | None = None  # asked for an answer by a model that is not loaded
-        self._sources = SourceController(window, open_chats)
+        self._window, self._reader = window, FileReader(self)
         transcript = self._transcript = window.transcript
         self._notice, self._composer = window.notice, window.composer
         self._edited: set[Conversation] = set()  # whose edits are to be stored after a pause
         # Without restarts, the text of a user who types without a pause is stored too.
         self._pause = Debounce(self._store_edits, pause_ms, self, restarts=False)
         window.closing.connect(self._store_edits)
-        window.closing.connect(self._sources.close)
+        window.closing.connect(self._reader.close)
         self._work: dict[str, Callable[[str, Any], None]] = {
             "edit": lambda id, _: self.edit(id),
             "again": lambda id, _: self.answer_again(id),
@@ -60,7 +64,7 @@ class MessageController(QObject):
             "send": self.send_edited,
             "note": self._keep_edit,
             "leave": self._discard_edit,
-            "source": lambda id, which: self._sources.open(id, *which),
+            "source": lambda id, which: self.open_source(id, *which),
         }
         window.commands.bind("again", self.answer_again)
         window.commands.bind("answer_now", self.answer_now)
@@ -87,6 +91,34 @@ class MessageController(QObject):
         row = self._transcript.hold_lower_edge(id)
         if self._conversation.show(self._conversation.tree.sibling(id, by)) and focused and row is not None:
             self._transcript.focus_message(self._conversation.messages[row].id)
+
+    def open_source(self, id: str, number: int, index: int) -> None:
+        """Show passage `index` of attachment `number` of the question that the message answers."""
+        tree = self._conversation.tree
+        question = tree[id].parent_id
+        sources = tree[question].attachments if question and question in tree else ()
+        if number >= len(sources) or not sources[number].path:
+            self._notice.post(lambda: tr("This source is no longer stored with the question."))
+            return
+        source = sources[number]
+        dialog = SourceDialog(source, max(0, index), self._window)
+
+        def show(result: Outcome) -> None:
+            if not isValid(dialog):  # it was closed while the file was read
+                return
+            if isinstance(result, Attachment):
+                dialog.show_file(result.text)
+            elif isinstance(result, str):
+                dialog.show_note(result)
+
+        def open_file() -> None:
+            if not QDesktopServices.openUrl(QUrl.fromLocalFile(source.path)):
+                dialog.show_note(lambda: tr("No program could open {name}.", name=source.name))
+
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open_requested.connect(open_file)
+        dialog.show()
+        self._reader.read(Path(source.path), show)
 
     # --- answering --------------------------------------------------------------------------------------------------
 
