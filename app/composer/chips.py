@@ -88,49 +88,42 @@ class Chip(ChipFrame):
 
     def retranslate(self) -> None:
         size = size_of(self.item) if self._removable else ""
-        if self._picture is not None:
-            self._describe_picture(size)
-            return
         name = self.fontMetrics().elidedText(self.item.name, Qt.TextElideMode.ElideMiddle, SIZES.chip)
-        if page := self._page:
+        if self._picture is not None:
+            self._describe_picture(name, size)
+        elif page := self._page:
             self._describe_page(page, name, size)
-            return
-        self.face.setText(f"{name} · {size}".replace("&", "&&") if size else name.replace("&", "&&"))
-        words = ", ".join(filter(None, (self.item.name, size)))
-        self.face.setAccessibleName(tr("File {name}", name=words))
-        self.face.setAccessibleDescription(
-            tr("Opens the text. Press Delete to remove the file.") if self._removable else ""
-        )
-        self.face.setToolTip(escaped_html(f"{self.item.name}\n{tr('Show the text')}"))
+        else:
+            words = tr("File {name}", name=", ".join(filter(None, (self.item.name, size))))
+            use = tr("Opens the text. Press Delete to remove the file.") if self._removable else ""
+            self._say(" · ".join(filter(None, (name, size))), words, use, f"{self.item.name}\n{tr('Show the text')}")
+
+    def _say(self, shown: str, words: str, use: str, tip: str) -> None:
+        """Set the texts of the buttons: what is shown, what a screen reader says of it and of its use, and the tip."""
+        self.face.setText(shown.replace("&", "&&"))
+        self.face.setAccessibleName(words)
+        self.face.setAccessibleDescription(use)
+        self.face.setToolTip(escaped_html(tip))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
 
     def _describe_page(self, page: Attachment, name: str, size: str) -> None:
         """Show a web page's title with its host and the day on which it was read."""
         host = page.host if page.host != page.name else ""
-        self.face.setText(" · ".join(filter(None, (name, host, page.read_on, size))).replace("&", "&&"))
-        words = ", ".join(filter(None, (page.name, host, page.read_on, size)))
-        self.face.setAccessibleName(tr("Web page {name}", name=words))
-        self.face.setAccessibleDescription(
-            tr("Opens the text. Press Delete to remove the page.") if self._removable else ""
-        )
-        address = displayable_address(page.address)
-        read = tr("{address}, read on {day}", address=address, day=page.read_on)
-        self.face.setToolTip(escaped_html(f"{page.name}\n{read}\n{tr('Show the text')}"))
-        self.close_button.setAccessibleName(tr("Remove {name}", name=page.name))
+        shown = " · ".join(filter(None, (name, host, page.read_on, size)))
+        words = tr("Web page {name}", name=", ".join(filter(None, (page.name, host, page.read_on, size))))
+        use = tr("Opens the text. Press Delete to remove the page.") if self._removable else ""
+        read = tr("{address}, read on {day}", address=displayable_address(page.address), day=page.read_on)
+        self._say(shown, words, use, f"{page.name}\n{read}\n{tr('Show the text')}")
 
-    def _describe_picture(self, size: str) -> None:
+    def _describe_picture(self, name: str, size: str) -> None:
         """Show a thumbnail: with name and size while it can be removed, alone once it was sent."""
-        name = self.fontMetrics().elidedText(self.item.name, Qt.TextElideMode.ElideMiddle, SIZES.chip)
-        self.face.setText(f"{name}\n{size}".replace("&", "&&") if self._removable else "")
         self.detail_button.setVisible(self._removable and self.item.more_detail)
         self.detail.setChecked(self.item.in_detail)
-        words = ", ".join((self.item.name, size or pixels_of(self.item)))
-        self.face.setAccessibleName(tr("Picture {name}", name=words))
-        self.face.setAccessibleDescription(
-            tr("Opens the picture. Press Delete to remove it.") if self._removable else tr("Opens the picture.")
-        )
-        self.face.setToolTip(escaped_html(f"{self.item.name}\n{pixels_of(self.item)}\n{tr('Show the picture')}"))
-        self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
+        pixels = pixels_of(self.item)
+        words = tr("Picture {name}", name=", ".join((self.item.name, size or pixels)))
+        use = tr("Opens the picture. Press Delete to remove it.") if self._removable else tr("Opens the picture.")
+        shown = f"{name}\n{size}" if self._removable else ""
+        self._say(shown, words, use, f"{self.item.name}\n{pixels}\n{tr('Show the picture')}")
 
     @property
     def _page(self) -> Attachment | None:
