@@ -31,17 +31,14 @@ class ThinkButton(Live, QPushButton):
         self.hide()
         self.apply_look()
 
-    def offer_nothing(self) -> None:
-        """Hide the button, because the model leaves no choice."""
-        self.hide()
-
-    def show_switch(self, on: bool) -> None:
-        """Show whether the model thinks."""
-        self._show(True, on, "auto")
-
-    def show_effort(self, effort: ThinkingEffort) -> None:
-        """Show how much the model thinks."""
-        self._show(False, False, effort)
+    def show_choice(self, on: bool | None, effort: ThinkingEffort = "auto") -> None:
+        """Show whether the model thinks or, if `on` is None, how much."""
+        self.setCheckable(on is not None)
+        self.setChecked(bool(on))
+        self._effort = effort
+        self.restyle()
+        self.retranslate()
+        self.show()
 
     def restyle(self) -> None:
         self.setIcon(icon("think", theme().accent if self._is_lit else theme().soft))
@@ -62,11 +59,3 @@ class ThinkButton(Live, QPushButton):
         if self.isChecked():
             return tr("On: the model thinks before it answers")
         return tr("Off: the model answers without thinking first")
-
-    def _show(self, checkable: bool, on: bool, effort: ThinkingEffort) -> None:
-        self.setCheckable(checkable)
-        self.setChecked(on)
-        self._effort = effort
-        self.restyle()
-        self.retranslate()
-        self.show()

@@ -183,11 +183,11 @@ class ChatOptionsController(QObject):
         """Show what the model will do with the open chat's next message."""
         button, chosen = self._window.composer.think_button, self._thinking
         if self._controls.switch:
-            button.show_switch(self._thinks(chosen))
+            button.show_choice(self._thinks(chosen))
         elif self._controls.efforts:
-            button.show_effort(self._effort(chosen))
+            button.show_choice(None, self._effort(chosen))
         else:
-            button.offer_nothing()
+            button.hide()
         choices = {MODE: self._controls.switch, EFFORT: bool(self._controls.efforts)}
         self._hidden = [name for name, offered in choices.items() if not offered]
         if self.panel is not None:
