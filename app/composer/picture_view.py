@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QBuffer, QByteArray, QEvent, QSize, Qt
+from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
 from PySide6.QtGui import QImage, QImageReader, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
+from app.look.live import Live
 from app.look.theme import SIZES
 from app.words import tr
 from engine.protocol.requests import Picture
@@ -58,7 +59,7 @@ class Canvas(QWidget):
         painter.end()
 
 
-class PictureWindow(QDialog):
+class PictureWindow(Live, QDialog):
     """Window with one picture as the model sees it; a click or Esc closes it."""
 
     def __init__(self, name: str, picture: Picture, parent: QWidget) -> None:
@@ -73,16 +74,11 @@ class PictureWindow(QDialog):
         largest = parent.window().size()
         wanted = self.canvas.sizeHint() + QSize(2 * SIZES.gap, 2 * SIZES.gap)
         self.resize(wanted.boundedTo(largest).expandedTo(QSize(SIZES.chip, SIZES.chip)))
-        self._name_it()
+        self.apply_look()
 
-    def _name_it(self) -> None:
+    def retranslate(self) -> None:
         self.setWindowTitle(f"{self._name} · {self._pixels}")
         self.canvas.setAccessibleName(tr("Picture {name}", name=f"{self._name}, {self._pixels}"))
-
-    def changeEvent(self, event: QEvent) -> None:
-        if event.type() == QEvent.Type.LanguageChange:
-            self._name_it()
-        super().changeEvent(event)
 
     def mouseReleaseEvent(self, _event: object) -> None:
         self.close()
