@@ -15,7 +15,6 @@ from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
-from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import UiText, mark, tr
 from common.failures import Failure
@@ -141,14 +140,11 @@ class ChatController(QObject):
     def _listen(self) -> None:
         chats, state = self._open_chats, self._engine.state
         chats.current_changed.connect(self._show)
-        chats.message_added.connect(self._show_added)
-        for event in (chats.branch_changed, chats.entry_changed):
-            event.connect(self._show_page)
+        chats.follow_current(self._show_page, chats.branch_changed, chats.entry_changed, chats.message_added)
         for event in (chats.branch_changed, chats.entry_changed, chats.options_changed, chats.context_changed):
             event.connect(self._conversation_changed)
-        chats.answer_ended.connect(self._answer_ended)
-        for event in (chats.phase_changed, chats.progress_changed):
-            event.connect(self._show_waiting_if_open)
+        chats.answer_ended.connect(lambda conversation, _answer: self._conversation_changed(conversation))
+        chats.follow_current(self._show_waiting, chats.phase_changed, chats.progress_changed)
         chats.not_saved.connect(self._report_not_saved)
         state.phase_changed.connect(self._engine_changed)
         state.progress_changed.connect(lambda _state: self._show_waiting())
@@ -159,22 +155,13 @@ class ChatController(QObject):
         self._window.transcript.show_conversation(conversation)
         self._window.status.show_chat(conversation.chat.id)
         self._window.notice.show_chat(conversation.chat.id)
-        self._show_page(conversation)
-        self._show_waiting()
         self.read_ahead_soon()
 
-    def _show_page(self, conversation: Conversation) -> None:
-        if conversation is self._open_chats.current:
-            self._window.show_page(not conversation.messages)
-            title = conversation.chat.title if conversation.messages else ""
-            self._window.header.show_title(title, conversation.temporary)
-
-    def _show_added(self, conversation: Conversation, _message: ChatMessage) -> None:
-        self._show_page(conversation)
-
-    def _show_waiting_if_open(self, conversation: Conversation) -> None:
-        if conversation is self._open_chats.current:
-            self._show_waiting()
+    def _show_page(self) -> None:
+        conversation = self._open_chats.current
+        self._window.show_page(not conversation.messages)
+        title = conversation.chat.title if conversation.messages else ""
+        self._window.header.show_title(title, conversation.temporary)
 
     def _show_waiting(self) -> None:
         self._window.composer.show_waiting(self._engine.state, self._open_chats.current)
@@ -182,9 +169,6 @@ class ChatController(QObject):
     def _conversation_changed(self, conversation: Conversation) -> None:
         if not conversation.busy:
             self.read_ahead_soon()
-
-    def _answer_ended(self, conversation: Conversation, _answer: ChatMessage) -> None:
-        self._conversation_changed(conversation)
 
     def _engine_changed(self, state: EngineState) -> None:
         before, self._ready_model = self._ready_model, state.model if state.phase == "ready" else None

@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject
 
 from app.control.model_controller import ModelController
 from app.services.background import Background
-from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
@@ -38,21 +37,18 @@ class ChatModelController(QObject):
         self._offered: Path | None = None
         window.consent.agreed.connect(self._agree)
         window.consent.refused.connect(self._refuse)
-        open_chats.current_changed.connect(self._update)
-        for event in (open_chats.entry_changed, open_chats.phase_changed, open_chats.branch_changed):
-            event.connect(self._update_if_open)
-        engine.state.phase_changed.connect(lambda _state: self._update(open_chats.current))
-        models.on_disk.changed.connect(lambda: self._look_again(open_chats.current))
+        open_chats.follow_current(
+            self._update, open_chats.entry_changed, open_chats.phase_changed, open_chats.branch_changed
+        )
+        engine.state.phase_changed.connect(lambda _state: self._update())
+        models.on_disk.changed.connect(self._look_again)
 
-    def _update_if_open(self, conversation: Conversation) -> None:
-        if conversation is self._open_chats.current:
-            self._update(conversation)
-
-    def _update(self, conversation: Conversation) -> None:
+    def _update(self) -> None:
         """Show the chat's model if it is another one than the loaded one, once it is known whether its file is here.
 
         Show the question whether the chat may be sent to a server too, while it waits for an answer.
         """
+        conversation = self._open_chats.current
         self._window.consent.ask(conversation.asked_host)
         chat = conversation.chat
         if not conversation.messages or is_in_use(chat, self._engine.state):
@@ -60,11 +56,11 @@ class ChatModelController(QObject):
             self._line.show_model("", here=False)
         elif (chat.model, chat.model_path) != self._shown:
             self._shown = chat.model, chat.model_path
-            self._look_again(conversation)
+            self._look_again()
 
-    def _look_again(self, conversation: Conversation) -> None:
+    def _look_again(self) -> None:
         """Look for the file in a thread, because a disk may be slow."""
-        chat, known = conversation.chat, self._models.on_disk.paths
+        chat, known = self._open_chats.current.chat, self._models.on_disk.paths
         if self._shown == (chat.model, chat.model_path):
             self._background.run(lambda: find_model(chat, known), lambda path: self._show(chat, path))
 

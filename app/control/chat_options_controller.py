@@ -10,7 +10,6 @@ from app.dialogs.chat_panel import ChatPanel
 from app.notice import UNDO_MS
 from app.settings.resolve import ChatOptions, Values, chat_options_from_json
 from app.settings.settings import Settings
-from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
@@ -43,10 +42,9 @@ class ChatOptionsController(QObject):
         self._controls = ThinkingControls()  # of the model that was loaded last: it may be loaded again
         window.commands.bind("chat_options", self.open)
         window.commands.bind("think", self.change_thinking)
-        open_chats.current_changed.connect(self._changed)
-        open_chats.options_changed.connect(self._changed)
-        settings.changed.connect(self.show_options)
-        settings.changed.connect(self.show_thinking)
+        for show in (self.show_options, self.show_thinking):
+            open_chats.follow_current(show, open_chats.options_changed)
+            settings.changed.connect(show)
         engine.state.phase_changed.connect(self._engine_changed)
         self.show_thinking()
 
@@ -100,11 +98,6 @@ class ChatOptionsController(QObject):
     @property
     def _options(self) -> ChatOptions:
         return chat_options_from_json(self._open_chats.current.chat.options)
-
-    def _changed(self, conversation: Conversation) -> None:
-        if conversation is self._open_chats.current:
-            self.show_options()
-            self.show_thinking()
 
     def _use(self, options: ChatOptions) -> None:
         self._open_chats.current.update_entry(options=options.to_json())

@@ -46,13 +46,12 @@ class CollectionsController(QObject):
         self._removed = ""  # id of the collection that was removed last
         window.commands.bind("collections", self.open)
         window.commands.bind("use_collections", self.choose)
-        open_chats.current_changed.connect(self._show_used)
-        open_chats.entry_changed.connect(self._show_used)
+        open_chats.follow_current(self._show_used, open_chats.entry_changed)
         collections.changed.connect(self._changed)
         collections.progress_changed.connect(self._show_rows)
         indexing.damaged.connect(self._index_damaged)
         retriever.damaged.connect(self._index_anew)
-        self._show_used(open_chats.current)
+        self._show_used()
 
     def close(self) -> None:
         self._indexing.close()
@@ -107,10 +106,9 @@ class CollectionsController(QObject):
         self._collections.switch(conversation, collection_id, on)
         self._window.composer.setFocus()
 
-    def _show_used(self, conversation: Conversation) -> None:
-        if conversation is self._open_chats.current:
-            names = [each.name for each in self._collections.used_by(conversation)]
-            self._window.composer.collections_button.show_used(names)
+    def _show_used(self) -> None:
+        names = [each.name for each in self._collections.used_by(self._open_chats.current)]
+        self._window.composer.collections_button.show_used(names)
 
     # --- the dialog ---------------------------------------------------------------------------------------------------
 
@@ -207,7 +205,7 @@ class CollectionsController(QObject):
         self._dialog.open.show_note(words, undo=False)
 
     def _changed(self) -> None:
-        self._show_used(self._open_chats.current)
+        self._show_used()
         self._show_rows()
 
     def _show_rows(self) -> None:

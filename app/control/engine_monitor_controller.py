@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject
 from app.panel.engine_panel import EnginePanel
 from app.panel.monitor_samples import MonitorSamples, seconds_saved
 from app.services.timers import Throttle
-from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.prompt import context_parts
@@ -38,10 +37,9 @@ class EngineMonitorController(QObject):
         engine.model.ready.connect(self._engine_ready)
         engine.state.phase_changed.connect(lambda state: self.samples.use_model(state.model))
         engine.state.phase_changed.connect(lambda _state: self._show_host())
-        open_chats.current_changed.connect(self._show)
-        open_chats.answer_ended.connect(lambda conversation, _answer: self._show(conversation))
-        open_chats.branch_changed.connect(self._show)
-        open_chats.context_changed.connect(self._show)
+        open_chats.follow_current(
+            self.show_current, open_chats.answer_ended, open_chats.branch_changed, open_chats.context_changed
+        )
 
     def show_processes(self, front_bytes: Callable[[], int], connection_bytes: Callable[[], int]) -> None:
         """Show from now on the memory of the local API's process, and of the engine's where it asks a server."""
@@ -84,7 +82,3 @@ class EngineMonitorController(QObject):
     def _show_host(self) -> None:
         host = self._engine.state.host
         self.panel.show_host(host, self._connection_bytes() if host else 0)
-
-    def _show(self, conversation: Conversation) -> None:
-        if conversation is self._open_chats.current:
-            self.show_current()

@@ -81,10 +81,6 @@ class FindController(QObject):
     def _total(self) -> int:
         return self._sums[-1] if self._sums else 0
 
-    @property
-    def _searching(self) -> bool:
-        return not self._bar.isHidden()
-
     def _search(self, scroll: bool = False) -> None:
         """Count the words in the whole chat, in slices; then go to the hit nearest to what was in view."""
         words = comparable(self._bar.words) if self._bar.words.strip() else ""
@@ -186,17 +182,14 @@ class FindController(QObject):
         self._bar.closed.connect(self.dismiss)
         self._bar.restyled.connect(self._highlights.restyle)
         chats = self._open_chats
-        chats.current_changed.connect(self._chat_changed)
-        chats.branch_changed.connect(self._messages_changed)
-        for event in (chats.message_added, chats.answer_ended):
-            event.connect(lambda conversation, _message: self._messages_changed(conversation))
+        chats.current_changed.connect(self._forget_chat)
+        chats.follow_current(self._search_again, chats.branch_changed, chats.message_added, chats.answer_ended)
 
-    def _chat_changed(self, conversation: Conversation) -> None:
+    def _forget_chat(self, _conversation: Conversation) -> None:
         self._read.clear()
         self._set_counts([])
-        self._messages_changed(conversation)
 
-    def _messages_changed(self, conversation: Conversation) -> None:
+    def _search_again(self) -> None:
         """Count again, without scrolling: the user did not ask for that."""
-        if self._searching and conversation is self._open_chats.current:
+        if not self._bar.isHidden():
             self._search()

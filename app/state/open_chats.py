@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -38,6 +38,16 @@ class OpenChats(ConversationEvents):
         # chat back.
         self._gone: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
         self.current = self.new()
+
+    def follow_current(self, show: Callable[[], object], *events: Event[Conversation, *tuple[Any, ...]]) -> None:
+        """Call `show` when another chat is shown, and at these events of the shown one."""
+
+        def if_shown(conversation: Conversation, *_: object) -> None:
+            if conversation is self.current:
+                show()
+
+        for event in (self.current_changed, *events):
+            event.connect(if_shown)
 
     def chats(self) -> list[Chat]:
         """Return the chats that have messages and are not deleted, the latest first."""
