@@ -100,9 +100,9 @@ class DraftController(QObject):
         self._conversation = conversation
         draft = self.keeper.draft_of(conversation)
         self._composer.text.show_document(conversation, draft.text)
-        if draft.options and not conversation.stored:  # chosen before the first message, in an earlier run
+        if draft.options and not conversation.saver.stored:  # chosen before the first message, in an earlier run
             conversation.update_entry(options=draft.options)
-        if draft.collections and not conversation.stored:
+        if draft.collections and not conversation.saver.stored:
             conversation.update_entry(collections=draft.collections)
         self._recount(conversation)
         self._show(conversation)
@@ -235,7 +235,7 @@ class DraftController(QObject):
 
     def _deliver(self, conversation: Conversation, message: Unsent, attachments: tuple[Attachment, ...]) -> None:
         """Put the message into its chat and have it answered."""
-        is_new, draft = not conversation.stored, self.keeper.draft_of(conversation)
+        is_new, draft = not conversation.saver.stored, self.keeper.draft_of(conversation)
         if conversation.busy:  # another answer has begun meanwhile
             self._send(conversation, message)
             return
@@ -349,7 +349,7 @@ class DraftController(QObject):
 
     def _keep_choices(self, conversation: Conversation) -> None:
         """Keep the options and collections of a chat without messages with its draft; other chats store them."""
-        if conversation.stored:
+        if conversation.saver.stored:
             return
         draft, chat = self.keeper.draft_of(conversation), conversation.chat
         if (draft.options, draft.collections) != (chat.options, chat.collections):

@@ -15,43 +15,21 @@ from app.attachments.attachment import Attachment
 from app.events import Event
 from app.state.answer import Answer, Waiting
 from app.state.answer_facts import sources_of
+from app.state.conversation_events import ConversationEvents
 from app.state.draft import MessageDraft
 from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, storable, title_of
 from app.store.chat_store import ChatRow, ChatStore
 from app.store.tree import Deleted, Tree, chosen_from
-from app.words import UiText, mark, tr, worded
-from common.failures import Failure
 from common.reasoning import PieceKind
 from common.sentences import Sentence
 from engine.protocol.events import Remedy, Statistics
 from engine.protocol.requests import Message
 
-GOES_ON = mark("You can go on chatting, but what is not saved is lost when you close the window.")
 TOO_LONG = "prompt_too_long"
 Phase = Literal["idle", "waiting", "reading", "answering"]
 State = Literal["new", "listed", "deleted", "gone"]
-
-
-class ConversationEvents:
-    """The events of a conversation; `OpenChats` emits those of all open conversations.
-
-    `branch_changed`: other messages are shown, or their siblings changed. `progress_changed`: more of the prompt was
-    read. `entry_changed`: what the list of chats shows changed. `context_changed`: which turns the model reads changed.
-    `not_saved` carries the text for the user.
-    """
-
-    def __init__(self) -> None:
-        self.message_added: Event[Conversation, ChatMessage] = Event()
-        self.answer_ended: Event[Conversation, ChatMessage] = Event()
-        self.phase_changed: Event[Conversation] = Event()
-        self.progress_changed: Event[Conversation] = Event()
-        self.branch_changed: Event[Conversation] = Event()
-        self.entry_changed: Event[Conversation] = Event()
-        self.options_changed: Event[Conversation] = Event()
-        self.context_changed: Event[Conversation] = Event()
-        self.not_saved: Event[Conversation, UiText] = Event()
 
 
 class Conversation(ConversationEvents):
@@ -80,6 +58,8 @@ class Conversation(ConversationEvents):
         super().__init__()
         self.store, self.temporary = store, temporary
         self.chat = chat or Chat()
+        # Id under which the engine may keep what it has read of this chat on the disk; "" for a temporary chat.
+        self.cache_id = "" if temporary else self.chat.id
         self.state: State = "listed" if chat else "new"
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
         self.messages = self.tree.branch()
@@ -94,7 +74,7 @@ class Conversation(ConversationEvents):
         self.answer_resumed: Event[Conversation] = Event()
         self._refused = ""  # id of an answer that never began, because the chat is too long: no version, never stored
         self._clock = clock
-        self._saver = ChatSaver(store, self._row, self._cannot_store, edits is not None)
+        self.saver = ChatSaver(store, self._row, lambda words: self.not_saved.emit(self, words), edits is not None)
 
     # --- what it is doing -------------------------------------------------------------------------------------------
 
@@ -109,26 +89,10 @@ class Conversation(ConversationEvents):
         return self.phase != "idle"
 
     @property
-    def stored(self) -> bool:
-        """Whether the chat is in the store or about to be."""
-        return self._saver.stored
-
-    @property
-    def cache_id(self) -> str:
-        """Id under which the engine may keep what it has read of this chat on the disk; "" for a temporary chat."""
-        return "" if self.temporary else self.chat.id
-
-    @property
     def continuing(self) -> bool:
         """Whether the answer under way continues the last one, instead of being a new one."""
         under_way = self.answer or self.waiting
         return under_way is not None and under_way.continues
-
-    @property
-    def can_continue(self) -> bool:
-        """Whether the last message is an answer that stopped before its end."""
-        last = self.messages[-1] if self.messages else None
-        return not self.busy and last is not None and last.role == "assistant" and last.unfinished
 
     @property
     def answer_text(self) -> str:
@@ -194,8 +158,9 @@ class Conversation(ConversationEvents):
         return True
 
     def continue_answer(self) -> bool:
-        """Prepare for continuing the last answer; return False if it cannot be continued."""
-        if not self.can_continue:
+        """Prepare for continuing the last answer; return False if there is none that stopped before its end."""
+        last = self.messages[-1] if self.messages else None
+        if self.busy or last is None or last.role != "assistant" or not last.unfinished:
             return False
         self._wait(Waiting(continues=True))
         return True
@@ -344,12 +309,12 @@ class Conversation(ConversationEvents):
         What is not stored yet stays, and so does an answer under way; the entry then stays too, and is stored with it.
         """
         self._drop_refused()
-        kept = dict(self._saver.unsaved)
+        kept = dict(self.saver.unsaved)
         if self.answer is not None:
             kept[self.answer.message.id] = self.answer.message
         by_id = {message.id: message for message in messages} | kept
         before, leaf, chosen = self.chat, self.tree.leaf, self.tree.chosen
-        if not (self.busy or self._saver.failure):
+        if not (self.busy or self.saver.failure):
             self.chat, leaf, chosen = chat, chat.leaf_id, chosen_from(chat.chosen)
         self.save()
         self.tree = Tree(by_id.values(), leaf, chosen)
@@ -360,13 +325,7 @@ class Conversation(ConversationEvents):
         """Store the entry, these messages and the edits of messages, and which branch is shown if `branch`."""
         if branch:
             self.chat = replace(self.chat, leaf_id=self.tree.leaf, chosen=self.tree.chosen_text())
-        self._saver.save(messages)
-
-    def retry_unstored(self) -> Failure | None:
-        """Try once more to store what could not be stored; return why it still cannot, or None."""
-        if self._saver.failure is not None:
-            self.save()
-        return self._saver.failure
+        self.saver.save(messages)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -436,6 +395,3 @@ class Conversation(ConversationEvents):
         if self.temporary or self.state not in ("listed", "deleted"):
             return None
         return ChatRow(self.chat, tuple(self.edits.items()), self.state == "deleted")
-
-    def _cannot_store(self, failure: Failure) -> None:
-        self.not_saved.emit(self, lambda: f"{worded(failure.sentence)} {tr(GOES_ON)}")

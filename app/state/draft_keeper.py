@@ -164,7 +164,7 @@ class DraftKeeper:
 
 
 def _key(conversation: Conversation) -> str:
-    return conversation.chat.id if conversation.stored else NEW
+    return conversation.chat.id if conversation.saver.stored else NEW
 
 
 def _packed(message: Unsent) -> tuple[tuple[Attachment, ...], list[str]]:

@@ -9,7 +9,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from app.events import Event
-from app.state.conversation import Conversation, ConversationEvents
+from app.state.conversation import Conversation
+from app.state.conversation_events import ConversationEvents
 from app.store.chat import Chat, ChatMessage, Folder, new_id
 from app.store.chat_store import DOOMED, ChatStore
 from app.words import tr
@@ -181,7 +182,7 @@ class OpenChats(ConversationEvents):
 
     def retry_unstored(self) -> list[tuple[str, Failure]]:
         """Try once more to store all chats that were open; return the titles of those that still fail, with reasons."""
-        tried = [(each.chat.title, each.retry_unstored()) for each in self._conversations.values()]
+        tried = [(each.chat.title, each.saver.retry()) for each in self._conversations.values()]
         return [(title, failure) for title, failure in tried if failure is not None]
 
     def reload(self, chat_ids: Iterable[str] = ()) -> None:

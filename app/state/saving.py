@@ -7,24 +7,26 @@ from collections.abc import Callable, Iterable
 
 from app.store.chat import ChatMessage
 from app.store.chat_store import ChatRow, ChatStore
+from app.words import UiText, mark, tr, worded
 from common.failures import Failure
 
+GOES_ON = mark("You can go on chatting, but what is not saved is lost when you close the window.")
 log = logging.getLogger(__name__)
 
 
 class ChatSaver:
     """Writer of one chat; what cannot be stored is kept and written again with the next write.
 
-    `row` returns the chat as it is now, or None while nothing of it is to be stored. `failed` is called with the reason
-    once, until a write succeeds again. `stored` is whether the chat is in the store or about to be, `unsaved` has the
-    messages that are not, and `failure` is why.
+    `row` returns the chat as it is now, or None while nothing of it is to be stored. `failed` is called once with the
+    reason in words, until a write succeeds again. `stored` is whether the chat is in the store or about to be,
+    `unsaved` has the messages that are not, and `failure` is why.
     """
 
     def __init__(
         self,
         store: ChatStore,
         row: Callable[[], ChatRow | None],
-        failed: Callable[[Failure], None],
+        failed: Callable[[UiText], object],
         stored: bool,
     ) -> None:
         self.stored = stored
@@ -40,6 +42,12 @@ class ChatSaver:
         self.unsaved.update((message.id, message) for message in messages)
         if not self._writing:
             self._write()
+
+    def retry(self) -> Failure | None:
+        """Try once more to store what could not be stored; return why it still cannot, or None."""
+        if self.failure is not None:
+            self.save()
+        return self.failure
 
     def _write(self) -> None:
         row = self._row()
@@ -70,4 +78,4 @@ class ChatSaver:
         log.warning("not stored: %s", failure.log_text)
         before, self.failure = self.failure, failure
         if before is None and self._row() is not None:
-            self._failed(failure)
+            self._failed(lambda: f"{worded(failure.sentence)} {tr(GOES_ON)}")

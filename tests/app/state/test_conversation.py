@@ -253,7 +253,7 @@ def test_an_answer_that_cannot_go_on_keeps_its_text(conversation: Conversation) 
     conversation.begin_answer("model")
     conversation.fail_answer(Sentence.plain("Too long."))
     assert contents(conversation) == ["q", "One, two"]
-    assert conversation.can_continue
+    assert conversation.continue_answer()
 
 
 def test_deleted_messages_come_back(conversation: Conversation) -> None:
@@ -349,7 +349,7 @@ def test_pinning_an_empty_chat_stores_nothing(store: ChatStore) -> None:
     open_chats = OpenChats(store)
     conversation = open_chats.current
     open_chats.pin([conversation.chat.id])
-    assert not conversation.stored
+    assert not conversation.saver.stored
     assert store.chats() == []
     conversation.send("Are there birds in winter?")
     assert [chat.pinned_at is not None for chat in store.chats()] == [True]

@@ -125,7 +125,7 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window:
     conversation.update_entry(options="{}")
     conversation.append_text("words")
     conversation.fail_answer(None, reason="cancelled")
-    assert conversation.stored
+    assert conversation.saver.stored
     window.hear()
     store.writer.wait()
     (chat,) = store.chats()
