@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
@@ -10,7 +11,6 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.commands.commands import CommandSet
-from app.composer.model_menu import ModelMenu
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.settings.schema import choice_words
@@ -85,7 +85,7 @@ class StatusLine(Live, QWidget):
     `chosen` carries the path of a model from the menu.
     """
 
-    chosen = Signal(str)
+    chosen = Signal(object)
 
     def __init__(self, commands: CommandSet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -196,9 +196,21 @@ class StatusLine(Live, QWidget):
         return self.width() - others - 2 * SIZES.gap - padding
 
     def _show_model_menu(self) -> None:
-        used = self._engine.path
-        menu = ModelMenu(self._commands, self._models, self._about_model, used, self.chosen.emit, self)
-        self._show_menu(menu, self.model)
+        self._show_menu(self.model_menu(), self.model)
+
+    def model_menu(self) -> QMenu:
+        """Return the menu of models: the commands about models, then the recent ones; the one in use has a tick."""
+        menu = QMenu(self)
+        menu.addActions([self._commands.actions["models"], self._commands.actions["open_model"]])
+        if self._models:
+            menu.addSeparator()
+        for path in self._models:
+            # Qt shows what follows a tab at the right.
+            words = "\t".join(filter(None, (title_of(path), self._about_model(path))))
+            action = menu.addAction(words.replace("&", "&&"), partial(self.chosen.emit, path))
+            action.setCheckable(True)
+            action.setChecked(path == self._engine.path)
+        return menu
 
     def _show_numbers(self, part: QPushButton) -> None:
         menu = QMenu(self)

@@ -103,7 +103,7 @@ class ModelController(QObject):
         self._settings.changed.connect(self._settings_changed)
         self.servers.changed.connect(self._server_changed)
         self.servers.noted.connect(self._show_note)
-        self._window.status.chosen.connect(self.use_model)
+        self._window.status.chosen.connect(self.use)
         self._engine.active_changed.connect(self._remember_answering)
 
     @property

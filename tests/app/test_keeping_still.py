@@ -12,7 +12,6 @@ from pytestqt.qtbot import QtBot
 
 from app.commands.commands import CommandSet
 from app.commands.help import guide_text
-from app.composer.model_menu import ModelMenu
 from app.composer.status_line import StatusLine
 from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import ModelList
@@ -103,14 +102,17 @@ def test_the_status_line_drops_the_speed_of_a_model_that_is_gone(qtbot: QtBot) -
 def test_the_menu_of_models_ticks_the_one_in_use_and_says_size_and_speed(qtbot: QtBot) -> None:
     window = QMainWindow()
     qtbot.addWidget(window)
-    paths, chosen = [Path("/models/a.gguf"), Path("/models/b.gguf")], list[str]()
-    commands = CommandSet(window)
-    menu = ModelMenu(commands, paths, lambda path: f"{path.stem} GB", paths[1], chosen.append, window)
+    paths, chosen = [Path("/models/a.gguf"), Path("/models/b.gguf")], list[Path]()
+    line = StatusLine(CommandSet(window), window)
+    line.chosen.connect(chosen.append)
+    line.show_models(paths, lambda path: f"{path.stem} GB")
+    line.show_engine(EngineState("ready", paths[1]))
+    menu = line.model_menu()
     entries = [action for action in menu.actions() if action.isCheckable()]
     assert [action.isChecked() for action in entries] == [False, True]
     assert [action.text().split("\t")[1] for action in entries] == ["a GB", "b GB"]
     entries[0].trigger()
-    assert chosen == ["/models/a.gguf"]
+    assert chosen == paths[:1]
 
 
 def test_the_model_in_use_has_its_size_in_the_menu(chickadee: Chickadee, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ class WindowMachine(RuleBasedStateMachine):
         """Choose a model, unload it, change settings, or wait so long that an engine that hangs is killed."""
         chickadee = self.desk.chickadee
         if what == "switch":
-            self.window.status.chosen.emit(str(chosen(self.desk.models, which)))
+            self.window.status.chosen.emit(chosen(self.desk.models, which))
         elif what == "unload":
             chickadee.engine.model.unload()
         elif what == "settings":
