@@ -146,7 +146,7 @@ class Chats:
         self.collections = CollectionsController(window, open_chats, known_collections, indexing, retriever)
         drafts = self.drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
         drafts.folder_given.connect(self.collections.offer)
-        drafts.files.model_wanted.connect(models.controller.use_model)
+        drafts.files.model_wanted.connect(models.controller.use)
         drafts.files.download_wanted.connect(models.controller.download)
         upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
         self.list = ChatListController(window, open_chats, engine, chat, upkeep)

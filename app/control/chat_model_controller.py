@@ -76,7 +76,7 @@ class ChatModelController(QObject):
 
     def _switch(self) -> None:
         if self._offered is not None:
-            self._models.use_model(path_text(self._offered))
+            self._models.use(self._offered)
 
     def _agree(self) -> None:
         conversation = self._open_chats.current

@@ -25,7 +25,6 @@ from app.state.engine_state import EngineState
 from app.state.sight import USUAL_PIXELS, wanted_pixels, was_scaled
 from app.words import UiText, current_text, mark, tr
 from common.byte_sizes import show_bytes
-from common.paths import path_text
 from engine.protocol.events import Statistics
 from models.added_paths import AddedPaths
 from models.catalogue import CatalogueEntry
@@ -51,7 +50,7 @@ class DraftFiles(QObject):
         super().__init__(parent)
         self.changed: Event[Conversation, Unsent] = Event()
         self.refused: Event[Unsent] = Event()
-        self.model_wanted: Event[str] = Event()
+        self.model_wanted: Event[Path] = Event()
         self.download_wanted: Event[str] = Event()
         self._drafts, self._state, self._notice = drafts, state, notice
         self._reader, self._pages = FileReader(self), PageReader(self)
@@ -242,9 +241,9 @@ class DraftFiles(QObject):
         def named(found: tuple[LocalModel | None, CatalogueEntry | None]) -> None:
             here, entry = found
             if here is not None:
-                model, path = title_of(here.path), path_text(here.path)
+                model = title_of(here.path)
                 words = mark("Pictures need a model that sees; the smallest on this computer is {model}, {size}.")
-                use = partial(self.model_wanted.emit, path)
+                use = partial(self.model_wanted.emit, here.path)
                 self._refuse(lambda: tr(words, model=model, size=show_bytes(here.size)), lambda: tr("Use it"), use)
             elif entry is not None:
                 words = mark("Pictures need a model that sees; the smallest to download is {model}, {size}.")

@@ -50,7 +50,7 @@ class OfferController(QObject):
         self._offline: Sentence | None = None
         window.welcome.offers.requested.connect(self._do)
         window.welcome.offers.dismissed.connect(self._dismiss)
-        window.pages.currentChanged.connect(self._page_changed)
+        window.pages.currentChanged.connect(lambda: self._engine_changed(engine.state))
         window.status.download.clicked.connect(models.open)
         engine.state.phase_changed.connect(self._engine_changed)
         settings.changed.connect(self._settings_changed)
@@ -75,9 +75,6 @@ class OfferController(QObject):
         if state.phase == "failed" or (state.phase == "ready" and tier_of_file(state.path) is not None):
             self._look()
         self._show()
-
-    def _page_changed(self) -> None:
-        self._engine_changed(self._engine.state)
 
     def _look(self) -> None:
         """Look for better models, once, and only if the welcome page is there to offer them."""
@@ -192,12 +189,12 @@ class OfferController(QObject):
         """Offer to continue with a model that has arrived, or say why it has not."""
         notice, title = self._window.notice, _title(job)
         if job.state == "done" and job.problem is None and job.path is not None:
-            path = path_text(job.path)
+            path = job.path
             notice.solve(TOPIC)
             notice.post(
                 lambda: tr("{model} is ready.", model=title),
                 lambda: tr("Continue with it"),
-                lambda: self._models.use_model(path),
+                lambda: self._models.use(path),
                 strong=title,
             )
         elif job.problem is not None:
@@ -231,7 +228,7 @@ class OfferController(QObject):
         """Use a model file that was dropped on the window; offer to copy one that lies on another drive."""
         path, title = path.absolute(), title_of(path)
         self._models.add(path_text(path))
-        self._models.use_model(path_text(path))
+        self._models.use(path)
         if self._models.local.on_other_drive(path):
             sentence = mark("{model} is on another drive. Copy it here before you pull that drive out.")
             self._window.notice.post(
@@ -246,7 +243,7 @@ class OfferController(QObject):
     def _copied(self, copy: Path) -> None:
         """Use the copy, so that the drive is no longer read."""
         title = title_of(copy)
-        self._models.use_model(path_text(copy))
+        self._models.use(copy)
         self._window.notice.post(lambda: tr("{model} was copied. You can pull the drive out.", model=title))
 
     def _show_failure(self, failure: Failure) -> None:

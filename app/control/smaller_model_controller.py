@@ -15,7 +15,6 @@ from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.words import UiText, tr
 from common.byte_sizes import show_bytes
-from common.paths import path_text
 from engine.protocol.events import SpeedExpected
 from models.choices import Choice, choice_of
 from models.network import offline_reason
@@ -64,7 +63,7 @@ class SmallerModelController(QObject):
     def _use(self, choice: Choice) -> None:
         """Load the smaller model, or download it; conditions of its licence are shown before in the list of models."""
         if choice.model is not None:
-            self._models.use_model(path_text(choice.model.path))
+            self._models.use(choice.model.path)
             return
         if choice.entry is not None and choice.entry.licence_note:
             self._models.open()
