@@ -372,13 +372,10 @@ class DropHint(Live, QFrame):
         if isinstance(event, QDragEnterEvent | QDragMoveEvent):
             self._is_model = any(file.suffix.lower() == MODEL for file in files)
             self.retranslate()
-            self._show_over_window()
+            self.setGeometry(self._window.rect().adjusted(SIZES.gap, SIZES.gap, -SIZES.gap, -SIZES.gap))
+            self.show()
+            self.raise_()
         else:
             self.hide()
             self._composer.text.take_files(files)
         return True
-
-    def _show_over_window(self) -> None:
-        self.setGeometry(self._window.rect().adjusted(SIZES.gap, SIZES.gap, -SIZES.gap, -SIZES.gap))
-        self.show()
-        self.raise_()

@@ -161,12 +161,12 @@ class ChatOptionsController(QObject):
         inherited = self._settings.options(self._engine.state.path).generate.thinking
         efforts = self._controls.efforts
         if self._controls.switch:
-            on = not self._thinks(chosen)
-            self._use_thinking(MODE, "on" if on else "off", on == self._thinks(inherited))
+            mode = "off" if self._thinks(chosen) else "on"
+            self.change_option(MODE, None if (mode == "on") == self._thinks(inherited) else mode)
         elif efforts:
             now = self._effort(chosen)
             effort = efforts[(efforts.index(now) + 1) % len(efforts) if now in efforts else 0]
-            self._use_thinking(EFFORT, effort, effort == self._effort(inherited))
+            self.change_option(EFFORT, None if effort == self._effort(inherited) else effort)
         else:
             self._window.notice.post(
                 lambda: tr("The loaded model leaves no choice whether it thinks."), milliseconds=UNDO_MS
@@ -190,10 +190,6 @@ class ChatOptionsController(QObject):
     def _thinking(self) -> ThinkingOptions:
         """Whether and how much the model is to think in the open chat."""
         return self._engine.model.options_for(self._open_chats.current).generate.thinking
-
-    def _use_thinking(self, name: str, value: Value, inherited: bool) -> None:
-        """Set the chat's option, or remove it if the settings say the same."""
-        self.change_option(name, None if inherited else value)
 
     def _thinks(self, options: ThinkingOptions) -> bool:
         return self._controls.default if options.mode == "auto" else options.mode == "on"

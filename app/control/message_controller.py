@@ -300,17 +300,18 @@ class MessageController(QObject):
             self._report_busy()
             return
         deleted = conversation.delete(id)
-        if deleted is not None:
-            self._post(
-                lambda: tr_n("{n} message was deleted.", "{n} messages were deleted.", len(deleted.ids)),
-                lambda: tr("Undo"),
-                lambda: self._undo(conversation, deleted),
-            )
+        if deleted is None:
+            return
 
-    def _undo(self, conversation: Conversation, deleted: Deleted) -> None:
-        conversation.restore(deleted)
-        if conversation is self._conversation and conversation.tree.leaf == deleted.leaf:
-            self._transcript.show_message(deleted.ids[0])
+        def undo() -> None:
+            conversation.restore(deleted)
+            if conversation is self._conversation and conversation.tree.leaf == deleted.leaf:
+                self._transcript.show_message(deleted.ids[0])
+
+        count = len(deleted.ids)
+        self._post(
+            lambda: tr_n("{n} message was deleted.", "{n} messages were deleted.", count), lambda: tr("Undo"), undo
+        )
 
     def _restore_deleted(self, id: str) -> None:
         """Restore the messages deleted below this one.

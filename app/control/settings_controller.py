@@ -80,7 +80,6 @@ class SettingsController(QObject):
 
     def close(self) -> None:
         """Close the dialog before the window closes; a value that is still being typed is stored."""
-        self._settling.cancel()
         self._dialog.close()
         self._settling.cancel()
 
