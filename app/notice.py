@@ -190,8 +190,7 @@ class NoticeRow(Live, QFrame):
         self.close_button.clicked.connect(self.ended)
         self._layout()
         self._work: Callable[[], object] | None = None
-        self._texts: tuple[UiText, UiText, str] = ("", "", "")
-        self._detail: UiText = ""
+        self._step: UiText = ""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.ended)
@@ -213,10 +212,16 @@ class NoticeRow(Live, QFrame):
         self.style().unpolish(self)
         self.style().polish(self)
         self.text.setTextFormat(Qt.TextFormat.RichText if strong else Qt.TextFormat.PlainText)
-        self._texts = (sentence, step, strong)
-        self._detail = detail
-        self._set_texts()
+
+        def text() -> str:
+            plain, emphasised = current_text(sentence), escape(strong)
+            return escape(plain).replace(emphasised, f"<b>{emphasised}</b>", 1) if strong else plain
+
+        self.text.say(text)
+        self._step = step
+        self.button.setText(current_text(step))
         self.button.setVisible(bool(step))
+        self.details.say(lambda: current_text(detail)[-2000:])
         self.details.hide()
         self.fold.setVisible(bool(self.details.text()))
         self._work = work
@@ -239,17 +244,9 @@ class NoticeRow(Live, QFrame):
         self.close_button.setIcon(icon("close", theme().soft))
 
     def retranslate(self) -> None:
-        self._set_texts()
+        self.button.setText(current_text(self._step))
         self.close_button.setAccessibleName(tr("Dismiss"))
         self.close_button.setToolTip(tr("Dismiss"))
-
-    def _set_texts(self) -> None:
-        sentence, step, strong = current_text(self._texts[0]), current_text(self._texts[1]), self._texts[2]
-        self.text.setText(
-            escape(sentence).replace(escape(strong), f"<b>{escape(strong)}</b>", 1) if strong else sentence
-        )
-        self.button.setText(step)
-        self.details.setText(current_text(self._detail)[-2000:])
 
     def _do_work(self) -> None:
         if self._work is not None and self._work() is False:
