@@ -358,11 +358,11 @@ class ModelController(QObject):
 
     def _download_entry(self, id: str) -> None:
         entry = next(entry for entry in self.list.entries if entry.id == id)
-        self._ask_to_download(entry.title, entry.size, partial(self.downloads.download_entry, id), entry)
+        self._ask_to_download(entry.title, entry.size, partial(self.downloads.download_entry, entry), entry)
 
     def _download_file(self, path: str) -> None:
         model = next(model for model in self.list.files if model.files[0].path == path)
-        self._ask_to_download(model.name, model.size, partial(self.downloads.download_file, path))
+        self._ask_to_download(model.name, model.size, partial(self.downloads.download_file, model))
 
     def _ask_to_download(
         self, title: str, size: int, download: Callable[[], object], entry: CatalogueEntry | None = None

@@ -13,7 +13,7 @@ from app.words import mark, tr
 from common.failures import Failure
 from common.paths import path_of, path_text, printable
 from models.added_paths import AddedPaths
-from models.catalogue import catalogue
+from models.catalogue import CatalogueEntry, catalogue
 from models.catalogue_update import CatalogueUpdate, update_catalogue
 from models.collection import LocalModel
 from models.copying import copy_model, on_other_drive
@@ -92,9 +92,8 @@ class ModelDownloads(QObject):
     def show_files(self, repo: str) -> None:
         self._background.run(lambda: self.hub.models(repo), self._listed, self.failed.emit)
 
-    def download_entry(self, id: str) -> None:
-        """Download the catalogue's entry `id`."""
-        entry = next(entry for entry in self._models.entries if entry.id == id)
+    def download_entry(self, entry: CatalogueEntry) -> None:
+        """Download the model of an entry of the catalogue."""
         self._fetch(lambda: plan_download(self.hub.model(entry.repo, entry.file), self.hub, self._own_folder()))
 
     def check_catalogue(self) -> None:
@@ -107,9 +106,8 @@ class ModelDownloads(QObject):
             self._models.verdicts.pop(("entry", entry.id), None)
         self.updated.emit(update)
 
-    def download_file(self, path: str) -> None:
-        """Download the model whose first file the hub has listed as `path`."""
-        model = next(one for one in self._models.files if one.files[0].path == path)
+    def download_file(self, model: HubModel) -> None:
+        """Download a model that the hub has listed."""
         self._fetch(lambda: plan_download(model, self.hub, self._own_folder()))
 
     def do_action(self, job: DownloadJob, action: str) -> None:

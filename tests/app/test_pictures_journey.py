@@ -111,7 +111,7 @@ def test_a_model_that_cannot_see_says_so(chickadee: Chickadee, qtbot: QtBot, tmp
     files = chickadee.chats.drafts.files
     files.model_wanted.connect(lambda path: wanted.append(("Use it", path)))
     downloads = chickadee.models.controller.downloads
-    downloads.download_entry = lambda id: wanted.append(("Download", id))  # type: ignore[method-assign]
+    downloads.download_entry = lambda entry: wanted.append(("Download", entry))  # type: ignore[method-assign]
     step = notice.button.text()
     notice.button.click()
     assert [name for name, _ in wanted] == [step]
