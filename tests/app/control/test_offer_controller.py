@@ -239,7 +239,7 @@ def test_what_a_kill_left_is_offered_to_be_resumed(
     chickadee = open_window()
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: "The download of Qwen3.5 0.8B stopped at 100 bytes" in notice.text.text())
-    assert "Paused" in chickadee.window.status.download.text()
+    qtbot.waitUntil(lambda: "Paused" in chickadee.window.status.download.text())  # the list is shown now and then
     assert server.requests == []
     qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "is ready" in notice.text.text())
