@@ -62,8 +62,8 @@ def test_a_model_is_loaded(
     loads = [request for request in requests() if isinstance(request, Load)]
     assert loads[-1].path == str(path)
     row = open_models.rows["here", path]
-    qtbot.waitUntil(lambda: "load" not in row.buttons, timeout=SECONDS)
-    assert row.facts.text().startswith("in use · ")
+    qtbot.waitUntil(lambda: row.facts.text().startswith("in use · "), timeout=SECONDS)
+    assert "load" not in row.buttons
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are always letters")
