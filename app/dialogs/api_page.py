@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.dialogs.dialog import Section
-from app.look.sheet import Button, has_words, label
+from app.look.sheet import Button, fill, has_words, label
 from app.look.theme import SIZES
 from app.words import UiText, current_text, mark, tr, worded
 from common.units import exact_seconds
@@ -91,9 +91,7 @@ class ApiPage(Section):
         return has_words(words, " ".join((section, *(each.text() for each in titles))))
 
     def _layout(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        layout = fill(QVBoxLayout(self), gap=0)
         rows: tuple[tuple[QLabel, tuple[QLabel, ...], tuple[QPushButton, ...]], ...] = (
             (self.address_title, (self.address, self.state), (self.copy_address,)),
             (self.key_title, (self.key, self.key_help), (self.new_key, self.copy_key, self.remove_key)),
@@ -102,16 +100,9 @@ class ApiPage(Section):
         for title, lines, buttons in rows:
             frame = QFrame(self)
             frame.setObjectName("settingRow")
-            row = QHBoxLayout(frame)
-            row.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
-            row.setSpacing(SIZES.gap)
-            words = QVBoxLayout()
-            words.setSpacing(SIZES.gap_s)
-            for each in (title, *lines):
-                words.addWidget(each)
-            row.addLayout(words, 1)
-            for widget in buttons:
-                row.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
+            words = fill(QVBoxLayout(), title, *lines, gap=SIZES.gap_s)
+            beside = [(each, Qt.AlignmentFlag.AlignTop) for each in buttons]
+            fill(QHBoxLayout(frame), (words, 1), *beside, gap=SIZES.gap, margins=(0, SIZES.gap_m, 0, SIZES.gap_m))
             layout.addWidget(frame)
 
 

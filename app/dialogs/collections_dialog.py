@@ -14,7 +14,7 @@ from app.attachments.kinds import kinds_words
 from app.collections.collection import Collection
 from app.dialogs.dialog import Page
 from app.look.live import Live
-from app.look.sheet import Button, PathLabel, Sheet, label
+from app.look.sheet import Button, PathLabel, Sheet, fill, label
 from app.look.theme import SIZES
 from app.state.collections import IndexState
 from app.words import UiText, mark, tr, tr_n
@@ -61,7 +61,6 @@ class CollectionView(Live, QFrame):
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
         self.buttons = {action: Button(self, words, partial(self._ask, action)) for action, words in ACTIONS.items()}
-        self._row_buttons = [widget for action, widget in self.buttons.items() if action != "unreadable"]
         self._layout()
         self.show_row(row)
         self.apply_look()
@@ -111,10 +110,7 @@ class CollectionView(Live, QFrame):
             line = QWidget(self)
             path = PathLabel(folder, "settingHelp", line)
             widget = self.folder_buttons[folder] = Button(line, work=partial(self._ask, "remove_folder", folder))
-            row = QHBoxLayout(line)
-            row.setContentsMargins(0, 0, 0, 0)
-            row.addWidget(path, 1)
-            row.addWidget(widget)
+            fill(QHBoxLayout(line), (path, 1), widget)
             self.folders.addWidget(line)
             self._folder_rows.append(line)
 
@@ -126,25 +122,11 @@ class CollectionView(Live, QFrame):
         self._dialog.action_requested.emit(self._row.collection.id, action, value)
 
     def _layout(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap_s)
-        layout.addWidget(self.name)
-        layout.addLayout(self.folders)
-        row = QHBoxLayout()
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.status, 1)
-        row.addWidget(self.buttons["unreadable"])
-        layout.addLayout(row)
-        layout.addWidget(self.bar)
-        layout.addWidget(self.problem)
-        row = QHBoxLayout()
-        row.setSpacing(SIZES.gap)
-        for widget in self._row_buttons:
-            if widget is self.buttons["remove"]:
-                row.addStretch(1)
-            row.addWidget(widget)
-        layout.addLayout(row)
+        status = fill(QHBoxLayout(), (self.status, 1), self.buttons["unreadable"], gap=SIZES.gap)
+        *others, remove = (widget for action, widget in self.buttons.items() if action != "unreadable")
+        buttons = fill(QHBoxLayout(), *others, None, remove, gap=SIZES.gap)
+        parts = (self.name, self.folders, status, self.bar, self.problem, buttons)
+        fill(QVBoxLayout(self), *parts, gap=SIZES.gap_s, margins=(0, SIZES.gap_m, 0, SIZES.gap_m))
 
 
 def state_words(collection: Collection, state: IndexState) -> str:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.sheet import label, restyle_by
+from app.look.sheet import fill, label, restyle_by
 from app.look.theme import SIZES
 from app.model_fit import parts_words, tone_of, verdict_words
 from common.planning import Verdict
@@ -22,9 +22,8 @@ class Page(QScrollArea):
         super().__init__(parent)
         self.rows = QWidget()
         self.rows.setObjectName("settingRows")
-        self.column = QVBoxLayout(self.rows)
-        self.column.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar * always_bar, SIZES.gap)
-        self.column.setSpacing(0)
+        margins = (SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar * always_bar, SIZES.gap)
+        self.column = fill(QVBoxLayout(self.rows), gap=0, margins=margins)
         self.setObjectName("settingsArea")
         if always_bar:
             self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
@@ -56,11 +55,7 @@ class PlanLine(Live, QWidget):
         self.verdict, self.parts = label("verdict", self), label("settingHelp", self)
         self._shown: tuple[Verdict | None, str] = None, ""
         self.model = ""  # name of the model that the lines are about
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SIZES.gap_s)
-        layout.addWidget(self.verdict)
-        layout.addWidget(self.parts)
+        fill(QVBoxLayout(self), self.verdict, self.parts, gap=SIZES.gap_s)
         self.apply_look()
 
     def show_verdict(self, verdict: Verdict | None, name: str = "") -> None:

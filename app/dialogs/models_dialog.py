@@ -24,7 +24,7 @@ from app.dialogs.dialog import Page, heading
 from app.dialogs.model_details import Details, language_name
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
-from app.look.sheet import Button, Sheet, label, restyle_by
+from app.look.sheet import Button, Sheet, fill, label, restyle_by
 from app.look.theme import SIZES, theme
 from app.words import UiText, current_text, mark, tr
 
@@ -137,16 +137,10 @@ class ModelRowView(Live, QFrame):
         self._dialog.action_requested.emit(self.row.key, action)
 
     def _layout(self) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(SIZES.gap_s)
-        for widget in (self.badge, self.title, self.facts, self.verdict, self.problem, self.bar):
-            words.addWidget(widget)
-        words.addWidget(self.fold, 0, Qt.AlignmentFlag.AlignLeft)
-        words.addWidget(self.card)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
-        self._row.setSpacing(SIZES.gap)
-        self._row.addLayout(words, 1)
+        lines = (self.badge, self.title, self.facts, self.verdict, self.problem, self.bar)
+        fold = (self.fold, Qt.AlignmentFlag.AlignLeft)
+        words = fill(QVBoxLayout(), *lines, fold, self.card, gap=SIZES.gap_s)
+        self._row = fill(QHBoxLayout(self), (words, 1), gap=SIZES.gap, margins=(0, SIZES.gap_m, 0, SIZES.gap_m))
 
 
 class FilterBar(Live, QWidget):
@@ -160,15 +154,10 @@ class FilterBar(Live, QWidget):
         self.buttons = {name: Button(self, work=self._apply) for name in FILTERS}
         self.language = QComboBox(self)
         self.language.currentIndexChanged.connect(self._apply)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SIZES.gap)
         for part in self.buttons.values():
             part.setCheckable(True)
             part.setProperty("kind", "filter")
-            row.addWidget(part)
-        row.addStretch(1)
-        row.addWidget(self.language)
+        fill(QHBoxLayout(self), *self.buttons.values(), None, self.language, gap=SIZES.gap)
         self.apply_look()
 
     def retranslate(self) -> None:

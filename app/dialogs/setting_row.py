@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.look.live import Live
-from app.look.sheet import Button, has_words, label, restyle_by
+from app.look.sheet import Button, fill, has_words, label, restyle_by
 from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
 from app.words import UiText, current_text, escaped_html, mark, tr
@@ -397,11 +397,7 @@ class SettingRow(Live, QFrame):
         self._cell: QWidget = self.control
         if self.slider is not None:
             self._cell = QWidget(self)
-            cell = QHBoxLayout(self._cell)
-            cell.setContentsMargins(0, 0, 0, 0)
-            cell.setSpacing(SIZES.gap)
-            cell.addWidget(self.slider)
-            cell.addWidget(self.control)
+            fill(QHBoxLayout(self._cell), self.slider, self.control, gap=SIZES.gap)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
         self._grid.setHorizontalSpacing(SIZES.gap)

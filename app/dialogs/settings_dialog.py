@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from app.dialogs.dialog import Page, PlanLine, Section, heading
 from app.dialogs.setting_row import SettingRow
-from app.look.sheet import Button, Sheet, label
+from app.look.sheet import Button, Sheet, fill, label
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.settings.settings import Settings
@@ -203,10 +203,7 @@ class SettingsDialog(Sheet):
                 self.page.column.addWidget(part)
         self.page.column.addWidget(self.nothing)
         self.page.column.addStretch(1)
-        self._section_row = QHBoxLayout()
-        self._section_row.setSpacing(0)
-        self._section_row.addStretch(1)
-        self._section_row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
+        self._section_row = fill(QHBoxLayout(), None, gap=0, margins=(SIZES.gap_xl, 0, SIZES.gap_xl, 0))
         for group in GROUPS:
             self._add_section_button(group)
         buttons = (self.open_file, self.reset_all, None, self.close_button)

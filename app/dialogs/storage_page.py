@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.dialogs.dialog import Section
 from app.look.live import Live
-from app.look.sheet import Button, has_words, label
+from app.look.sheet import Button, fill, has_words, label
 from app.look.theme import SIZES
 from app.store.kept_files import FileKind
 from app.words import UiText, mark, tr, tr_n
@@ -75,20 +75,10 @@ class StorageRow(Live, QFrame):
             self.cancel_button.setFocus()
 
     def _layout(self) -> None:
-        words = QVBoxLayout(self)
-        words.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
-        words.setSpacing(SIZES.gap_s)
-        top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        top.addWidget(self.total)
-        words.addLayout(top)
-        words.addWidget(self.help)
-        below = QHBoxLayout()
-        below.setSpacing(SIZES.gap)
-        below.addWidget(self.path, 1)
-        for widget in (self.open_button, self.cancel_button, self.delete_button):
-            below.addWidget(widget)
-        words.addLayout(below)
+        top = fill(QHBoxLayout(), (self.title, 1), self.total)
+        buttons = (self.open_button, self.cancel_button, self.delete_button)
+        below = fill(QHBoxLayout(), (self.path, 1), *buttons, gap=SIZES.gap)
+        fill(QVBoxLayout(self), top, self.help, below, gap=SIZES.gap_s, margins=(0, SIZES.gap_m, 0, SIZES.gap_m))
 
 
 class StoragePage(Section):
@@ -101,14 +91,7 @@ class StoragePage(Section):
         self.rows = {kind.name: StorageRow(kind, self) for kind in kinds}
         self.line = label("settingHelp", self, lambda: tr(ABOUT))
         self.note = label("settingHelp", self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.line)
-        layout.addSpacing(SIZES.gap_m)
-        for row in self.rows.values():
-            layout.addWidget(row)
-        layout.addWidget(self.note)
+        fill(QVBoxLayout(self), self.line, SIZES.gap_m, *self.rows.values(), self.note, gap=0)
         self.note.hide()
         self.apply_look()
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
+    QBoxLayout,
     QDialog,
     QHBoxLayout,
     QLabel,
@@ -25,6 +26,8 @@ from app.look.theme import SIZES
 from app.words import UiText, current_text, escaped_html, tr
 
 Row = QWidget | QLayout | tuple[QWidget | None, ...]
+Part = QWidget | QLayout | int | None
+L = TypeVar("L", bound=QBoxLayout)
 
 
 class Label(Live, QLabel):
@@ -110,21 +113,40 @@ class Button(Live, QPushButton):
             super().keyPressEvent(event)
 
 
+def fill(
+    layout: L,
+    *parts: Part | tuple[Part, int | Qt.AlignmentFlag],
+    gap: int = -1,
+    margins: tuple[int, int, int, int] = (0, 0, 0, 0),
+) -> L:
+    """Place the parts in the layout, with a gap between two (-1: that of the layout around it); return the layout.
+
+    None is space that stretches, a number is a space in pixels, and a pair is a part with its stretch or alignment.
+    """
+    layout.setContentsMargins(*margins)
+    layout.setSpacing(gap)
+    for each in parts:
+        part, how = each if isinstance(each, tuple) else (each, int(each is None))
+        stretch, alignment = (0, how) if isinstance(how, Qt.AlignmentFlag) else (how, Qt.AlignmentFlag(0))
+        if part is None:
+            layout.addStretch(stretch)
+        elif isinstance(part, int):
+            layout.addSpacing(part)
+        elif isinstance(part, QLayout):
+            layout.addLayout(part, stretch)
+        else:
+            layout.addWidget(part, stretch, alignment)
+    return layout
+
+
 def inset(*widgets: QWidget | None) -> QHBoxLayout:
     """Return a row with the page's margins; None is space that stretches.
 
     In a row without such space, the first part that shows or takes text gets the room that the others leave.
     """
-    row = QHBoxLayout()
-    row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-    row.setSpacing(SIZES.gap)
     texts = [each for each in widgets if not isinstance(each, QPushButton)]
-    for widget in widgets:
-        if widget is None:
-            row.addStretch(1)
-        else:
-            row.addWidget(widget, int(None not in widgets and widget is texts[0]))
-    return row
+    parts = [(each, int(None not in widgets and each is texts[0])) if each else None for each in widgets]
+    return fill(QHBoxLayout(), *parts, gap=SIZES.gap, margins=(SIZES.gap_xl, 0, SIZES.gap_xl, 0))
 
 
 class Sheet(Live, QDialog):

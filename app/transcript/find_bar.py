@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButto
 
 from app.commands.commands import ActionButton, CommandSet, with_keys
 from app.look.live import Live
+from app.look.sheet import fill
 from app.look.theme import SIZES, icon, theme
 from app.words import tr
 
@@ -122,18 +123,9 @@ class FindBar(Live, QFrame):
 
     def _layout(self) -> None:
         self._column = QWidget(self)
-        row = QHBoxLayout(self._column)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.field, 4)
-        row.addWidget(self.count)
-        for button in (self.previous, self.next):
-            row.addWidget(button)
-        row.addStretch(1)
-        row.addWidget(self.all_chats)
-        row.addWidget(self.close_button)
-        outer = QHBoxLayout(self)
-        outer.setContentsMargins(SIZES.gap_xl, SIZES.gap_s, SIZES.gap_xl, SIZES.gap_s)
-        outer.addStretch(0)
-        outer.addWidget(self._column, 1)
-        outer.addStretch(0)
+        moving = (self.count, self.previous, self.next)
+        fill(
+            QHBoxLayout(self._column), (self.field, 4), *moving, None, self.all_chats, self.close_button, gap=SIZES.gap
+        )
+        margins = (SIZES.gap_xl, SIZES.gap_s, SIZES.gap_xl, SIZES.gap_s)
+        fill(QHBoxLayout(self), (None, 0), (self._column, 1), (None, 0), margins=margins)

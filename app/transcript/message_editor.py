@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 
 from app.composer.prompt_editor import PromptEditor
 from app.look.live import Live
+from app.look.sheet import fill
 from app.look.theme import SIZES
 from app.words import tr
 
@@ -34,16 +35,9 @@ class MessageEditor(Live, QFrame):
         self.send = QPushButton(self)
         for button in (self.cancel, self.send):
             button.setProperty("kind", "step")
-        row = QHBoxLayout()
-        row.setSpacing(SIZES.gap)
-        row.addStretch(1)
-        row.addWidget(self.cancel)
-        row.addWidget(self.send)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
-        layout.setSpacing(SIZES.gap_s)
-        layout.addWidget(self.text)
-        layout.addLayout(row)
+        row = fill(QHBoxLayout(), None, self.cancel, self.send, gap=SIZES.gap)
+        margins = (SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
+        fill(QVBoxLayout(self), self.text, row, gap=SIZES.gap_s, margins=margins)
         self.text.textChanged.connect(self._typed)
         for sending in (self.text.submitted, self.send.clicked):
             sending.connect(self._submit)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.theme import SIZES
 from app.words import mark, tr
 
@@ -60,15 +60,10 @@ class OfferCard(Live, QFrame):
         self.bar.setRange(0, PERMILLE)
         self.bar.setTextVisible(False)
         self.button = Button(self, work=self._press)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_l, SIZES.gap_m, SIZES.gap_l, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap_s)
-        for part in (self.heading, self.title, self.lines, self.note, self.problem):
-            layout.addWidget(part)
-        layout.addStretch(1)
-        layout.addWidget(self.bar)
-        layout.addSpacing(SIZES.gap_s)
-        layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        words = (self.heading, self.title, self.lines, self.note, self.problem)
+        below = (self.bar, SIZES.gap_s, (self.button, Qt.AlignmentFlag.AlignLeft))
+        margins = (SIZES.gap_l, SIZES.gap_m, SIZES.gap_l, SIZES.gap_m)
+        fill(QVBoxLayout(self), *words, None, *below, gap=SIZES.gap_s, margins=margins)
         self.apply_look()
 
     def show_offer(self, offer: Offer) -> None:
@@ -114,18 +109,10 @@ class ModelOffers(Live, QWidget):
         for card in self.cards:
             card.requested.connect(self.requested)
         self._make: Callable[[], Offers] = Offers
-        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._row.setSpacing(SIZES.gap_m)
-        for card in self.cards[1:]:
-            self._row.addWidget(card, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SIZES.gap_m)
-        layout.addWidget(self.title)
-        layout.addWidget(self.cards[0])
-        layout.addLayout(self._row)
-        layout.addWidget(self.sentence)
-        layout.addWidget(self.dismiss, 0, Qt.AlignmentFlag.AlignHCenter)
+        beside = [(card, 1) for card in self.cards[1:]]
+        self._row = fill(QBoxLayout(QBoxLayout.Direction.LeftToRight), *beside, gap=SIZES.gap_m)
+        parts = (self.title, self.cards[0], self._row, self.sentence, (self.dismiss, Qt.AlignmentFlag.AlignHCenter))
+        fill(QVBoxLayout(self), *parts, gap=SIZES.gap_m)
         self.apply_look()
 
     def show_offers(self, make: Callable[[], Offers]) -> None:

@@ -14,7 +14,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.theme import SIZES, bird
 from app.transcript.model_offers import ModelOffers
 from app.words import mark, tr
@@ -151,23 +151,11 @@ class Welcome(Live, QScrollArea):
 
     def _layout(self) -> None:
         self._holder = QWidget()
-        box = QVBoxLayout(self._holder)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(SIZES.gap_m)
-        for part in (*self.sentences, *self.examples):
-            box.addWidget(part)
-        box.addWidget(self.begin, 0, Qt.AlignmentFlag.AlignHCenter)
+        begin = (self.begin, Qt.AlignmentFlag.AlignHCenter)
+        fill(QVBoxLayout(self._holder), *self.sentences, *self.examples, begin, gap=SIZES.gap_m)
         page = QWidget()
         page.setObjectName("welcome")
-        self._column = QVBoxLayout(page)
-        self._column.setSpacing(SIZES.gap_l)
-        self._column.addWidget(self._bird)
-        self._column.addWidget(self.title)
-        for widget in (self._holder, self.offers):
-            row = QHBoxLayout()  # an alignment would ignore the height that the widget needs for its width
-            row.addStretch(0)
-            row.addWidget(widget, 1)
-            row.addStretch(0)
-            self._column.addLayout(row)
-        self._column.addStretch(1)
+        # An alignment would ignore the height that a widget needs for its width.
+        centred = [fill(QHBoxLayout(), (None, 0), (part, 1), (None, 0)) for part in (self._holder, self.offers)]
+        self._column = fill(QVBoxLayout(page), self._bird, self.title, *centred, None, gap=SIZES.gap_l)
         self.setWidget(page)
