@@ -52,7 +52,6 @@ class AnswerView(Live, QWidget):
         self.sections: list[ThoughtView | BlockStack] = []
         self._sections = Sections()
         self._shown_lengths: list[int] = []  # characters of each section that its view has
-        self._ended: list[bool] = []
         self._seconds: float | None = None
         self._streaming = self._made_ahead = False
         self.apply_look()
@@ -89,29 +88,19 @@ class AnswerView(Live, QWidget):
 
         A text that is made `ahead` of being seen is laid out in slices.
         """
-        self.text = text
-        self._set_sections(Sections(sections_of(text)), seconds, streaming=False)
         self._made_ahead = ahead
-        self._update_sections()
+        self._show_sections(text, Sections(sections_of(text)), seconds, streaming=False)
 
     def start(self, text: str, seconds: float | None = None) -> None:
         """Show the beginning of a text that `grow` will extend."""
-        self.text = text
-        self._set_sections(open_sections(text), seconds, streaming=True)
-        self._update_sections()
+        self._show_sections(text, open_sections(text), seconds, streaming=True)
 
     def grow(self, text: str, kind: PieceKind = "text") -> None:
         if not self._streaming:
             return
         self.text += text
-        section = self._sections.all[-1] if self._sections.all else None
-        if kind in ("text", "thought") and section is not None and section.text and not section.closed:
-            section.text += text
-            self._shown_lengths[-1] += len(text)
-            self.sections[-1].grow(text)
-        else:
-            self._sections.add(Piece(kind, text))
-            self._update_sections()
+        self._sections.add(Piece(kind, text))
+        self._update_sections()
 
     def finish(self, seconds: float | None = None) -> None:
         """Complete the streamed text; its thoughts took `seconds`, None if nobody measured the time."""
@@ -165,10 +154,11 @@ class AnswerView(Live, QWidget):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _set_sections(self, sections: Sections, seconds: float | None, streaming: bool) -> None:
+    def _show_sections(self, text: str, sections: Sections, seconds: float | None, streaming: bool) -> None:
         self._clear(0)
+        self.text, self._sections = text, sections
         self._streaming, self._seconds = streaming, seconds
-        self._sections = sections
+        self._update_sections()
 
     def _update_sections(self) -> None:
         changed = False
@@ -177,10 +167,10 @@ class AnswerView(Live, QWidget):
                 self._clear(number)
                 self._add_section(section)
                 changed = True
-            else:
-                self._grow_section(number, section)
-            if section.closed and self._streaming and not self._ended[number]:
-                self._ended[number] = True
+            elif piece := section.text[self._shown_lengths[number] :]:
+                self._shown_lengths[number] += len(piece)
+                self.sections[number].grow(piece)
+            if section.closed and self._streaming:
                 self.sections[number].finish()
         if self._streaming and not self.sections:
             self._add_section(Section(False))  # an empty line for the caret, because the answer is on its way
@@ -188,12 +178,6 @@ class AnswerView(Live, QWidget):
         if changed or not self._streaming:
             self._place_parts()
             self.height_changed.emit()
-
-    def _grow_section(self, number: int, section: Section) -> None:
-        shown = self._shown_lengths[number]
-        if len(section.text) > shown:
-            self._shown_lengths[number] = len(section.text)
-            self.sections[number].grow(section.text[shown:])
 
     def _add_section(self, section: Section) -> None:
         view = ThoughtView(self) if section.thought else BlockStack(self)
@@ -204,7 +188,6 @@ class AnswerView(Live, QWidget):
             view.answer_now.clicked.connect(self.answer_requested)
         self.sections.append(view)
         self._shown_lengths.append(len(section.text))
-        self._ended.append(False)
         if not self._streaming:
             view.set_text(section.text, self._made_ahead)
         elif isinstance(view, ThoughtView):
@@ -230,8 +213,7 @@ class AnswerView(Live, QWidget):
         for view in self.sections[first:]:
             view.hide()
             view.deleteLater()
-        for each in (self.sections, self._shown_lengths, self._ended):
-            del each[first:]
+        del self.sections[first:], self._shown_lengths[first:]
 
     def _place_parts(self) -> None:
         if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
@@ -275,26 +257,21 @@ class ThoughtView(Live, QWidget):
         self._frame = QFrame(self)
         self._frame.setObjectName("thoughtBody")
         self._frame.hide()
-        self._body: BlockStack | None = None
+        self.body: BlockStack | None = None  # shows the thought while it is unfolded
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self._update_line)
         self.apply_look()
 
     @property
-    def body(self) -> BlockStack | None:
-        """The stack that shows the thought while it is unfolded, else None."""
-        return self._body
-
-    @property
     def filled(self) -> bool:
         """Whether everything that is visible is laid out."""
-        return self._body is None or self._body.filled
+        return self.body is None or self.body.filled
 
     def set_text(self, text: str, ahead: bool = False) -> None:
         self.text = text
-        if self._body is not None:
-            self._body.set_text(text, ahead)
+        if self.body is not None:
+            self.body.set_text(text, ahead)
 
     def start(self, text: str, seconds: float | None = None) -> None:
         """Show a thought that is under way and has taken `seconds` so far."""
@@ -304,24 +281,25 @@ class ThoughtView(Live, QWidget):
         self.answer_now.setEnabled(True)
         self.answer_now.show()
         self._update_line()
-        if self._body is not None:
-            self._body.start(text)
+        if self.body is not None:
+            self.body.start(text)
 
     def grow(self, piece: str) -> None:
         self.text += piece
-        if self._body is not None:
-            self._body.grow(piece)
+        if self.body is not None:
+            self.body.grow(piece)
 
     def finish(self) -> None:
         """End the thought and keep the time that it took."""
-        if self._started is not None:
-            self._seconds, self._started = time.monotonic() - self._started, None
+        if self._started is None:
+            return
+        self._seconds, self._started = time.monotonic() - self._started, None
         self._timer.stop()
         if self.answer_now.hasFocus():
             self.line.setFocus()
         self.answer_now.hide()
-        if self._body is not None:
-            self._body.finish()
+        if self.body is not None:
+            self.body.finish()
         self._update_line()
 
     def set_seconds(self, seconds: float | None) -> None:
@@ -351,8 +329,8 @@ class ThoughtView(Live, QWidget):
 
     def heightForWidth(self, width: int) -> int:
         height = SIZES.row
-        if self._body is not None:
-            height += self._body.heightForWidth(width - SIZES.gap_l) + SIZES.gap
+        if self.body is not None:
+            height += self.body.heightForWidth(width - SIZES.gap_l) + SIZES.gap
         return height
 
     def resizeEvent(self, _event: object) -> None:
@@ -362,9 +340,9 @@ class ThoughtView(Live, QWidget):
         self.open = unfolded
         if unfolded:
             self._unfold()
-        elif self._body is not None:
-            delete_in_slices(self._body, [self._body])
-            self._body = None
+        elif self.body is not None:
+            delete_in_slices(self.body, [self.body])
+            self.body = None
         self._frame.setVisible(unfolded)
         self._update_line()
         self.restyle()
@@ -372,7 +350,7 @@ class ThoughtView(Live, QWidget):
         self.height_changed.emit()
 
     def _unfold(self) -> None:
-        body = self._body = BlockStack(self._frame, soft=True)
+        body = self.body = BlockStack(self._frame, soft=True)
         body.height_changed.connect(self._body_height_changed)
         if self._started is None:
             body.set_text(self.text)
@@ -386,11 +364,11 @@ class ThoughtView(Live, QWidget):
 
     def _place_parts(self) -> None:
         self._resize_line()
-        if self._body is not None:
+        if self.body is not None:
             inner = self.width() - SIZES.gap_l
-            height = self._body.heightForWidth(inner)
+            height = self.body.heightForWidth(inner)
             self._frame.setGeometry(0, SIZES.row, self.width(), height)
-            self._body.setGeometry(SIZES.gap_l, 0, inner, height)
+            self.body.setGeometry(SIZES.gap_l, 0, inner, height)
 
     def _update_line(self) -> None:
         under_way = self._started is not None
