@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QCursor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from app.commands.commands import ActionButton, keys_in
+from app.composer.chips import Flow
 from app.look.live import Live, LiveAction
+from app.look.sheet import Button
 from app.look.theme import SIZES, icon, theme
 from app.markdown.blocks import code_of
 from app.markdown.prose_view import ProseView
@@ -185,7 +188,7 @@ class WordButton(QPushButton):
         self.setEnabled(self._action.isEnabled())
 
 
-Button = WordButton | ActionButton
+RowButton = WordButton | ActionButton
 
 
 class ActionRow(Live, QWidget):
@@ -203,7 +206,7 @@ class ActionRow(Live, QWidget):
         self._row.setSpacing(2)
         self._open = False
         self._building = self._stale = False
-        self.buttons: dict[str, Button] = {}
+        self.buttons: dict[str, RowButton] = {}
         self._number: QLabel | None = None
         self.apply_look()
 
@@ -288,7 +291,7 @@ class ActionRow(Live, QWidget):
         self.retranslate()
         return [self._button(PREVIOUS), self._number, self._button(NEXT)]
 
-    def _button(self, action: Action) -> Button:
+    def _button(self, action: Action) -> RowButton:
         qaction, button = self._actions.qaction(action), self.buttons.get(action.name)
         if not isinstance(button, WordButton if action.main else ActionButton):
             if button is not None:
@@ -306,7 +309,7 @@ class ActionRow(Live, QWidget):
         return button
 
 
-def _drop(button: Button) -> None:
+def _drop(button: RowButton) -> None:
     button.hide()
     button.deleteLater()
 
@@ -382,7 +385,7 @@ class MessageMenu(QMenu):
         entry.triggered.connect(lambda: QGuiApplication.clipboard().setText(text))
 
 
-class RemedyButtons(Live, QWidget):
+class RemedyButtons(Live, Flow):
     """The remedies of a chat that has outgrown the context: one button each, wrapped into rows.
 
     `chosen` carries the Remedy. The widget is hidden while there are no remedies.
@@ -392,50 +395,21 @@ class RemedyButtons(Live, QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.buttons: list[QPushButton] = []
+        self.buttons: list[Button] = []
         self._remedies: tuple[Remedy, ...] = ()
         self.apply_look()
         self.hide()
 
     def offer(self, remedies: Iterable[Remedy]) -> None:
-        for button in self.buttons:
-            button.hide()
-            button.deleteLater()
         self._remedies = tuple(remedy for remedy in remedies if remedy.kind in REMEDIES)
-        self.buttons = [self._button(remedy) for remedy in self._remedies]
+        self.buttons = [Button(self, work=partial(self.chosen.emit, remedy)) for remedy in self._remedies]
+        self.retranslate()
+        self.set_widgets(self.buttons)
         self.setVisible(bool(self.buttons))
-        self._place(self.width())
 
     def retranslate(self) -> None:
         for button, remedy in zip(self.buttons, self._remedies, strict=True):
             button.setText(remedy_label(remedy))
-        self._place(self.width())
-
-    def heightForWidth(self, width: int) -> int:
-        return self._place(width)
-
-    def resizeEvent(self, _event: object) -> None:
-        self._place(self.width())
-
-    def _button(self, remedy: Remedy) -> QPushButton:
-        button = QPushButton(remedy_label(remedy), self)
-        button.setAutoDefault(True)  # Return presses it like Space
-        button.setProperty("kind", "step")
-        button.clicked.connect(lambda: self.chosen.emit(remedy))
-        button.show()
-        return button
-
-    def _place(self, width: int) -> int:
-        """Put the buttons in rows of `width` pixels; return the height of all rows."""
-        left = top = bottom = 0
-        for button in self.buttons:
-            size = button.sizeHint()
-            if left and left + size.width() > width:
-                left, top = 0, bottom + SIZES.gap
-            button.setGeometry(left, top, min(size.width(), width), size.height())
-            left += size.width() + SIZES.gap
-            bottom = top + size.height()
-        return bottom
 
 
 def remedy_label(remedy: Remedy) -> str:
