@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -11,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.commands.commands import focus_action
 from app.composer.prompt_editor import BEYOND
+from app.events import Event
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES
 from app.state.conversation import Conversation
@@ -46,12 +49,14 @@ class Transcript(ScrollingColumn):
     def show_conversation(self, conversation: Conversation) -> None:
         if self.conversation is not None:
             self._stream_into(None)
-            self._disconnect(self.conversation)
+            for event, listener in self._listeners(self.conversation):
+                event.disconnect(listener)
         self.conversation = conversation
-        self._connect(conversation)
+        for event, listener in self._listeners(conversation):
+            event.connect(listener)
         self.column.show_messages([])
         self.following = True
-        self._show_branch(OPENING_SECONDS)
+        self._show_branch(patience=OPENING_SECONDS)
 
     def show_message(self, id: str) -> None:
         """Scroll to the message, on whatever branch it is, and give it the focus."""
@@ -83,21 +88,15 @@ class Transcript(ScrollingColumn):
 
     # --- the conversation's events ----------------------------------------------------------------------------------
 
-    def _connect(self, conversation: Conversation) -> None:
-        conversation.message_added.connect(self._add_message)
-        conversation.answer_resumed.connect(self._resume_answer)
-        conversation.answer_ended.connect(self._end_answer)
-        conversation.branch_changed.connect(self._branch_changed)
-        for event in (conversation.phase_changed, conversation.context_changed):
-            event.connect(self._update_positions)
-
-    def _disconnect(self, conversation: Conversation) -> None:
-        conversation.message_added.disconnect(self._add_message)
-        conversation.answer_resumed.disconnect(self._resume_answer)
-        conversation.answer_ended.disconnect(self._end_answer)
-        conversation.branch_changed.disconnect(self._branch_changed)
-        for event in (conversation.phase_changed, conversation.context_changed):
-            event.disconnect(self._update_positions)
+    def _listeners(self, conversation: Conversation) -> Sequence[tuple[Event[*tuple[Any, ...]], Callable[..., None]]]:
+        return (
+            (conversation.message_added, self._add_message),
+            (conversation.answer_resumed, self._resume_answer),
+            (conversation.answer_ended, self._end_answer),
+            (conversation.branch_changed, self._show_branch),
+            (conversation.phase_changed, self._update_positions),
+            (conversation.context_changed, self._update_positions),
+        )
 
     def _add_message(self, _conversation: Conversation, message: ChatMessage) -> None:
         if message.role == "user":
@@ -125,10 +124,7 @@ class Transcript(ScrollingColumn):
             last.finish(answer)
             self._update_positions()
 
-    def _branch_changed(self, _conversation: Conversation) -> None:
-        self._show_branch()
-
-    def _show_branch(self, patience: float = math.inf) -> None:
+    def _show_branch(self, _conversation: Conversation | None = None, patience: float = math.inf) -> None:
         """Show the conversation's present messages; rows in view keep their positions if they are still shown."""
         assert self.conversation
         anchor, edge, self._held_edge = self.anchor(), self._held_edge, None
