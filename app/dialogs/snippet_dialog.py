@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QPlainTextEdit, QWidget
 
@@ -45,11 +45,12 @@ class SnippetDialog(Sheet):
         for title, field in zip(self.titles, (self.name, self.text), strict=True):
             title.setObjectName("settingTitle")
             title.setBuddy(field)
-        self.new_button = Button(self, mark("New"), self._add)
+        self.new_button = Button(self, mark("New"), lambda: self._request(self.add_requested))
         self.delete_button = Button(self, mark("Delete"), self._remove)
-        self.import_button = Button(self, mark("Import…"), self._import)
-        self.export_button = Button(self, mark("Export…"), self._export)
-        self.restore_button = Button(self, mark("Bring the built-in ones back"), self._restore)
+        self.import_button = Button(self, mark("Import…"), lambda: self._request(self.import_requested))
+        self.export_button = Button(self, mark("Export…"), lambda: self._request(self.export_requested))
+        restore = mark("Bring the built-in ones back")
+        self.restore_button = Button(self, restore, lambda: self._request(self.restore_requested))
         self.undo_button = Button(self, mark("Undo"), self.undo_requested.emit)
         self.close_button = Button(self, mark("Close"), self.close)
         self._source: Callable[[], Sequence[Snippet]] = tuple
@@ -148,25 +149,13 @@ class SnippetDialog(Sheet):
             self._show_current(place)
         self._place = place
 
-    def _add(self) -> None:
+    def _request(self, signal: SignalInstance) -> None:
         self.commit()
-        self.add_requested.emit()
+        signal.emit()
 
     def _remove(self) -> None:
         if self._place >= 0:
             self.remove_requested.emit(self._place)
-
-    def _import(self) -> None:
-        self.commit()
-        self.import_requested.emit()
-
-    def _export(self) -> None:
-        self.commit()
-        self.export_requested.emit()
-
-    def _restore(self) -> None:
-        self.commit()
-        self.restore_requested.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Delete and self.list.hasFocus():
