@@ -132,13 +132,13 @@ class MessageColumn(SelectionScope):
         message = self._messages[row]
         view = self._views.get(message.id)
         if view is not None:
-            self._measure(message.id)
+            self.measure(message.id)
             return view
         view = self._views[message.id] = self._make(message, ahead)
         if not view.filled:
             self._incomplete[message.id] = ahead
         view.height_changed.connect(lambda: self._view_height_changed(message.id))
-        self._measure(message.id)  # before it is shown, so that it is laid out once, for its final width
+        self.measure(message.id)  # before it is shown, so that it is laid out once, for its final width
         self._insert_view(row, view)
         return view
 
@@ -147,12 +147,7 @@ class MessageColumn(SelectionScope):
         view = self.view(row)
         if view is not None:
             view.lay_out()
-            self._measure(view.message.id)
-
-    def measure(self, id: str) -> None:
-        """Measure a view whose height may have changed."""
-        if id in self._views:
-            self._measure(id)
+            self.measure(view.message.id)
 
     def delete_distant_view(self, top: int, bottom: int) -> bool:
         """Delete one view above `top` or below `bottom`; return whether there was one.
@@ -174,11 +169,9 @@ class MessageColumn(SelectionScope):
             view.setGeometry(self._left, self.top(row), self._width, self._heights[row] - SIZES.gap_s)
         self.resize(self.width(), self.top(len(self._messages)) + SIZES.gap_l)
 
-    # --- inside -----------------------------------------------------------------------------------------------------
-
-    def _measure(self, id: str) -> None:
-        view = self._views[id]
-        row = self._rows[id]
+    def measure(self, id: str) -> None:
+        """Measure a view whose height may have changed."""
+        view, row = self._views[id], self._rows[id]
         height = view.heightForWidth(self._width) + SIZES.gap_s
         if view.filled:
             self._incomplete.pop(id, None)
@@ -190,6 +183,8 @@ class MessageColumn(SelectionScope):
         view.resize(self._width, height - SIZES.gap_s)
         view.place_parts()
         self._unmeasured.discard(id)  # last, because the lines above mark the view as unmeasured again
+
+    # --- inside -----------------------------------------------------------------------------------------------------
 
     def _view_height_changed(self, id: str) -> None:
         if id in self._rows and id in self._views:
