@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QProgressBar,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )  # fmt: skip
@@ -82,11 +81,8 @@ class ModelRowView(Live, QFrame):
         self.bar.setTextVisible(False)
         self.card = CardText(self)
         self.card.hide()
-        self.fold = QPushButton(self)
-        self.fold.setProperty("kind", "quiet")
-        self.fold.setAutoDefault(False)
-        self.fold.clicked.connect(self._fold)
-        self.buttons: dict[Action, QPushButton] = {}
+        self.fold = Button(self, work=self._fold, kind="quiet")
+        self.buttons: dict[Action, Button] = {}
         self._layout()
         self.show_row(row)
         self.apply_look()

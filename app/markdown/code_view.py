@@ -5,20 +5,19 @@ Complete code is folded after FOLDED lines; long lines can be wrapped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QMimeData, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QGuiApplication, QShowEvent, QTextCursor, QTextOption, QWheelEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
 
 from app.look.live import Live
+from app.look.sheet import Button, fill
 from app.look.theme import SIZES, code_font, icon, theme
 from app.markdown.blocks import Block
 from app.markdown.code_colours import CodeColours
 from app.markdown.guard import name_direction_marks
 from app.markdown.selection import SelectedWithOthers
 from app.services.frames import slices
-from app.words import tr
+from app.words import mark, tr
 
 COPIED_MS = 1500
 FOLDED = 40  # lines that folded code shows
@@ -48,23 +47,19 @@ class CodeView(Live, QFrame):
         self._lines = 1
         self.text = CodeText(self)
         self.colours = CodeColours(self.text.document())
-        self._fold_button = self._button(self._toggle_folded)
+        self._fold_button = Button(self, work=lambda: self._set_folded(not self.folded), kind="quiet")
         self._fold_button.hide()
         self._header = QFrame(self)
         self._header.setObjectName("codeHeader")
         self._label = QLabel(self._header)
         self._label.setObjectName("codeLabel")
         self._label.setTextFormat(Qt.TextFormat.PlainText)
-        self._copy_button = self._button(self.copy_code)
-        self._wrap_button = self._button(self._toggle_wrap)
+        self._copy_button = Button(self, work=self.copy_code, kind="quiet")
+        self._wrap_button = Button(self, mark("Wrap lines"), self._toggle_wrap, kind="quiet")
         self._wrap_button.setCheckable(True)
         self._wrap_button.setChecked(CodeText.wraps)
-        row = QHBoxLayout(self._header)
-        row.setContentsMargins(SIZES.gap_m, 0, SIZES.gap_s, 0)
-        row.setSpacing(0)
-        row.addWidget(self._label, 1)
-        row.addWidget(self._wrap_button)
-        row.addWidget(self._copy_button)
+        parts = ((self._label, 1), self._wrap_button, self._copy_button)
+        fill(QHBoxLayout(self._header), *parts, gap=0, margins=(SIZES.gap_m, 0, SIZES.gap_s, 0))
         self._scrolled: QAbstractScrollArea | None = None  # the area whose scrolling moves the header
         self._longest = 0
         self.apply_look()
@@ -119,7 +114,6 @@ class CodeView(Live, QFrame):
         self.text.setAccessibleName(tr("Code"))
         self._copy_button.setAccessibleName(tr("Copy code"))
         self._label.setText(self.language[:40] or tr("code"))
-        self._wrap_button.setText(tr("Wrap lines"))
         self._wrap_button.setAccessibleName(tr("Wrap long lines of code"))
         self._name_fold()
         self._reset_copy_button()
@@ -187,9 +181,6 @@ class CodeView(Live, QFrame):
         self._place_parts()
         self.height_changed.emit()
 
-    def _toggle_folded(self) -> None:
-        self._set_folded(not self.folded)
-
     def _name_fold(self) -> None:
         text = tr("Show all {lines} lines", lines=f"{self._lines:,}") if self.folded else tr("Show less")
         self._fold_button.setText(text)
@@ -207,12 +198,6 @@ class CodeView(Live, QFrame):
     def _bar_height(self, width: int) -> int:
         bar = self._is_wide(width) and not self.text.wrapped
         return self.text.horizontalScrollBar().sizeHint().height() + SIZES.gap_s if bar else 0
-
-    def _button(self, work: Callable[[], None]) -> QPushButton:
-        button = QPushButton(self)
-        button.setProperty("kind", "quiet")
-        button.clicked.connect(lambda: work())
-        return button
 
     def _place_parts(self) -> None:
         width, height = self.width(), self.height()

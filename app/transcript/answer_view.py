@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.commands.commands import with_keys
 from app.look.live import Live
+from app.look.sheet import Button
 from app.look.theme import SIZES, icon, theme
 from app.markdown.block_stack import BlockStack, BlockView, delete_in_slices
-from app.words import tr, tr_n, worded
+from app.words import mark, tr, tr_n, worded
 from common.reasoning import Piece, PieceKind, Section, Sections, open_sections, sections_of
 from common.tool_marks import without_tool_marks
 from common.units import exact_duration
@@ -243,15 +244,11 @@ class ThoughtView(Live, QWidget):
         self._seconds: float | None = None
         self._started: float | None = None
         self._tokens = 0
-        self.line = QPushButton(self)
-        self.line.setProperty("kind", "quiet")
+        self.line = Button(self, kind="quiet")
         self.line.setCheckable(True)
         self.line.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the words
         self.line.toggled.connect(self._toggled)
-        self.line.setAutoDefault(True)  # Return presses it like Space
-        self.answer_now = QPushButton(self)
-        self.answer_now.setProperty("kind", "small")
-        self.answer_now.setAutoDefault(True)
+        self.answer_now = Button(self, mark("Answer now"), kind="small")
         self.answer_now.clicked.connect(lambda: self.answer_now.setEnabled(False))  # the thought ends with this token
         self.answer_now.hide()
         self._frame = QFrame(self)
@@ -322,7 +319,6 @@ class ThoughtView(Live, QWidget):
         self._resize_line()
 
     def retranslate(self) -> None:
-        self.answer_now.setText(tr("Answer now"))
         self.answer_now.setToolTip(with_keys(tr("End the thought; the answer follows at once"), "answer_now"))
         self.answer_now.setAccessibleDescription(tr("End the thought; the answer follows at once"))
         self._update_line()

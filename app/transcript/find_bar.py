@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
 
 from app.commands.commands import ActionButton, CommandSet, with_keys
 from app.look.live import Live
-from app.look.sheet import fill
+from app.look.sheet import Button, fill
 from app.look.theme import SIZES, icon, theme
-from app.words import tr
+from app.words import mark, tr
 
 
 class FindBar(Live, QFrame):
@@ -35,13 +35,10 @@ class FindBar(Live, QFrame):
         self.count.setObjectName("aside")
         self.previous = ActionButton(commands.actions["find_previous"], self)
         self.next = ActionButton(commands.actions["find_next"], self)
-        self.all_chats = QPushButton(self)
-        self.all_chats.setProperty("kind", "quiet")
-        self.all_chats.setAutoDefault(True)  # Return presses it like Space
+        self.all_chats = Button(self, mark("Search all chats"), commands.actions["find"].trigger, kind="quiet")
         self.close_button = QToolButton(self)
         self._layout()
         self.field.textChanged.connect(self.words_changed)
-        self.all_chats.clicked.connect(commands.actions["find"].trigger)
         self.close_button.clicked.connect(self.closed)
         self.setFocusProxy(self.field)
         self.apply_look()
@@ -105,7 +102,6 @@ class FindBar(Live, QFrame):
     def retranslate(self) -> None:
         self.field.setPlaceholderText(tr("Find in this chat"))
         self.field.setAccessibleName(tr("Find in this chat"))
-        self.all_chats.setText(tr("Search all chats"))
         self.all_chats.setToolTip(with_keys(tr("Search all chats"), "find"))
         self.close_button.setAccessibleName(tr("Close"))
         self.close_button.setToolTip(tr("{words} ({keys})", words=tr("Close"), keys="Esc"))

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QCursor, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QWidget
 
 from app.commands.commands import ActionButton, keys_in
 from app.composer.chips import Flow
@@ -170,14 +170,12 @@ class MessageActions(QActionGroup):
         return qaction
 
 
-class WordButton(QPushButton):
+class WordButton(Button):
     """A button with an action's icon and label."""
 
     def __init__(self, action: LiveAction, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "step")
+        super().__init__(parent, work=action.trigger)
         self._action = action
-        self.clicked.connect(action.trigger)
         action.changed.connect(self._follow)
         self._follow()
 

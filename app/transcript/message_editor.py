@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.composer.prompt_editor import PromptEditor
 from app.look.live import Live
-from app.look.sheet import fill
+from app.look.sheet import Button, fill
 from app.look.theme import SIZES
-from app.words import tr
+from app.words import mark, tr
 
 MAX_LINES = 16
 
@@ -31,10 +31,8 @@ class MessageEditor(Live, QFrame):
         self._is_answer = is_answer
         self.text = PromptEditor(self, MAX_LINES, can_escape=True, enter_submits=not is_answer)
         self.text.setPlainText(text)
-        self.cancel = QPushButton(self)
-        self.send = QPushButton(self)
-        for button in (self.cancel, self.send):
-            button.setProperty("kind", "step")
+        self.cancel = Button(self, mark("Cancel"))
+        self.send = Button(self, mark("Save") if is_answer else mark("Send"))
         row = fill(QHBoxLayout(), None, self.cancel, self.send, gap=SIZES.gap)
         margins = (SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
         fill(QVBoxLayout(self), self.text, row, gap=SIZES.gap_s, margins=margins)
@@ -49,9 +47,7 @@ class MessageEditor(Live, QFrame):
 
     def retranslate(self) -> None:
         self.text.setAccessibleName(tr("Edit answer") if self._is_answer else tr("Edit message"))
-        self.cancel.setText(tr("Cancel"))
         self.cancel.setToolTip(tr("Discard the edit (Esc)"))
-        self.send.setText(tr("Save") if self._is_answer else tr("Send"))
         tip = tr("Save as a new version; the old one is kept (Ctrl+Enter)")
         self.send.setToolTip(tip if self._is_answer else tr("Send as a new version; the old one is kept (Enter)"))
 
