@@ -17,11 +17,12 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QMenu, QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QMenu, QPlainTextEdit, QTextEdit, QWidget
 
 from app.commands.commands import focus_action
 from app.composer.chips import SentFiles
 from app.look.live import Live
+from app.look.sheet import Label
 from app.look.theme import SIZES, theme
 from app.markdown.block_stack import BlockStack, PlainView
 from app.markdown.blocks import LONG, question_blocks
@@ -82,7 +83,7 @@ class MessageView(Live, QWidget):
         self._streaming = streaming
         self._open_details = False
         self._remedies: tuple[Remedy, ...] = ()
-        self._labels: dict[str, QLabel] = {}
+        self._labels: dict[str, Label] = {}
         attached = [each for each in message.attachments if not each.from_collection]
         self.files = SentFiles(attached, self) if attached else None
         self.source_links: SourceLinks | None = None
@@ -243,7 +244,7 @@ class MessageView(Live, QWidget):
     def _bubble_width(self, width: int) -> int:
         return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)
 
-    def _parts_below(self) -> list[QLabel | RemedyButtons | SourceLinks]:
+    def _parts_below(self) -> list[Label | RemedyButtons | SourceLinks]:
         before = [self._labels.get(name) for name in ("sources", "problem", "aside")]
         parts = [self.source_links, *before, self.remedy_buttons, self._labels.get("details")]
         return [part for part in parts if part is not None and not part.isHidden()]
@@ -310,14 +311,14 @@ class MessageView(Live, QWidget):
     def _set_label(self, name: str, text: str) -> None:
         label = self._labels.get(name)
         if label is None and text:
-            label = self._labels[name] = _label(name, self)
+            label = self._labels[name] = Label(name, self)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             if name == "modelName":
                 label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the actions' tip is below it
                 label.setWordWrap(False)
         if label is not None:
-            label.setText(text)
-            label.setVisible(bool(text))
+            label.say(text)
 
     def toggle_details(self) -> None:
         self._open_details = not self._open_details
@@ -418,12 +419,3 @@ class MessageView(Live, QWidget):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QColor(theme().accent))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), SIZES.radius, SIZES.radius)
-
-
-def _label(name: str, parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
