@@ -161,9 +161,6 @@ class ChatPanel(Sheet):
             self._controller.rename_persona(self._current(), self.name.text())
 
     def _layout(self) -> None:
-        page = Page(self)
-        for row in self.rows.values():
-            page.column.addWidget(row)
-        page.column.addStretch(1)
+        page = Page(self, *self.rows.values())
         saving = (self.save, self.rename, self.remove, self.name, self.accept_name, self.cancel_name, None)
         self.lay_out((self.heading, self.personas, None), saving, self.problem, page, (None, self.close_button))

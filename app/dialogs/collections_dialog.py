@@ -165,7 +165,6 @@ class CollectionsDialog(Sheet):
         super().__init__(parent)
         self.hint = label("settingHelp", self)
         self.page = Page(self)
-        self.page.column.addStretch(1)
         self.views: dict[str, CollectionView] = {}
         self.note = label("settingHelp", self)
         self.add_button = Button(self, mark("New collection from a folder…"), self.folder_requested.emit)

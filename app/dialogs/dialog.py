@@ -18,12 +18,12 @@ class Page(QScrollArea):
     With `always_bar` the scroll bar is always shown, so that rows that come and go do not move the others sideways.
     """
 
-    def __init__(self, parent: QWidget, always_bar: bool = False) -> None:
+    def __init__(self, parent: QWidget, *rows: QWidget, always_bar: bool = False) -> None:
         super().__init__(parent)
         self.rows = QWidget()
         self.rows.setObjectName("settingRows")
         margins = (SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar * always_bar, SIZES.gap)
-        self.column = fill(QVBoxLayout(self.rows), gap=0, margins=margins)
+        self.column = fill(QVBoxLayout(self.rows), *rows, None, gap=0, margins=margins)
         self.setObjectName("settingsArea")
         if always_bar:
             self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
@@ -32,6 +32,11 @@ class Page(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidget(self.rows)
+
+    def add(self, *rows: QWidget) -> None:
+        """Append rows, above the space that is left over."""
+        for row in rows:
+            self.column.insertWidget(self.column.count() - 1, row)
 
     def scroll_to(self, widget: QWidget) -> None:
         """Scroll the widget to the top, as far as the rows below it allow."""

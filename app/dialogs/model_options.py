@@ -95,12 +95,9 @@ class ModelOptions(Sheet):
         self.show_values()
 
     def _layout(self) -> None:
-        page = Page(self)
         ordinary = [row for row in self.rows.values() if not row.setting.advanced]
         advanced = [row for row in self.rows.values() if row.setting.advanced]
-        for widget in (*ordinary, self.advanced, *advanced):
-            page.column.addWidget(widget)
-        page.column.addStretch(1)
+        page = Page(self, *ordinary, self.advanced, *advanced)
         buttons = (self.reset_button, None, self.load_button, self.close_button)
         self.lay_out(page, self.plan, self.problem, buttons, gap=SIZES.gap)
         self.problem.hide()

@@ -315,5 +315,4 @@ class ModelsDialog(Sheet):
     def _layout(self) -> None:
         adding = (self.folder_button, self.file_button, self.server_button)
         below = ((self.note, self.undo_button), (*adding, self.update_button, None, self.close_button))
-        self.list.column.addStretch(1)
         self.lay_out((self.line, self.search_button), self.filters, self.consent, self.list, *below, gap=SIZES.gap)

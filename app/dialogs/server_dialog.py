@@ -73,7 +73,6 @@ class ServerDialog(Sheet):
         self.filter = QLineEdit(self)
         self.filter.setClearButtonEnabled(True)
         self.models = Page(self)
-        self.models.column.addStretch(1)
         self.boxes: dict[str, QCheckBox] = {}
         self.remove_button = Button(self, mark("Remove server"), self.remove_requested.emit)
         self.cancel_button = Button(self, mark("Cancel"), self.reject)
@@ -177,7 +176,7 @@ class ServerDialog(Sheet):
             box.setText(f"{name_on_server(name)}{context}".replace("&", "&&"))
             box.setChecked(name in chosen)
             box.toggled.connect(self._update)
-            self.models.column.insertWidget(self.models.column.count() - 1, box)  # before the stretch
+            self.models.add(box)
         self._frame_boxes()
         self._filter(self.filter.text())
 

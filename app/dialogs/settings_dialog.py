@@ -56,8 +56,7 @@ class SettingsDialog(Sheet):
         """Add a section below the settings, with a heading and a button that scrolls to it."""
         self.titles[name], self.headings[name] = title, heading(self)
         self._pages[name] = page
-        for widget in (self.headings[name], page):
-            self.page.column.insertWidget(self.page.column.count() - 1, widget)  # before the stretch
+        self.page.add(self.headings[name], page)
         self._add_section_button(name)
         self.retranslate()
 
@@ -199,10 +198,8 @@ class SettingsDialog(Sheet):
         self.page.verticalScrollBar().valueChanged.connect(self._mark_section)
         for group, title in self.headings.items():
             rows = [row for row in self.rows.values() if group_of(row.setting) == group]
-            for part in (title, *rows, *([self.plan] if group == "engine" else [])):
-                self.page.column.addWidget(part)
-        self.page.column.addWidget(self.nothing)
-        self.page.column.addStretch(1)
+            self.page.add(title, *rows, *([self.plan] if group == "engine" else []))
+        self.page.add(self.nothing)
         self._section_row = fill(QHBoxLayout(), None, gap=0, margins=(SIZES.gap_xl, 0, SIZES.gap_xl, 0))
         for group in GROUPS:
             self._add_section_button(group)

@@ -99,8 +99,6 @@ class SnippetForm(Sheet):
             title.setTextFormat(Qt.TextFormat.PlainText)  # a file that was imported may name variables as it likes
             title.setWordWrap(True)
             title.setBuddy(field)
-            page.column.addWidget(title)
-            page.column.addWidget(field)
-            page.column.addSpacing(SIZES.gap)
-        page.column.addStretch(1)
+            page.add(title, field)
+            page.column.insertSpacing(page.column.count() - 1, SIZES.gap)
         self.lay_out(page, self.hint, (None, self.cancel_button, self.insert_button))
