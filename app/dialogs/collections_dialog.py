@@ -8,13 +8,13 @@ from functools import partial
 from typing import Literal
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from app.attachments.kinds import kinds_words
 from app.collections.collection import Collection
 from app.dialogs.dialog import Page
 from app.look.live import Live
-from app.look.sheet import Button, PathLabel, Sheet, fill, label
+from app.look.sheet import Button, PathLabel, ProgressBar, Sheet, fill, label
 from app.look.theme import SIZES
 from app.state.collections import IndexState
 from app.words import UiText, mark, tr, tr_n
@@ -58,8 +58,7 @@ class CollectionView(Live, QFrame):
         self._folder_rows: list[QWidget] = []
         self.status = label("settingHelp", self)
         self.problem = label("problem", self)
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
+        self.bar = ProgressBar(self)
         self.buttons = {action: Button(self, words, partial(self._ask, action)) for action, words in ACTIONS.items()}
         self._layout()
         self.show_row(row)
@@ -79,10 +78,8 @@ class CollectionView(Live, QFrame):
         self.status.setText(state_words(collection, state))
         missing = ", ".join(state.missing)
         self.problem.say(tr("Not there at the moment: {folders}", folders=missing) if missing else "")
-        self.bar.setVisible(state.working and not collection.paused)
-        self.bar.setRange(0, max(1, state.files))
-        self.bar.setValue(state.done)
-        self.bar.setAccessibleName(tr("Progress of {name}", name=collection.name))
+        fraction = state.done / max(1, state.files) if state.working and not collection.paused else None
+        self.bar.show_fraction(fraction, tr("Progress of {name}", name=collection.name))
         waiting = bool(collection.folders) and not collection.paused and (state.postponed or not state.known)
         shown = {
             "pause": not collection.paused,
@@ -97,9 +94,6 @@ class CollectionView(Live, QFrame):
             leave_out.setText(tr("Leave out"))
             leave_out.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
             leave_out.setVisible(len(self.folder_buttons) > 1)
-
-    def restyle(self) -> None:
-        self.bar.setFixedHeight(SIZES.bar)
 
     def _show_folders(self) -> None:
         for widget in self._folder_rows:

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QProgressBar,
     QVBoxLayout,
     QWidget,
 )  # fmt: skip
@@ -23,11 +22,10 @@ from app.dialogs.dialog import Page, heading
 from app.dialogs.model_details import Details, language_name
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
-from app.look.sheet import Button, Sheet, fill, label, restyle_by
+from app.look.sheet import Button, ProgressBar, Sheet, fill, label, restyle_by
 from app.look.theme import SIZES, theme
 from app.words import UiText, current_text, mark, tr
 
-PERMILLE = 1000
 CONSENT = mark(
     "Only searching, downloading and checking for new models connect to huggingface.co. They send your search words "
     "and the names of models."
@@ -76,9 +74,7 @@ class ModelRowView(Live, QFrame):
         self.verdict = label("verdict", self)
         self.problem = label("problem", self)
         self.badge = label("badge", self)
-        self.bar = QProgressBar(self)
-        self.bar.setRange(0, PERMILLE)
-        self.bar.setTextVisible(False)
+        self.bar = ProgressBar(self)
         self.card = CardText(self)
         self.card.hide()
         self.fold = Button(self, work=self._fold, kind="quiet")
@@ -95,9 +91,7 @@ class ModelRowView(Live, QFrame):
         self.card.show_details(row.details)
         self.fold.setVisible(bool(row.details))
         restyle_by(self.verdict, "tone", row.tone)
-        self.bar.setVisible(row.fraction is not None)
-        self.bar.setValue(round((row.fraction or 0) * PERMILLE))
-        self.bar.setAccessibleName(tr("Download progress of {model}", model=row.title))
+        self.bar.show_fraction(row.fraction, tr("Download progress of {model}", model=row.title))
         if tuple(self.buttons) != row.actions:
             self._make_buttons()
         self.retranslate()
@@ -108,9 +102,6 @@ class ModelRowView(Live, QFrame):
             widget.setAccessibleName(tr("{action}: {model}", action=tr(ACTIONS[action]), model=self.row.title))
         self.fold.setText(tr("Hide details") if self.card.isVisibleTo(self) else tr("Details"))
         self.fold.setAccessibleName(tr("{action}: {model}", action=self.fold.text(), model=self.row.title))
-
-    def restyle(self) -> None:
-        self.bar.setFixedHeight(SIZES.bar)
 
     def _make_buttons(self) -> None:
         had_focus = any(old.hasFocus() for old in self.buttons.values())

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
+    QProgressBar,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -26,6 +27,7 @@ from app.look.theme import SIZES
 from app.words import UiText, current_text, escaped_html, tr
 
 Row = QWidget | QLayout | tuple[QWidget | None, ...]
+PERMILLE = 1000
 Part = QWidget | QLayout | int | None
 L = TypeVar("L", bound=QBoxLayout)
 
@@ -111,6 +113,25 @@ class Button(Live, QPushButton):
             self.click()
         else:
             super().keyPressEvent(event)
+
+
+class ProgressBar(Live, QProgressBar):
+    """Thin bar that shows a fraction of 1."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setRange(0, PERMILLE)
+        self.setTextVisible(False)
+        self.apply_look()
+
+    def show_fraction(self, fraction: float | None, name: str) -> None:
+        """Show the fraction; None hides the bar. `name` is for screen readers."""
+        self.setVisible(fraction is not None)
+        self.setValue(round((fraction or 0) * PERMILLE))
+        self.setAccessibleName(name)
+
+    def restyle(self) -> None:
+        self.setFixedHeight(SIZES.bar)
 
 
 def fill(

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.sheet import Button, fill, label
+from app.look.sheet import Button, ProgressBar, fill, label
 from app.look.theme import SIZES
 from app.words import mark, tr
-
-PERMILLE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Offers:
     sentence: str = ""
 
 
-class OfferCard(Live, QFrame):
+class OfferCard(QFrame):
     """Card of one model; `requested` carries the key of its row in the list of models, and the button's action."""
 
     requested = Signal(object, str)
@@ -56,15 +54,12 @@ class OfferCard(Live, QFrame):
         self.heading, self.title, self.lines, self.note, self.problem = (
             label(name, self) for name in ("badge", "offerTitle", "offerLines", "offerNote", "problem")
         )
-        self.bar = QProgressBar(self)
-        self.bar.setRange(0, PERMILLE)
-        self.bar.setTextVisible(False)
+        self.bar = ProgressBar(self)
         self.button = Button(self, work=self._press)
         words = (self.heading, self.title, self.lines, self.note, self.problem)
         below = (self.bar, SIZES.gap_s, (self.button, Qt.AlignmentFlag.AlignLeft))
         margins = (SIZES.gap_l, SIZES.gap_m, SIZES.gap_l, SIZES.gap_m)
         fill(QVBoxLayout(self), *words, None, *below, gap=SIZES.gap_s, margins=margins)
-        self.apply_look()
 
     def show_offer(self, offer: Offer) -> None:
         if offer == self._offer:
@@ -78,12 +73,7 @@ class OfferCard(Live, QFrame):
             part.setText(text)
             part.setVisible(bool(text))
         self.button.setAccessibleName(tr("{action}: {model}", action=offer.button, model=offer.title))
-        self.bar.setVisible(offer.fraction is not None)
-        self.bar.setValue(round((offer.fraction or 0) * PERMILLE))
-        self.bar.setAccessibleName(tr("Download progress of {model}", model=offer.title))
-
-    def restyle(self) -> None:
-        self.bar.setFixedHeight(SIZES.bar)
+        self.bar.show_fraction(offer.fraction, tr("Download progress of {model}", model=offer.title))
 
     def _press(self) -> None:
         if self._offer is not None:
