@@ -8,8 +8,8 @@ from typing import Protocol
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from app.dialogs.dialog import Page
-from app.dialogs.setting_row import ChoiceControl, SettingRow
-from app.look.sheet import Button, Sheet, label
+from app.dialogs.setting_row import ChoiceControl, SettingRow, SettingsSheet
+from app.look.sheet import Button, label
 from app.settings.resolve import ChatOptions
 from app.settings.schema import for_chat
 from app.state.persona import Persona
@@ -38,7 +38,7 @@ class Controller(Protocol):
         """Delete a persona that the user made."""
 
 
-class ChatPanel(Sheet):
+class ChatPanel(SettingsSheet):
     def __init__(self, controller: Controller, parent: QWidget) -> None:
         super().__init__(parent)
         self._controller = controller
@@ -120,12 +120,6 @@ class ChatPanel(Sheet):
             each.setAccessibleDescription(help)
         self.name.setPlaceholderText(tr("Name of the persona"))
         self.name.setAccessibleName(tr("Name of the persona"))
-
-    def done(self, result: int) -> None:
-        """Close the panel; a text that was typed but not yet confirmed is applied."""
-        for row in self.rows.values():
-            row.commit()
-        super().done(result)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QWidget
 
 from app.dialogs.dialog import Page, PlanLine, heading
 from app.dialogs.model_list import local_title
-from app.dialogs.setting_row import SettingRow
-from app.look.sheet import Button, Sheet, label
+from app.dialogs.setting_row import SettingRow, SettingsSheet
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
 from app.settings.schema import ADVANCED, GROUPS, for_model, offered
 from app.settings.settings import Settings
-from app.words import mark, tr, worded
+from app.words import mark, tr
 from common.failures import Failure
 from common.paths import path_text
 from common.planning import Verdict
@@ -21,7 +21,7 @@ from engine.protocol.settings import Setting, Value
 from models.collection import LocalModel
 
 
-class ModelOptions(Sheet):
+class ModelOptions(SettingsSheet):
     """Dialog of one model's options; `drafters` are the models that can draft for this one."""
 
     def __init__(self, model: LocalModel, drafters: Iterable[LocalModel], settings: Settings, parent: QWidget) -> None:
@@ -62,12 +62,6 @@ class ModelOptions(Sheet):
         self.setWindowTitle(tr("Options for {model}", model=local_title(self.model)))
         self.advanced.setText(tr(GROUPS[ADVANCED]))
 
-    def done(self, result: int) -> None:
-        """Close the dialog; a value that was typed but not yet confirmed is applied."""
-        for row in self.rows.values():
-            row.commit()
-        super().done(result)
-
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _setting(self, name: str) -> Setting:
@@ -88,10 +82,9 @@ class ModelOptions(Sheet):
     def _do(self, work: Callable[[], None]) -> None:
         try:
             work()
-            self.problem.setText("")
+            self.problem.say("")
         except Failure as failure:
-            self.problem.setText(worded(failure.sentence))
-        self.problem.setVisible(bool(self.problem.text()))
+            self.problem.say(failure.sentence)
         self.show_values()
 
     def _layout(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.look.live import Live
-from app.look.sheet import Button, fill, has_words, label, restyle_by
+from app.look.sheet import Button, Sheet, fill, has_words, label, restyle_by
 from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
 from app.words import UiText, current_text, escaped_html, mark, tr
@@ -440,6 +440,17 @@ class SettingRow(Live, QFrame):
         """
         words = width - SIZES.input - self.reset_button.sizeHint().width() - 2 * SIZES.gap
         return words < SIZES.input + SIZES.scroll_bar * self._below
+
+
+class SettingsSheet(Sheet):
+    """Dialog with the `rows` of settings; what was typed but not yet confirmed is applied when it closes."""
+
+    rows: Mapping[str, SettingRow]
+
+    def done(self, result: int) -> None:
+        for row in self.rows.values():
+            row.commit()
+        super().done(result)
 
 
 def control_for(setting: Setting, parent: QWidget) -> Control:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from app.dialogs.dialog import Page, PlanLine, Section, heading
-from app.dialogs.setting_row import SettingRow
-from app.look.sheet import Button, Sheet, fill, label
+from app.dialogs.setting_row import SettingRow, SettingsSheet
+from app.look.sheet import Button, fill, label
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.settings.settings import Settings
@@ -23,7 +23,7 @@ RECOMMENDED = mark("As the makers of {model} recommend. A value of your own hold
 RECOMMENDED_FOR = {setting.name for setting in for_all() if setting.fills.startswith("generate.sampling.")}
 
 
-class SettingsDialog(Sheet):
+class SettingsDialog(SettingsSheet):
     def __init__(self, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
         self.settings = settings
@@ -122,11 +122,8 @@ class SettingsDialog(Sheet):
                 row.show_effect(words.get(name, ""))
 
     def done(self, result: int) -> None:
-        """Close the dialog; a value that was typed but not yet confirmed is applied if it is allowed."""
-        for row in self.rows.values():
-            row.commit()
-        self.settings.changed.disconnect(self.show_values)
         super().done(result)
+        self.settings.changed.disconnect(self.show_values)
 
     def _change(self, name: str, value: Value | None) -> None:
         if value is None:
