@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.attachments.attachment import Attachment
 from app.look.sheet import Button, PathLabel, Sheet, label
 from app.look.theme import code_font, theme
+from app.markdown.selection import coloured
 from app.state.answer_facts import place_words
 from app.words import UiText, mark, tr
 
@@ -89,11 +90,5 @@ class SourceDialog(Sheet):
         self.text.ensureCursorVisible()
 
     def _mark(self) -> None:
-        selection = QTextEdit.ExtraSelection()
-        selection.cursor = QTextCursor(self.text.document())
-        selection.cursor.setPosition(self._marked[0])
-        selection.cursor.setPosition(self._marked[1], QTextCursor.MoveMode.KeepAnchor)
-        colours = QTextCharFormat()
-        colours.setBackground(QColor(theme().selection))
-        selection.format = colours
-        self.text.setExtraSelections([selection] if self._marked[1] else [])
+        mark = coloured(self.text.document(), *self._marked, theme().selection)
+        self.text.setExtraSelections([mark] if self._marked[1] else [])

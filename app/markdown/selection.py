@@ -8,7 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QClipboard, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QTextCursor
+from PySide6.QtGui import (
+    QClipboard,
+    QColor,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+)
 from PySide6.QtWidgets import QAbstractScrollArea, QPlainTextEdit, QTextEdit, QWidget
 
 SelectableText = QTextEdit | QPlainTextEdit
@@ -165,11 +175,28 @@ def _child_of(scope: SelectionScope, widget: QWidget) -> QWidget:
     return widget
 
 
-def _select(text: SelectableText, anchor: int, position: int) -> None:
-    cursor = QTextCursor(text.document())
+def cursor_over(document: QTextDocument, anchor: int, position: int) -> QTextCursor:
+    """Return a cursor that selects what lies between two positions."""
+    cursor = QTextCursor(document)
     cursor.setPosition(anchor)
     cursor.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
-    text.setTextCursor(cursor)
+    return cursor
+
+
+def coloured(document: QTextDocument, first: int, last: int, ground: str, ink: str = "") -> QTextEdit.ExtraSelection:
+    """Return a mark that gives a part of the text another ground, and another colour unless `ink` is empty."""
+    mark = QTextEdit.ExtraSelection()
+    mark.cursor = cursor_over(document, first, last)
+    colours = QTextCharFormat()
+    colours.setBackground(QColor(ground))
+    if ink:
+        colours.setForeground(QColor(ink))
+    mark.format = colours
+    return mark
+
+
+def _select(text: SelectableText, anchor: int, position: int) -> None:
+    text.setTextCursor(cursor_over(text.document(), anchor, position))
 
 
 def _end(text: SelectableText) -> int:

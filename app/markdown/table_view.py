@@ -21,6 +21,7 @@ from app.markdown.blocks import Block
 from app.markdown.document import plain_text
 from app.markdown.math_object import text_with_sources
 from app.markdown.prose_view import ProseView
+from app.markdown.selection import cursor_over
 from app.services.frames import slices
 from app.words import mark
 
@@ -44,10 +45,7 @@ class TableRows(ProseView):
     def set_widths(self, widths: tuple[float, ...] | None) -> None:
         if widths != self._widths:
             self._widths = widths
-            self._apply_widths()
-
-    def after_render(self) -> None:
-        self._apply_widths()
+            self.after_render()
 
     def createMimeDataFromSelection(self) -> QMimeData:
         """Return the selected cells as spreadsheets expect them: one row a line, tabs between cells."""
@@ -82,7 +80,7 @@ class TableRows(ProseView):
             option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
             self.document().setDefaultTextOption(option)
 
-    def _apply_widths(self) -> None:
+    def after_render(self) -> None:
         """Apply the column widths."""
         table = self._table()
         if table is None:
@@ -108,9 +106,8 @@ def _selected_cells(table: QTextTable, cursor: QTextCursor) -> list[QTextTableCe
 
 
 def _cell_text(cell: QTextTableCell) -> str:
-    cursor = cell.firstCursorPosition()
-    cursor.setPosition(cell.lastPosition(), QTextCursor.MoveMode.KeepAnchor)
-    return text_with_sources(cursor).replace("\n", " ")
+    document = cell.firstCursorPosition().document()
+    return text_with_sources(cursor_over(document, cell.firstPosition(), cell.lastPosition())).replace("\n", " ")
 
 
 class TableView(QScrollArea):

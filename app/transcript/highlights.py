@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from app.look.theme import SIZES, theme
 from app.markdown.block_stack import BlockStack, BlockView
 from app.markdown.code_view import CodeView, display_rows
 from app.markdown.find import comparable, places
-from app.markdown.selection import SelectableText
+from app.markdown.selection import SelectableText, coloured, cursor_over
 from app.markdown.table_view import TableView
 from app.services.frames import slices
 from app.services.timers import Throttle
@@ -100,7 +99,11 @@ class Highlights:
         if text not in self._marked:
             text.textChanged.connect(self._changed)
         self._marked[text] = marks
-        text.setExtraSelections([_selection(text, at, len(self._words), at == current) for at in positions])
+        plain, strong = (theme().selection, theme().ink), (theme().accent, theme().on_accent)
+        document, length = text.document(), len(self._words)
+        text.setExtraSelections(
+            [coloured(document, at, at + length, *(strong if at == current else plain)) for at in positions]
+        )
 
     def _places_in(self, text: SelectableText) -> list[int]:
         key = text.document().revision(), self._words
@@ -166,28 +169,11 @@ class Highlights:
         return not whole or any(isinstance(block, CodeView) and not block.complete for block in _blocks(section))
 
     def _reveal(self, row: int, view: MessageView, text: SelectableText, at: int) -> None:
-        area = _rectangle(text, at).united(_rectangle(text, at + len(self._words)))
+        first, last = (cursor_over(text.document(), each, each) for each in (at, at + len(self._words)))
+        area = text.cursorRect(first).united(text.cursorRect(last))
         top = text.viewport().mapTo(view, QPoint(0, area.top())).y()
         self._transcript.show_place(row, top, area.height())
         _scroll_sideways(text, area)
-
-
-def _selection(text: SelectableText, at: int, length: int, current: bool) -> QTextEdit.ExtraSelection:
-    look = QTextCharFormat()
-    look.setBackground(QColor(theme().accent if current else theme().selection))
-    look.setForeground(QColor(theme().on_accent if current else theme().ink))
-    selection = QTextEdit.ExtraSelection()
-    cursor = QTextCursor(text.document())
-    cursor.setPosition(at)
-    cursor.setPosition(at + length, QTextCursor.MoveMode.KeepAnchor)
-    selection.cursor, selection.format = cursor, look
-    return selection
-
-
-def _rectangle(text: SelectableText, at: int) -> QRect:
-    cursor = QTextCursor(text.document())
-    cursor.setPosition(at)
-    return text.cursorRect(cursor)
 
 
 def _scroll_sideways(text: SelectableText, area: QRect) -> None:
