@@ -259,7 +259,7 @@ class BlockStack(Live, QWidget):
     def _fill_view(self, view: BlockView, block: Block, complete: bool = False) -> None:
         self._heights.pop(view, None)
         if isinstance(view, CodeView):
-            view.set_block(block, complete)
+            view.set_code(block.text, block.language, complete)
         else:
             view.set_block(block)
 

@@ -64,11 +64,6 @@ class CodeView(Live, QFrame):
         self._longest = 0
         self.apply_look()
 
-    def set_block(self, block: Block, complete: bool = False) -> None:
-        """Show a block of code."""
-        self.block = block
-        self.set_code(block.text, block.language, complete)
-
     def set_code(self, code: str, language: str, complete: bool = False) -> None:
         """Show the code; `complete` code was never seen while it was written, so long code is folded."""
         if language != self.language:
