@@ -80,7 +80,7 @@ class MessageView(Live, QWidget):
         self.message = message
         self.position = MessagePosition()
         self.editor: MessageEditor | None = None
-        self._streaming = streaming
+        self.streaming = streaming
         self._open_details = False
         self._remedies: tuple[Remedy, ...] = ()
         self._labels: dict[str, Label] = {}
@@ -99,10 +99,6 @@ class MessageView(Live, QWidget):
     def text(self) -> str:
         """The message's text, so far if it is being written."""
         return self.body.text if isinstance(self.body, AnswerView) else self.message.content
-
-    @property
-    def streaming(self) -> bool:
-        return self._streaming
 
     def label_text(self, name: str) -> str:
         """Return the text of the label `sources`, `problem`, `aside`, `details`, `modelName`; "" if it is not shown."""
@@ -127,7 +123,7 @@ class MessageView(Live, QWidget):
         return [self.body] if isinstance(self.body, BlockStack) else []
 
     def finish(self, message: ChatMessage) -> None:
-        self.message, self._streaming = message, False
+        self.message, self.streaming = message, False
         if isinstance(self.body, AnswerView):
             self.body.finish(message.thought_seconds)
             self.body.set_tokens(thinking_tokens(message))
@@ -167,7 +163,7 @@ class MessageView(Live, QWidget):
 
     def pinned(self) -> bool:
         """Return whether deleting this view would lose typed text, a selection, a streamed answer or the focus."""
-        if self.editor is not None or self._streaming or self.has_focus():
+        if self.editor is not None or self.streaming or self.has_focus():
             return True
         return any(text.textCursor().hasSelection() for text in self.texts())
 
@@ -221,7 +217,7 @@ class MessageView(Live, QWidget):
         if not isinstance(self.body, AnswerView):
             inner = self._bubble_width(width) - 2 * SIZES.gap_l
             return self.body.heightForWidth(inner) + SIZES.gap_m + SIZES.gap_s  # leading is below the last line
-        if not self.text and not self._streaming:
+        if not self.text and not self.streaming:
             return 0
         return self.body.heightForWidth(width) or SIZES.gap_xl
 
@@ -281,7 +277,7 @@ class MessageView(Live, QWidget):
 
     def _update_labels(self) -> None:
         message = self.message
-        answer = message.role == "assistant" and not self._streaming
+        answer = message.role == "assistant" and not self.streaming
         ending = ENDINGS.get(message.stop_reason, "") if answer else ""
         ending = EDITED if message.edited_at else ending
         problem = worded(decode_sentence(message.problem)) if message.problem else ""
@@ -367,7 +363,7 @@ class MessageView(Live, QWidget):
     def _show_actions(self) -> None:
         editing = self.editor is not None
         self.row.setVisible(not editing)
-        self.row.offer(() if editing or self._streaming else actions_of(self.message, self.position), self.position)
+        self.row.offer(() if editing or self.streaming else actions_of(self.message, self.position), self.position)
         self.row.open(self.underMouse() or self.has_focus())
 
     def focus_changed(self) -> None:
