@@ -81,24 +81,24 @@ class ScrollingColumn(Live, QScrollArea):
     def scroll_to(self, row: int) -> None:
         """Scroll the row to the upper edge of the view, as far as the column is long enough."""
         if len(self.column):
-            self.following = False
-            self.fill((row, SIZES.gap_xl))
-            self.update_following()
+            self.scroll_row_to(row, SIZES.gap_xl)
 
     def bring_into_view(self, row: int) -> None:
         """Scroll to the row unless some of it is in view; what does not fit into a frame is built later."""
         if row not in self._in_view():
-            self.following = False
-            self.fill((row, SIZES.gap_xl), PATIENCE_SECONDS)
-            self.update_following()
+            self.scroll_row_to(row, SIZES.gap_xl, PATIENCE_SECONDS)
 
     def show_place(self, row: int, top: int, height: int) -> None:
         """Scroll to a part of the row, `top` pixels below the row's top, unless it is well in view."""
         page, at = self.viewport().height(), self.column.top(row) - self.view_top() + top
         if at < SIZES.gap_xl or at + height > page - SIZES.gap_xl:
-            self.following = False
-            self.fill((row, page // 3 - top), PATIENCE_SECONDS)
-            self.update_following()
+            self.scroll_row_to(row, page // 3 - top, PATIENCE_SECONDS)
+
+    def scroll_row_to(self, row: int, place: int, patience: float = math.inf) -> None:
+        """Scroll so that the row's top is `place` pixels below the view's upper edge."""
+        self.following = False
+        self.fill((row, place), patience)
+        self.update_following()
 
     def lay_out_row(self, row: int) -> bool:
         """Build the row, or lay out some more of it, where it is; return whether it is complete."""

@@ -230,9 +230,7 @@ class Transcript(ScrollingColumn):
         height = self.column.height_of(row)
         if top + height <= 0 or top >= page or (height <= page and (top < 0 or top + height > page)):
             place = SIZES.gap if top < 0 or height > page else page - height - SIZES.gap
-            self.following = False
-            self.fill((row, place))
-            self.update_following()
+            self.scroll_row_to(row, place)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move the focus with Up and Down to the previous or next message; scroll with Page Up, Home and so on."""
