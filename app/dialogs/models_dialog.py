@@ -192,10 +192,11 @@ class ModelsDialog(Sheet):
         self.search_button = Button(self, work=self._search)
         self.filters = FilterBar(models, self)
         self.filters.changed.connect(self.show_models)
-        self.consent = label("settingHelp", self)
+        self.consent = label("settingHelp", self, lambda: tr(CONSENT))
         self.note = label("settingHelp", self)
         self.note.hide()
-        self.nothing = label("nothingFound", self)
+        nothing = mark("No results on this computer. Try searching huggingface.co.")
+        self.nothing = label("nothingFound", self, lambda: tr(nothing))
         self.list = Page(self, always_bar=True)  # so that a search does not move the rows sideways
         self.undo_button = Button(self, work=self._undo)
         self.undo_button.hide()
@@ -250,8 +251,6 @@ class ModelsDialog(Sheet):
         self.setWindowTitle(tr("Models"))
         self.line.setPlaceholderText(tr("Find a model"))
         self.line.setAccessibleName(tr("Find a model"))
-        self.consent.setText(tr(CONSENT))
-        self.nothing.setText(tr("No results on this computer. Try searching huggingface.co."))
         for name, title in self.headings.items():
             title.setText(tr(SECTIONS[name]))
         self.show_searching(False)

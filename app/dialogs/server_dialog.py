@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
@@ -228,14 +228,12 @@ class ServerDialog(Sheet):
             self._show_boxes(dict.fromkeys(server.models, 0), set(server.models))
 
     def _connect(self) -> None:
-        changed: Callable[[str], None] = lambda _text: self._typed()  # noqa: E731
-        self.address.textEdited.connect(changed)
-        self.key.textEdited.connect(changed)
         for line in (self.address, self.key):
+            line.textEdited.connect(self._typed)
             line.returnPressed.connect(self._test)
         self.filter.textChanged.connect(self._filter)
 
-    def _typed(self) -> None:
+    def _typed(self, _text: str) -> None:
         self._show_result("", "")
         self._update()
 
