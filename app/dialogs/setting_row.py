@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from app.look.live import Live
 from app.look.sheet import Button, Sheet, fill, has_words, label, restyle_by
 from app.look.theme import SIZES, icon, theme
+from app.services.timers import Debounce
 from app.settings.values import allowed, parse, shown
 from app.words import UiText, current_text, escaped_html, mark, tr
 from engine.protocol.settings import Setting, Value
@@ -171,15 +172,12 @@ class TextControl(ControlOf, QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setTabChangesFocus(True)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MS)
-        self._pause.timeout.connect(self.commit)
-        self.textChanged.connect(self._pause.start)
+        self._pause = Debounce(self.commit, PAUSE_MS, self)
+        self.textChanged.connect(self._pause.request)
         self.apply_look()
 
     def commit(self) -> None:
-        self._pause.stop()
+        self._pause.cancel()
         self.complete.emit()
 
     def pending_text(self) -> str | None:

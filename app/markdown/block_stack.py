@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 from shiboken6 import delete, isValid
@@ -27,7 +27,7 @@ from app.markdown.inline import import_in_background
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
 from app.services.frames import slices
-from app.services.timers import Throttle
+from app.services.timers import Debounce, Throttle
 from app.words import mark
 
 
@@ -70,9 +70,7 @@ class BlockStack(Live, QWidget):
         self._splitter: BlockSplitter | None = None
         self._throttle = Throttle(self._draw, FRAME_MS, self)
         self._remaining: Iterator[Block | None] | None = None  # blocks of a finished text that are not laid out yet
-        self._place_timer = QTimer(self)
-        self._place_timer.setSingleShot(True)
-        self._place_timer.timeout.connect(self._place_and_report)
+        self._placing = Debounce(self._place_and_report, 0, self)
         self._reported: tuple[int, int, bool] | None = None  # width, height and `filled`, as last reported
         self._heights: dict[BlockView, tuple[int, int]] = {}  # (width, height at that width)
         self._places: dict[BlockView, tuple[int, int, int]] = {}  # (top, width, height)
@@ -87,7 +85,7 @@ class BlockStack(Live, QWidget):
     @property
     def placed(self) -> bool:
         """Whether all views so far are in their places."""
-        return not self._place_timer.isActive()
+        return not self._placing.waiting
 
     def set_text(self, text: str, ahead: bool = False) -> None:
         """Show a finished text.
@@ -137,12 +135,10 @@ class BlockStack(Live, QWidget):
         """Stop laying out and hand over all block views, which the caller has to delete."""
         self._remaining = self._splitter = None
         self._throttle.cancel()
-        self._place_timer.stop()
+        self._placing.cancel()
         tables = (view for view in self.block_views if isinstance(view, TableView))
-        block_views, self.block_views = (
-            [*self.block_views, *(piece for table in tables for piece in table.release_pieces())],
-            [],
-        )
+        block_views = [*self.block_views, *(piece for table in tables for piece in table.release_pieces())]
+        self.block_views = []
         for known in (self._heights, self._places):
             known.clear()
         return block_views
@@ -273,14 +269,14 @@ class BlockStack(Live, QWidget):
         """Schedule one placement for all views whose height changes in this turn of the event loop."""
         self._heights.pop(view, None)
         self._reported = None
-        self._place_timer.start(0)
+        self._placing.request()
 
     def _place_and_report(self) -> None:
         """Place the views; report a new height, or that all of the text is laid out.
 
         Most words of a streamed text change neither, and nobody above has to measure this stack again.
         """
-        self._place_timer.stop()
+        self._placing.cancel()
         before, self._reported = self._reported, (self.width(), self._place(), self.filled)
         if self._reported != before or not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
             self.height_changed.emit()
