@@ -68,7 +68,7 @@ class ChatOptionsController(QObject):
                 self._grey()
         except Failure as failure:
             if self.panel is not None:
-                self.panel.show_problem(failure.sentence)
+                self.panel.problem.say(failure.sentence)
         self._window.header.show_persona(name or ((lambda: tr("Changed")) if options.values else ""))
 
     def _grey(self) -> None:
@@ -144,12 +144,12 @@ class ChatOptionsController(QObject):
             self._show_problem(failure.sentence)
         else:
             if self.panel is not None:
-                self.panel.close_name_editor()
+                self.panel.ask_for_name("")
             self.show_options()
 
     def _show_problem(self, sentence: UiText) -> None:
         if self.panel is not None:
-            self.panel.show_problem(sentence)
+            self.panel.problem.say(sentence)
         else:
             self._window.notice.post(sentence, kind="problem")
 

@@ -109,11 +109,11 @@ class MessageController(QObject):
             if isinstance(result, Attachment):
                 dialog.show_file(result.text)
             elif isinstance(result, str):
-                dialog.show_note(result)
+                dialog.note.say(result)
 
         def open_file() -> None:
             if not QDesktopServices.openUrl(QUrl.fromLocalFile(source.path)):
-                dialog.show_note(lambda: tr("No program could open {name}.", name=source.name))
+                dialog.note.say(lambda: tr("No program could open {name}.", name=source.name))
 
         dialog.finished.connect(dialog.deleteLater)
         dialog.open_requested.connect(open_file)

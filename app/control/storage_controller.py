@@ -86,7 +86,7 @@ class StorageController(QObject):
     def _open_folder(self, name: str) -> None:
         folder = self._kinds[name].folder
         if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.page:
-            self.page.show_note(lambda: tr("No program could open the folder {folder}.", folder=folder))
+            self.page.note.say(lambda: tr("No program could open the folder {folder}.", folder=folder))
 
     def _delete(self, name: str) -> None:
         if name == "chats":
@@ -111,20 +111,20 @@ class StorageController(QObject):
     def _upkeep_ended(self, failure: Failure | None) -> None:
         """Measure again after the store's upkeep; say so if it failed and the deleted data is still in the file."""
         if failure is not None and self.page is not None:
-            self.page.show_note(lambda: f"{tr(STILL_THERE)} {worded(failure.sentence)}")
+            self.page.note.say(lambda: f"{tr(STILL_THERE)} {worded(failure.sentence)}")
         self._measure()
 
     def _deleted(self, failed_files: list[str]) -> None:
         if self.page is not None:
             names = ", ".join(failed_files[:3])
-            self.page.show_note(
+            self.page.note.say(
                 (lambda: tr("Some files could not be deleted: {files}.", files=names)) if failed_files else ""
             )
         self._measure()
 
     def _show_failure(self, failure: Failure) -> None:
         if self.page is not None:
-            self.page.show_note(failure.sentence)
+            self.page.note.say(failure.sentence)
 
     def _closed(self) -> None:
         self.page = None

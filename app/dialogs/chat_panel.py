@@ -49,11 +49,11 @@ class ChatPanel(SettingsSheet):
         self.personas = ChoiceControl((), self)
         self.personas.complete.connect(self._choose)
         self.heading.setBuddy(self.personas)
-        self.save = Button(self, mark("Save as persona…"), lambda: self._ask_for_name("save"))
-        self.rename = Button(self, mark("Rename…"), lambda: self._ask_for_name("rename"))
+        self.save = Button(self, mark("Save as persona…"), lambda: self.ask_for_name("save"))
+        self.rename = Button(self, mark("Rename…"), lambda: self.ask_for_name("rename"))
         self.remove = Button(self, mark("Delete"), lambda: controller.delete_persona(self._current()))
         self.accept_name = Button(self, mark("Save"), self._name_entered)
-        self.cancel_name = Button(self, mark("Cancel"), lambda: self._ask_for_name(""))
+        self.cancel_name = Button(self, mark("Cancel"), lambda: self.ask_for_name(""))
         self.close_button = Button(self, mark("Close"), self.close)
         self.name = QLineEdit(self)
         self.name.returnPressed.connect(self._name_entered)
@@ -62,7 +62,7 @@ class ChatPanel(SettingsSheet):
         for row in self.rows.values():
             row.changed.connect(controller.change_option)
         self._layout()
-        self._ask_for_name("")
+        self.ask_for_name("")
         self.apply_look()
 
     def show_options(
@@ -100,13 +100,6 @@ class ChatPanel(SettingsSheet):
         for name, row in self.rows.items():
             row.show_unavailable(reason if name in names else "")
 
-    def show_problem(self, sentence: UiText) -> None:
-        self.problem.say(sentence)
-
-    def close_name_editor(self) -> None:
-        """Hide the field for a name after the persona was saved or renamed."""
-        self._ask_for_name("")
-
     def retranslate(self) -> None:
         self.setWindowTitle(tr("This chat"))
         self.heading.setText(tr("Persona"))
@@ -130,12 +123,12 @@ class ChatPanel(SettingsSheet):
     def _current(self) -> str:
         return str(self.personas.currentData())
 
-    def _ask_for_name(self, purpose: str) -> None:
+    def ask_for_name(self, purpose: str) -> None:
         """Show the field for a persona's name instead of the buttons; "" shows the buttons again."""
         had_focus = self.name.hasFocus() or self.accept_name.hasFocus() or self.cancel_name.hasFocus()
         self._name_purpose = purpose
         own = self._current() in self._own_ids
-        self.show_problem("")
+        self.problem.say("")
         for widget in (self.name, self.accept_name, self.cancel_name):
             widget.setVisible(bool(purpose))
         self.save.setVisible(not purpose)

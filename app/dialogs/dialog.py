@@ -52,30 +52,25 @@ class Section(Live, QWidget):
         raise NotImplementedError
 
 
-class PlanLine(Live, QWidget):
+class PlanLine(QWidget):
     """Two lines below settings: whether the model fits with these settings, and what takes how much memory."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.verdict, self.parts = label("verdict", self), label("settingHelp", self)
-        self._shown: tuple[Verdict | None, str] = None, ""
         self.model = ""  # name of the model that the lines are about
         fill(QVBoxLayout(self), self.verdict, self.parts, gap=SIZES.gap_s)
-        self.apply_look()
+        self.show_verdict(None)
 
     def show_verdict(self, verdict: Verdict | None, name: str = "") -> None:
         """Show the verdict; None while the planner works.
 
         `name` is the model's; leave it out if the dialog already shows the name.
         """
-        self._shown, self.model = (verdict, name), name
-        words = verdict_words(verdict)
-        self.verdict.setText(f"{name}: {words}" if name else words)
+        self.model = name
+        self.verdict.say(lambda: f"{name}: {verdict_words(verdict)}" if name else verdict_words(verdict))
         restyle_by(self.verdict, "tone", tone_of(verdict))
-        self.parts.say(parts_words(verdict) if verdict else "")
-
-    def retranslate(self) -> None:
-        self.show_verdict(*self._shown)
+        self.parts.say(lambda: parts_words(verdict) if verdict else "")
 
 
 def heading(parent: QWidget) -> QLabel:

@@ -111,8 +111,7 @@ class ImportDialog(Sheet):
         sentences = [current_text(problem.sentence) for problem in self._problems[:MOST_PROBLEMS]]
         more = len(self._problems) - len(sentences)
         sentences += [tr_n("{n} more file cannot be read.", "{n} more files cannot be read.", more)] if more else []
-        self.problem.setText("\n".join(sentences))
-        self.problem.setVisible(bool(sentences))
+        self.problem.say("\n".join(sentences))
 
     def _import(self) -> None:
         choices: Sequence[Choice] = self.model.choices()

@@ -11,7 +11,7 @@ from app.look.sheet import Button, PathLabel, Sheet, label
 from app.look.theme import code_font, theme
 from app.markdown.selection import coloured
 from app.state.answer_facts import place_words
-from app.words import UiText, mark, tr
+from app.words import mark, tr
 
 AROUND = 30_000  # characters before and after the passage that are shown; a book at once would take too long
 LEAD = 200  # characters before the passage that stay in view
@@ -28,7 +28,7 @@ class SourceDialog(Sheet):
         self._passage = source.part(index) if source.places else source.text
         self._marked = (0, len(self._passage)) if source.places else (0, 0)
         self.title, self.place = label("settingTitle", self), label("settingHelp", self)
-        self.note = label("settingHelp", self, lambda: tr("Reading the file…"))
+        self.note = label("settingHelp", self, lambda: tr("Reading the file…"))  # why there is only the passage
         self.path = PathLabel(source.path, "settingHelp", self)
         self.text = QPlainTextEdit(self)
         self.text.setReadOnly(True)
@@ -45,23 +45,18 @@ class SourceDialog(Sheet):
         """Show the file around the passage, if the passage is still in it."""
         begin = self._find(text)
         if begin is None:
-            self.show_note(lambda: tr("The file has changed. This is what the model read."))
+            self.note.say(lambda: tr("The file has changed. This is what the model read."))
             return
-        self.show_note("")
+        self.note.say("")
         first = max(0, begin - AROUND)
         end = begin + len(self._passage)
         self._marked = (begin - first, end - first) if self._source.places else (0, 0)
         self._show_text(text[first : end + AROUND] if self._source.places else text[: 2 * AROUND])
 
-    def show_note(self, sentence: UiText) -> None:
-        """Show why there is only the passage."""
-        self.note.say(sentence)
-
     def retranslate(self) -> None:
         self.setWindowTitle(self._source.name)
         self.title.setText(self._source.name)
-        self.place.setText(place_words(self._source.places[self._index]) if self._source.places else tr("all of it"))
-        self.place.setVisible(bool(self.place.text()))
+        self.place.say(place_words(self._source.places[self._index]) if self._source.places else tr("all of it"))
         self.text.setAccessibleName(tr("Text of {name}", name=self._source.name))
 
     def restyle(self) -> None:

@@ -13,7 +13,7 @@ from app.look.live import Live
 from app.look.sheet import Button, fill, has_words, label
 from app.look.theme import SIZES
 from app.store.kept_files import FileKind
-from app.words import UiText, mark, tr, tr_n
+from app.words import mark, tr, tr_n
 from common.byte_sizes import show_bytes
 
 Action = Literal["open", "delete"]
@@ -98,9 +98,6 @@ class StoragePage(Section):
     def show_sizes(self, sizes: Mapping[str, tuple[int, int]]) -> None:
         for name, row in self.rows.items():
             row.show_size(*sizes.get(name, (0, 0)))
-
-    def show_note(self, sentence: UiText) -> None:
-        self.note.say(sentence)
 
     def search(self, words: str, section: str) -> bool:
         for row in self.rows.values():

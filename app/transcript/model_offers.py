@@ -120,8 +120,7 @@ class ModelOffers(Live, QWidget):
             if card in shown:
                 card.show_offer(shown[card])
         self.title.setVisible(bool(offers.cards))
-        self.sentence.setText(offers.sentence)
-        self.sentence.setVisible(bool(offers.sentence))
+        self.sentence.say(offers.sentence)
         self.setVisible(bool(offers.cards or offers.sentence))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
