@@ -22,7 +22,7 @@ from app.dialogs.dialog import Page, heading
 from app.dialogs.model_details import Details, language_name
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
 from app.look.live import Live
-from app.look.sheet import Button, ProgressBar, Sheet, fill, label, restyle_by
+from app.look.sheet import Button, ProgressBar, Sheet, discard, fill, label, restyle_by
 from app.look.theme import SIZES, theme
 from app.words import UiText, current_text, mark, tr
 
@@ -222,8 +222,7 @@ class ModelsDialog(Sheet):
         for key in [key for key in self.rows if key not in rows]:
             view = self.rows.pop(key)
             self.list.column.removeWidget(view)
-            view.hide()
-            view.deleteLater()
+            discard(view)
         for key, row in rows.items():
             self._show_row(key, row)
         if order != self._order:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
 
 from app.dialogs.dialog import Page, heading
-from app.look.sheet import Button, Sheet, has_words, label
+from app.look.sheet import Button, Sheet, discard, has_words, label
 from app.look.theme import SIZES, theme
 from app.services.key_storage import KeyPlace
 from app.settings.servers import SavedServer
@@ -167,8 +167,7 @@ class ServerDialog(Sheet):
     def _show_boxes(self, models: dict[str, int], chosen: set[str]) -> None:
         for box in self.boxes.values():
             self.models.column.removeWidget(box)
-            box.hide()
-            box.deleteLater()
+            discard(box)
         self.boxes = {}
         for name, n_ctx in models.items():
             box = self.boxes[name] = QCheckBox(self.models.rows)

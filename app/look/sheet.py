@@ -230,6 +230,12 @@ def restyle_by(widget: QWidget, name: str, value: object) -> None:
         widget.style().polish(widget)
 
 
+def discard(widget: QWidget) -> None:
+    """Hide the widget now, and delete it once Qt has handled its events."""
+    widget.hide()
+    widget.deleteLater()
+
+
 def has_words(words: str, text: str) -> bool:
     """Return whether all of the typed words occur in the text."""
     return all(word in text.casefold() for word in words.casefold().split())

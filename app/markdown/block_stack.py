@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import delete, isValid
 
 from app.look.live import Live
+from app.look.sheet import discard
 from app.look.theme import SIZES, theme
 from app.markdown.blocks import (
     Block,
@@ -289,8 +290,7 @@ class BlockStack(Live, QWidget):
     def _discard(self, view: BlockView) -> None:
         for known in (self._heights, self._places):
             known.pop(view, None)
-        view.hide()
-        view.deleteLater()
+        discard(view)
 
     def _move_caret(self) -> None:
         for view in self.block_views[-2:]:

@@ -16,6 +16,7 @@ from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QTextCursor, QTextLength, QTextOption, QTextTable, QTextTableCell, QWheelEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from app.look.sheet import discard
 from app.look.theme import SIZES
 from app.markdown.blocks import Block
 from app.markdown.document import plain_text
@@ -210,8 +211,7 @@ class TableView(QScrollArea):
         """Discard all pieces, so that all rows are laid out again."""
         self._longest, self._counted = [], 0
         for piece in self.release_pieces():
-            piece.hide()
-            piece.deleteLater()
+            discard(piece)
         self._column_measurement = None
 
     def _piece_resized(self) -> None:

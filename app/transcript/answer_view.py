@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from app.commands.commands import with_keys
 from app.look.live import Live
-from app.look.sheet import Button
+from app.look.sheet import Button, discard
 from app.look.theme import SIZES, icon, theme
 from app.markdown.block_stack import BlockStack, BlockView, delete_in_slices
 from app.words import mark, tr, tr_n, worded
@@ -212,8 +212,7 @@ class AnswerView(Live, QWidget):
 
     def _clear(self, first: int) -> None:
         for view in self.sections[first:]:
-            view.hide()
-            view.deleteLater()
+            discard(view)
         del self.sections[first:], self._shown_lengths[first:]
 
     def _place_parts(self) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QWidget
 from app.commands.commands import ActionButton, keys_in
 from app.composer.chips import Flow
 from app.look.live import Live, LiveAction
-from app.look.sheet import Button
+from app.look.sheet import Button, discard, fill
 from app.look.theme import SIZES, icon, theme
 from app.markdown.blocks import code_of
 from app.markdown.prose_view import ProseView
@@ -199,9 +199,7 @@ class ActionRow(Live, QWidget):
         super().__init__(parent)
         self.setObjectName("actions")
         self._actions, self._right = actions, right
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(2)
+        self._row = fill(QHBoxLayout(self), gap=2)
         self._open = False
         self._building = self._stale = False
         self.buttons: dict[str, RowButton] = {}
@@ -260,7 +258,7 @@ class ActionRow(Live, QWidget):
             wanted.append(MORE)
         names = {action.name for action in (*self._actions.versions(), *wanted)}
         for name in [name for name in self.buttons if name not in names]:
-            _drop(self.buttons.pop(name))
+            discard(self.buttons.pop(name))
         while self._row.count():
             self._row.takeAt(0)
         always = [self._button(action) for action in wanted if action.main]
@@ -293,7 +291,7 @@ class ActionRow(Live, QWidget):
         qaction, button = self._actions.qaction(action), self.buttons.get(action.name)
         if not isinstance(button, WordButton if action.main else ActionButton):
             if button is not None:
-                _drop(button)
+                discard(button)
             button = self.buttons[action.name] = (
                 WordButton(qaction, self) if action.main else self._icon_button(qaction)
             )
@@ -305,11 +303,6 @@ class ActionRow(Live, QWidget):
         button.setProperty("kind", "small")
         button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         return button
-
-
-def _drop(button: RowButton) -> None:
-    button.hide()
-    button.deleteLater()
 
 
 class MessageMenu(QMenu):

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QMenu, QPlainTextEdit, QText
 from app.commands.commands import focus_action
 from app.composer.chips import SentFiles
 from app.look.live import Live
-from app.look.sheet import Label
+from app.look.sheet import Label, discard
 from app.look.theme import SIZES, theme
 from app.markdown.block_stack import BlockStack, PlainView
 from app.markdown.blocks import LONG, question_blocks
@@ -155,8 +155,7 @@ class MessageView(Live, QWidget):
 
     def close_editor(self) -> None:
         if self.editor is not None:
-            self.editor.hide()
-            self.editor.deleteLater()
+            discard(self.editor)
             self.editor = None
             self._show_actions()
             self.height_changed.emit()
