@@ -37,7 +37,6 @@ from models.default import default_model
 from models.header import read_header
 
 NAME, LICENCE = "Chickadee", "MIT"
-PAGES = "https://github.com/chickadee-chat/chickadee/blob/main/docs/"  # of the pages that the guide refers to
 # The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
 ROOTS = (
     "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "filelock", "gguf", "h11",
@@ -134,9 +133,9 @@ class Guide(Sheet):
 
 
 def guide_text() -> str:
-    """Return the guide in Markdown, without its pictures, with whole addresses for links to other pages."""
+    """Return the guide in Markdown, without its pictures and without links to other pages, which are not installed."""
     text = re.sub(r"^!\[.*\n", "", document("guide.md").read_text(encoding="utf-8"), flags=re.M)
-    return re.sub(r"\]\((?!https?:|#)(?:\.\./)?([^)]*)\)", rf"]({PAGES}\1)", text)
+    return re.sub(r"\[([^]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
 
 
 def confinement(limits: tuple[Limit, ...]) -> str:
