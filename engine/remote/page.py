@@ -5,6 +5,7 @@ The page is hostile, so this process only unpacks its bytes; a reader without a 
 
 from __future__ import annotations
 
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ PATIENCE = Patience(connect=15, first=30, gap=20)
 MOST_SECONDS = 60  # for all of it, however steadily a server sends
 MOST_BYTES = 10_000_000  # of a page, packed and unpacked; the longest articles have 2 MB
 MOST_REDIRECTS = 8
+HOST = re.compile(r"[a-z0-9._:%~-]+")
 LONGEST_ADDRESS = 2_000  # characters; browsers and servers take no longer ones for granted
 SEE_OTHER = 303
 ACCEPT = "text/html, application/xhtml+xml, text/plain, application/pdf;q=0.9, */*;q=0.1"
@@ -66,7 +68,8 @@ def page_address(address: str) -> str:
         parts = urlsplit(text)
         host, port = (parts.hostname or "").rstrip(".").encode("idna").decode(), parts.port
         usable = len(text) <= LONGEST_ADDRESS and text.isprintable() and " " not in text and port != 0
-        usable &= parts.scheme in DEFAULT_PORTS and bool(host) and parts.username is None
+        usable &= parts.scheme in DEFAULT_PORTS and parts.username is None
+        usable &= HOST.fullmatch(host) is not None  # “´” becomes a name with a blank in it
     except ValueError:  # UnicodeError is one
         usable = False
     if not usable:

@@ -63,8 +63,9 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_cannot_be_written_is_no_other_window(qapp: object, tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
     with pytest.raises(Failure, match="cannot write to its folder"):
-        SingleInstance(tmp_path / "nowhere").claim()
+        SingleInstance(tmp_path / "a file").claim()
 
 
 def test_from_a_checkout_stderr_is_enough(capsys: pytest.CaptureFixture[str]) -> None:

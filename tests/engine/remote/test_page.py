@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from common.failures import Failure
@@ -243,6 +243,7 @@ def test_other_addresses_are_refused(given: str) -> None:
         page_address(given)
 
 
+@example("´")
 @given(st.text(max_size=200))
 def test_any_text_is_an_address_or_refused(text: str) -> None:
     try:
