@@ -55,11 +55,12 @@ def info(path: str) -> ModelInfo:
 def do(words: str, id: int) -> bool:
     """Do what the words say instead of an answer; return False if they say nothing of that kind."""
     if "crash" in words:
-        os.kill(os.getpid(), signal.SIGSEGV)
+        signal.raise_signal(signal.SIGSEGV)  # to this thread, which must not go on
     if "leave" in words:
         os._exit(3)
     if "hang" in words:
         os.kill(os.getpid(), signal.SIGSTOP)
+        return True  # another thread takes the signal: this one may still run for a moment, and must say nothing
     if "refuse" in words:
         say(Failed(id, Sentence.of("empty_prompt.message")))
         return True
