@@ -10,7 +10,7 @@ import pytest
 from app.settings.schema import SETTINGS
 from engine.commands import chat, plan
 from engine.commands.options import settings_with_flag, values_of
-from engine.protocol.settings import AUTO, OF_REQUESTS, Setting
+from engine.protocol.settings import AUTO, OF_REQUESTS
 
 BY_FLAG = {setting.flag.name: setting for setting in OF_REQUESTS.values() if setting.flag}
 # What scripts and settings files rely on: each flag, the setting it is, and the field of the request.
@@ -66,31 +66,29 @@ def options(command: str) -> Iterator[argparse.Action]:
     yield from commands.choices[command]._actions
 
 
-@pytest.mark.parametrize("option", list(options("chat")), ids=lambda option: option.dest)
-def test_an_option_of_the_engine_is_a_setting(option: argparse.Action) -> None:
-    flag = option.option_strings[-1]
-    if flag in NOT_IN_THE_WINDOW:
-        return
-    setting = BY_FLAG[flag]
-    assert setting in SETTINGS.values()
-    assert setting.help.endswith(".")
-    assert option.choices == (values_of(setting) if setting.kind == "choice" else None)
+def test_an_option_of_the_engine_is_a_setting(subtests: pytest.Subtests) -> None:
+    for option in options("chat"):
+        flag = option.option_strings[-1]
+        if flag in NOT_IN_THE_WINDOW:
+            continue
+        with subtests.test(flag=flag):
+            setting = BY_FLAG[flag]
+            assert setting in SETTINGS.values()
+            assert setting.help.endswith(".")
+            assert option.choices == (values_of(setting) if setting.kind == "choice" else None)
 
 
-@pytest.mark.parametrize("setting", OF_REQUESTS.values(), ids=lambda setting: setting.name)
-def test_a_setting_of_a_request_is_an_option_of_the_engine(setting: Setting) -> None:
-    if setting.flag is None:
-        assert setting.name in NOT_IN_THE_TERMINAL
-    else:
-        assert setting.flag.name in {flag for option in options("chat") for flag in option.option_strings}
+def test_a_setting_of_a_request_is_an_option_of_the_engine_or_has_a_reason() -> None:
+    flags = {flag for option in options("chat") for flag in option.option_strings}
+    assert flags >= set(NOT_IN_THE_WINDOW)
+    assert {setting.flag.name for setting in OF_REQUESTS.values() if setting.flag} <= flags
+    assert {name for name, setting in OF_REQUESTS.items() if setting.flag is None} == set(NOT_IN_THE_TERMINAL)
 
 
-@pytest.mark.parametrize(
-    "setting", [each for each in OF_REQUESTS.values() if each.kind == "choice"], ids=lambda setting: setting.name
-)
-def test_the_window_offers_what_the_request_takes(setting: Setting) -> None:
-    offered = {value for value, _ in setting.choices}
-    assert offered | {AUTO} == {*values_of(setting), AUTO}
+def test_the_window_offers_what_the_request_takes() -> None:
+    choices = [setting for setting in OF_REQUESTS.values() if setting.kind == "choice"]
+    offered = {setting.name: {AUTO} | {value for value, _ in setting.choices} for setting in choices}
+    assert offered == {setting.name: {AUTO, *values_of(setting)} for setting in choices}
 
 
 def test_a_plan_takes_the_options_of_a_load() -> None:
@@ -98,12 +96,5 @@ def test_a_plan_takes_the_options_of_a_load() -> None:
     assert flags == {flag.name for _, flag in settings_with_flag("load")}
 
 
-@pytest.mark.parametrize("flag", FLAGS)
-def test_a_flag_stays_what_it_was(flag: str) -> None:
-    assert (BY_FLAG[flag].name, BY_FLAG[flag].fills) == FLAGS[flag]
-
-
-def test_no_reason_is_left_over() -> None:
-    flags = {flag for option in options("chat") for flag in option.option_strings}
-    assert flags >= set(NOT_IN_THE_WINDOW)
-    assert {name for name, setting in OF_REQUESTS.items() if setting.flag is None} == set(NOT_IN_THE_TERMINAL)
+def test_a_flag_stays_what_it_was() -> None:
+    assert {flag: (BY_FLAG[flag].name, BY_FLAG[flag].fills) for flag in FLAGS} == FLAGS
