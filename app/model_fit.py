@@ -43,7 +43,9 @@ def verdict_words(verdict: Verdict | None) -> str:
     if not verdict.exact:
         size = tr("about {size}", size=size)
     if verdict.verdict == "disk":
-        return tr("Larger than the memory: needs {size}, read from the disk again and again", size=size)
+        return tr(
+            "Very slow: needs {size}, more than the memory, so it is read from the disk again and again", size=size
+        )
     if verdict.verdict == "no":
         if verdict.max_n_ctx:
             return tr(

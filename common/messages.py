@@ -22,7 +22,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "bad_constraint.long": "A schema or grammar may have {most:,} characters, and this one has more.",
     "bad_constraint.slow": "The schema or grammar takes more than {seconds:.0f} seconds to prepare. Simplify it.",
     "busy.constraint": "An earlier schema or grammar is still being prepared. Try again in a minute.",
-    "bad_constraint.dead_end": "The grammar leads nowhere, or it is too complex. Simplify it.",
+    "bad_constraint.dead_end": "No text fits the grammar, or the grammar is too complex. Simplify it.",
     "bad_constraint.continued": "The answer so far does not fit the schema or grammar.",
     "bad_constraint.with_tools": "A grammar and tools cannot be used together. Use a JSON schema, or no tools.",
     "bad_tools.long": "The tools' parameters may have {most:,} characters in all, and these have more.",
@@ -36,20 +36,20 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "bad_request.long_answer": "The engine sends up to {most:bytes} at once, and this is more. Ask for less.",
     "cancelled.request": "Stopped.",
     "out_of_memory.text": (
-        "The memory has no room for a text of {tokens:,} tokens. Send shorter texts, or close other programs."
+        "There is not enough free memory for a text of {tokens:,} tokens. Send shorter texts, or close other programs."
     ),
     "out_of_memory.computer": "The computer's memory is full. Close other programs or load a smaller model.",
     "template.empty": "The model's chat template produces nothing for this chat. Choose another model.",
     "template.unknown_tokens": "The model's vocabulary has no tokens for this chat. Choose another model.",
-    "template.pictures": "The model's chat template loses pictures. Remove them, or choose another model.",
+    "template.pictures": "The model's chat template leaves pictures out. Remove them, or choose another model.",
     "no_infill.model": ("This model was not trained to write the middle of a text. Models such as Qwen2.5-Coder are."),
     "no_vision.model": "This model cannot see. Remove the pictures, or choose a model that can.",
-    "no_screenshot.portal": "The desktop took no picture of the screen. Allow it in the system's privacy settings.",
+    "no_screenshot.portal": "The desktop took no screenshot. Allow it in the system's privacy settings.",
     "no_vision.library": "This llama.cpp was built without support for pictures. Run `make setup` again.",
     "bad_picture.missing": "A picture's file is missing. Remove the picture, and add it again.",
     "bad_picture.damaged": "A picture's file is damaged. Remove the picture, and add it again.",
-    "bad_picture.refused": "The model's projector cannot use this picture. Remove it, or try a smaller one.",
-    "bad_picture.encoder": "The model's projector failed on this picture. Remove it, or try a smaller one.",
+    "bad_picture.refused": "The model cannot use this picture. Remove it, or try a smaller one.",
+    "bad_picture.encoder": "The model failed to read this picture. Remove it, or try a smaller one.",
     "bad_picture.batch": (
         "The picture is too large for the little memory that the model was loaded with. Try a smaller one, or load the"
         " model with more memory."
@@ -88,20 +88,20 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "api.needs_key": ("Other computers could reach {host}, so the API needs a key: add --key, or listen at 127.0.0.1."),
     "api.on_server": "The model is on {host}. Other programs can ask models of this computer only.",
     "api.bad_key": (
-        "The API's key must be letters, digits and marks of ASCII, without blanks or line breaks: programs cannot send "
-        "other ones."
+        "The API key may have only ASCII letters, digits and punctuation, without spaces or line breaks: programs "
+        "cannot send other ones."
     ),
     "api.bad_port": "A port is a number from 0 to 65535, not {port}.",
     "api.no_address": "The API cannot listen at {address}: {reason}.",
     # The engine: loading, and the memory plan.
     "out_of_memory.plan": "{reasons}",
     "planner.not_understood": "The planner did not understand a question: {reason}.",
-    "planner.no_model": "A question names a file or an estimate.",
-    "planner.ended": "Whether it fits could not be worked out: the planner ended early.",
+    "planner.no_model": "A request to the planner must name a model file or an estimate.",
+    "planner.ended": "Could not determine whether it fits: the planner ended early.",
     "out_of_memory.no_process": "{name} was not loaded: the system could not start another process.",
     "bad_model.unending_header": "{name} cannot be used: {library} cannot read its header to the end.",
     "bad_model.filling_header": "{name} cannot be used: its header alone would fill the memory of this computer.",
-    "slow_check.of_model": "Checking {name} takes long: the file may be damaged. Loading it checks it to the end.",
+    "slow_check.of_model": "Checking {name} takes too long: the file may be damaged. Load it to check it completely.",
     "out_of_memory.while_checking": (
         "The system stopped the process that was checking {name}, most likely because memory ran out."
     ),
@@ -170,7 +170,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "The layers that the model brings to draft its next tokens could not be loaded: tokens are drafted from "
         "the chat."
     ),
-    "plan.no_rollback": "To save memory, answers of this model are not drafted, so copied text comes more slowly.",
+    "plan.no_rollback": (
+        "To save memory, speculative decoding is off for this model, so text that repeats is written more slowly."
+    ),
     "plan.q8_0": "To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.",
     "plan.short_context": "Memory is short: the context is only {n_ctx:,} tokens.",
     "plan.trained": "The model was trained for {n_ctx:,} tokens of context; more than that is not used.",
@@ -212,7 +214,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "{name} is damaged: what its header says about “{key}” makes no sense. Download it again."
     ),
     "bad_projector.not_accepted": "llama.cpp does not accept the projector {name}. Download it again, or a newer one.",
-    "not_a_chat_model.image": "{name} is the image part of a model. Choose the model itself.",
+    "not_a_chat_model.image": "{name} is the part of a model that reads pictures. Choose the model itself.",
     "not_a_chat_model.embedding": (
         "{name} is an embedding model: it compares texts and cannot answer. Choose a chat model."
     ),
@@ -238,7 +240,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "bad_option.flash_attention": (
         "A KV cache stored as {kv_type} needs flash attention: leave it on, or store the cache as f16."
     ),
-    "bad_model.contradiction": "This model's header contradicts itself: it cannot be loaded.",
+    "bad_model.contradiction": "The model file contradicts itself, so it cannot be loaded.",
     "bad_model.uneven_heads": "{name} has keys and values of sizes that do not match.",
     "bad_model.not_stated": "{name} does not state its {key}, so it cannot be loaded.",
     "bad_model.impossible": "{name} has an impossible {key}: {value}.",
@@ -249,9 +251,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "graph.quantisation": "it does not know how its weights are quantised",
     "graph.norms": "its norms or biases are quantised",
     "graph.positions": "it does not know the scaling “{scaling}” of positions",
-    "bad_model.no_embedding": "{name} makes no vectors of texts. Choose an embedding model.",
-    "bad_model.out_of_reach": "The engine may not read {name}. Move it to a folder of models.",
-    "bad_model.no_numbers": "The model computes no numbers: its file is damaged. Download the model again.",
+    "bad_model.no_embedding": "{name} is not an embedding model. Choose an embedding model.",
+    "bad_model.out_of_reach": "The engine may not read {name}. Move it to a models folder.",
+    "bad_model.no_numbers": "The model computes no valid numbers: its file is damaged. Download the model again.",
     "out_of_memory.weights": "There is not enough free memory for {name}.",
     "ranking_unwritable.folder": "The head ranking cannot be saved to {folder}: {reason}.",
     "no_ranking.of_model": (
@@ -309,7 +311,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "The catalogue that was fetched is damaged, so the one that came with Chickadee is used. Check for new models "
         "again."
     ),
-    "refused.catalogue": "The catalogue on {host} has errors. The one that you have was kept.",
+    "refused.catalogue": "The catalogue of models on {host} has errors, so the one on this computer is kept.",
     "unwritable.catalogue": "The new catalogue cannot be saved: {path} cannot be written ({reason}).",
     "other_kind.arrived": (
         "{title} has arrived, but its file is of the kind “{found}”; the catalogue says “{stated}”. Memory and speed "
@@ -335,7 +337,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "kind.speech": "It is part of a model that speaks, and cannot write answers.",
     "kind.embedding": "It is an embedding model: it compares texts and cannot answer.",
     "kind.adapter": "It is an adapter (LoRA), an addition to a model. Choose the model itself.",
-    "kind.image": "It is the image part of a model. Choose the model itself.",
+    "kind.image": "It is the part of a model that reads pictures. Choose the model itself.",
     "kind.vocabulary": "It contains only a vocabulary, no model.",
     "kind.encoder": "It translates text to text only and cannot chat.",
     "not_a_chat_model.kind": "{name}: {kind}",
@@ -345,9 +347,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "not_a_model.no_file": "{path} is not a file. Choose a model file; its name ends in .gguf.",
     "no_such_file.model": "There is no file {path}. It may have been moved or renamed.",
     "bad_model.version": "{name} has GGUF version {version}; versions 2 and 3 can be read.",
-    "bad_model.long": "{name} is damaged: it goes on behind the end of the model. Download it again.",
+    "bad_model.long": "{name} is damaged: the file continues after the end of the model. Download it again.",
     "not_ours.in_added": "{name} is in the folder {folder}, which was added. Remove that folder from the list instead.",
-    "not_ours.elsewhere": "{name} is in none of the folders of {own}, so it was not removed.",
+    "not_ours.elsewhere": "{name} is not in a folder of {own}, so it was not removed.",
     "unwritable.removal": "{name} cannot be removed: {reason}.",
     "unwritable.undo": "{name} cannot be brought back: {reason}. Try again.",
     "busy.removal": "{name} is still being downloaded. Cancel its download first.",
@@ -410,7 +412,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "not_found.no_file": "{repo} has no file {file}. It has {listed}.",
     "refused.endless": "The response from {host} does not end.",
     "refused.not_understood": "{host} sent a response that Chickadee does not understand. Try again later.",
-    "bad_option.repo": "“{repo}” is not a model on the hub: write it like Qwen/Qwen3-4B-GGUF.",
+    "bad_option.repo": "“{repo}” is not a model on Hugging Face: write it like Qwen/Qwen3-4B-GGUF.",
     "refused.redirect": "{host} leads to an address that is not safe: {address}.",
     "refused.redirects": "{host} redirects without end.",
     "refused.not_https": "There is no safe connection to {address}: its address must begin with https://.",
@@ -445,9 +447,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "“{address}” is not the address of a server: write it like http://gpu.lan:8000/v1 or https://api.example.com/v1."
     ),
     "bad_option.server_parts": (
-        "The address of {address} has a password or a question mark in it. Leave them out; the key has its own field."
+        "The address of {address} contains a password or a question mark. Remove them; the key has its own field."
     ),
-    "bad_option.server_key": "This is not a key: it has blanks, line breaks or letters that a key cannot have.",
+    "bad_option.server_key": "This is not a key: it has spaces, line breaks or letters that a key cannot have.",
     "no_connection.server_name": (
         "There is no server called {host}. Check the address, and that this computer is online."
     ),
@@ -457,11 +459,11 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "no_connection.server_cut": "The connection to {host} broke off.",
     "no_connection.server_broke": "{host} stopped answering because of an error of its own.",
     "no_connection.server_busy": (
-        "{host} has too many requests, or your account there is used up (error 429). Try again later."
+        "{host} received too many requests, or your account there is used up (error 429). Try again later."
     ),
     "no_connection.server_busy_until": (
         "{host} has too many requests (error 429). Try again in {n} second.",
-        "{host} has too many requests (error 429). Try again in {n} seconds.",
+        "{host} received too many requests (error 429). Try again in {n} seconds.",
     ),
     "no_connection.server_loading": "{host} is still loading the model. Try again in a minute.",
     "no_connection.server_problem": "{host} has a problem (error {status}). Try again later.",
@@ -470,21 +472,23 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "{host} accepts no safe connection here. If it has none, its address begins with http://, not https://."
     ),
     "refused.server_nonsense": "What {host} sent is no answer of a model server. Check the address.",
-    "refused.server_too_much": "{host} sent far more than an answer can have, so the connection was closed.",
-    "refused.server_redirect": "{host} sends this request on to {address}. Chickadee stays on the server you named.",
+    "refused.server_too_much": "{host} sent far more than an answer can be, so the connection was closed.",
+    "refused.server_redirect": (
+        "{host} redirects this request to {address}. Chickadee connects only to the server that you named."
+    ),
     "refused.server_key": "{host} does not accept the key (error {status}). Check the key.",
     "refused.server_needs_key": "{host} requires a key (error {status}).",
     "refused.server_request": "{host} refused the request (error {status}): {reason}.",
     # Web pages that the user asks for.
     "refused.page_address": "“{address}” is no address of a web page.",
     "refused.page_private": (
-        "{host} leads into your own network, to {address}. Such an address is read only if you give it yourself."
+        "{host} leads into your own network, to {address}. Such an address is read only if you enter it yourself."
     ),
     "refused.page_kind": "{host} sent {kind}. Only web pages, texts and PDF files can be read.",
     "refused.page_large": "The page at {host} is larger than {most:bytes}. Save a part of it, and attach that.",
     "refused.page_packed": "{host} sent the page packed in a way that cannot be read ({kind}).",
     "refused.page_nonsense": "What {host} sent is no web page.",
-    "refused.page_account": "{host} shows this page only to its own visitors (error {status}). Paste its text instead.",
+    "refused.page_account": "{host} does not let Chickadee read this page (error {status}). Paste its text instead.",
     "not_found.page": "There is no page at this address on {host} (error {status}).",
     "no_connection.page_slow": "{host} took longer than {seconds} seconds to send the page.",
     "refused.server_filter": "{host} ended the answer: its filter does not allow more.",
@@ -544,9 +548,12 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "snippets.damaged": "{file} is damaged: it is no valid JSON.",
     "snippets.not_ours": "{file} contains no prompt snippets. Chickadee reads the JSON that it exports.",
     "snippets.own_damaged": (
-        "{problem} The built-in snippets stand in for yours. With your next change the file is kept under another name."
+        "{problem} The built-in snippets are used instead of yours. When you next change one, the file is kept "
+        "under another name."
     ),
-    "snippets.own_unreadable": "{problem} The built-in snippets stand in for yours, and changes cannot be saved.",
+    "snippets.own_unreadable": (
+        "{problem} The built-in snippets are used instead of yours, and changes cannot be saved."
+    ),
     "snippets.newer": "{file} comes from a newer version of Chickadee. Update Chickadee first.",
     "snippets.too_large": "{file} is too large for prompt snippets: it may have {most:bytes}.",
     "snippets.too_many_in_file": "{file} has too many snippets: there is room for {most:,}.",
@@ -578,12 +585,12 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "or llama.cpp has exported, or one in which a program keeps its chats."
     ),
     "import.not_a_chat": (
-        "{name} is damaged, or of a version of {program} that Chickadee does not know. It is left out."
+        "{name} is damaged, or of a version of {program} that Chickadee does not know. It was skipped."
     ),
     "import.newer_program": (
-        "{name} was written by a newer version of {program} than Chickadee knows. It is left out. Update Chickadee."
+        "{name} was written by a newer version of {program} than Chickadee knows. It was skipped. Update Chickadee."
     ),
-    "import.left_out": "Chat {number} in {name} is damaged. It is left out.",
+    "import.left_out": "Chat {number} in {name} is damaged and was skipped.",
     "import.database": "{name} is damaged, or {program} is writing in it. Close {program} and try again.",
     "import.database_file": "{name} is damaged, or a program is writing in it. Close that program and try again.",
     "import.damaged": "{name} is damaged at byte {at:,}. Nothing was imported.",

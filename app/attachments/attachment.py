@@ -131,10 +131,16 @@ SENTENCES = {
     "archive": mark("“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text."),
     "encrypted": mark("“{name}” is password-protected. Save a copy without the password and attach that."),
     "no_text": mark(
-        "“{name}” has page images but no text. Choose a model that can see, or run text recognition (OCR) on it first."
+
+            "“{name}” has scanned pages without text. Choose a model that can see, or run text recognition (OCR) on "
+            "it first."
+
     ),
     "no_images": mark(
-        "“{name}” has no text, and its page images cannot be read here. Save its pages as PNG or JPEG and attach those."
+
+            "“{name}” has scanned pages without text, which cannot be read here. Save the pages as PNG or JPEG and "
+            "attach those."
+
     ),
     "damaged": mark("“{name}” is damaged, or is not the type its name says. Open it in its own app and save it again."),
     "many_pages": mark("“{name}” has {pages} pages; up to {most} can be read. Attach fewer pages."),

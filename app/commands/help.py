@@ -51,7 +51,10 @@ BUNDLED = {  # libraries inside a package, with their licence
 }
 MAX_NAME = 80
 MECHANISMS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}
-LINE = mark("Private chat on the laptop you already have. No account; nothing you write leaves this computer.")
+LINE = mark(
+    "Private chat on the laptop you already have. No account; what you write stays on this computer, unless you "
+    "connect a server."
+)
 
 
 class HelpSheet(Sheet):

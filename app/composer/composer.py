@@ -297,7 +297,7 @@ def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, 
     """Return the sentence about what is waited for, and how full the bar is (0 to 1; None: no bar)."""
     reading = conversation.answer.progress if conversation.answer else None
     if conversation.phase == "reading" and reading and reading.looking:
-        return tr("Looking at the picture… {n} %", n=round(100 * reading.looking)), reading.looking
+        return tr("Looking at the picture… {n}%", n=round(100 * reading.looking)), reading.looking
     if (
         conversation.phase == "reading"
         and reading

@@ -37,7 +37,9 @@ class ConsentLine(QFrame):
         if host == self._host:
             return
         self._host = host
-        question = mark("Send this chat to {host}? That server then reads its messages, files and instructions.")
+        question = mark(
+            "Send this chat to {host}? The server will then read the chat's messages, files and instructions."
+        )
         self.text.say(lambda: tr(question, host=host))
         self.setVisible(bool(host))
         if host:

@@ -30,8 +30,8 @@ PREPARING = mark("llama.cpp, which runs more models, is being compiled for this 
 NAME_ROOM = 160  # pixels for the model's name; with less room, the compilation shows only numbers
 ANSWER = mark("Last answer: {n:,} tokens in {time}")
 SAVING = {
-    "battery": mark("Saving power, because the computer runs on its battery"),
-    "always": mark("Saving power, because Settings say always"),
+    "battery": mark("Saving power: the computer runs on its battery"),
+    "always": mark("Saving power: set to “Always” in the settings"),
 }
 
 

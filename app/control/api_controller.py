@@ -53,7 +53,7 @@ class ApiController(QObject):
         if self._settings.values["api.enabled"] != "on":
             self._end(lambda: tr("The local API is off."))
         elif self._listens is None or not self._listens_at(options):
-            self._end(lambda: tr("The local API starts…"))
+            self._end(lambda: tr("The local API is starting…"))
             self._start(options)
         else:
             self._configure()

@@ -169,7 +169,7 @@ class ChatOptionsController(QObject):
             self.change_option(EFFORT, None if effort == self._effort(inherited) else effort)
         else:
             self._window.notice.post(
-                lambda: tr("The loaded model leaves no choice whether it thinks."), milliseconds=UNDO_MS
+                lambda: tr("With the loaded model, thinking cannot be turned on or off."), milliseconds=UNDO_MS
             )
 
     def show_thinking(self) -> None:

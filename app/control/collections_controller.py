@@ -23,7 +23,8 @@ from app.words import mark, tr, tr_n
 from common.failures import Failure
 
 MADE_ANEW = mark(
-    "The index of your collections was damaged and is made again. Until then, answers may miss some of your documents."
+    "The index of your collections was damaged and is being rebuilt. Until then, answers may miss some of your "
+    "documents."
 )
 MOST_NAMED = 20  # files that cannot be read, in the dialog's note
 
@@ -140,7 +141,7 @@ class CollectionsController(QObject):
 
         def words() -> str:
             return tr(
-                "“{name}” is switched on in the open chat. Other chats switch it on beside the message.",
+                "“{name}” is switched on in this chat. In other chats, switch it on beside the message box.",
                 name=collection.name,
             )
 

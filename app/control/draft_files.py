@@ -242,11 +242,13 @@ class DraftFiles(QObject):
             here, entry = found
             if here is not None:
                 model = title_of(here.path)
-                words = mark("Pictures need a model that sees; the smallest on this computer is {model}, {size}.")
+                words = mark(
+                    "Pictures need a model that can see. The smallest one on this computer is {model}, {size}."
+                )
                 use = partial(self.model_wanted.emit, here.path)
                 self._refuse(lambda: tr(words, model=model, size=show_bytes(here.size)), lambda: tr("Use it"), use)
             elif entry is not None:
-                words = mark("Pictures need a model that sees; the smallest to download is {model}, {size}.")
+                words = mark("Pictures need a model that can see. The smallest one to download is {model}, {size}.")
                 get = partial(self.download_wanted.emit, entry.id)
                 size = show_bytes(entry.size)
                 self._refuse(lambda: tr(words, model=entry.title, size=size), lambda: tr("Download"), get)

@@ -29,9 +29,9 @@ from common.failures import Failure
 EXPORTERS = exporters(pdf_of)
 NOTICE_MS = 8000
 PROGRESS_EVERY_MS = 200
-IMPORTING = mark("Importing… {percent} %, {chats} chats")
+IMPORTING = mark("Importing… {percent}%, {chats} chats")
 UNDOING = mark("Taking the import back…")
-EXPORTING = mark("Exporting… {percent} %, {chats} chats")
+EXPORTING = mark("Exporting… {percent}%, {chats} chats")
 
 
 class ImportExportController(QObject):

@@ -40,7 +40,7 @@ class ModelSwitch(QObject):
 
         def sentence() -> str:
             busy = tr(WAITS if waits else ANSWERED, chat=title)
-            return f"{busy} {current_text(words)} {tr('Close this line to cancel that.')}"
+            return f"{busy} {current_text(words)} {tr('Close this notice to cancel.')}"
 
         self._waiting = change
         self._notice.post(sentence, lambda: tr("Stop the answer"), self._make, topic=TOPIC).ended.connect(self._drop)

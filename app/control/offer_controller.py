@@ -230,7 +230,7 @@ class OfferController(QObject):
         self._models.add(path_text(path))
         self._models.use(path)
         if self._models.local.on_other_drive(path):
-            sentence = mark("{model} is on another drive. Copy it here before you pull that drive out.")
+            sentence = mark("{model} is on another drive. Copy it to this computer before you remove that drive.")
             self._window.notice.post(
                 lambda: tr(sentence, model=title), lambda: tr("Copy to this computer"), lambda: self._copy(path)
             )
@@ -244,7 +244,7 @@ class OfferController(QObject):
         """Use the copy, so that the drive is no longer read."""
         title = title_of(copy)
         self._models.use(copy)
-        self._window.notice.post(lambda: tr("{model} was copied. You can pull the drive out.", model=title))
+        self._window.notice.post(lambda: tr("{model} was copied. You can remove the drive.", model=title))
 
     def _show_failure(self, failure: Failure) -> None:
         self._window.notice.post(failure.sentence, kind="problem", detail=failure.detail, topic=TOPIC)

@@ -198,7 +198,7 @@ class QuickController(QObject):
         """Say once that the program goes on, because closing a window ends most programs."""
         if self.tray is not None and not self._said_where:
             self._said_where = True
-            self.tray.showMessage(NAME, tr("Chickadee goes on running. Quit it from the menu of this icon."))
+            self.tray.showMessage(NAME, tr("Chickadee keeps running. To quit, use the menu of this icon."))
 
     def _make_tray(self) -> QSystemTrayIcon:
         tray = QSystemTrayIcon(application_icon(), self)

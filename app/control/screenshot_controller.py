@@ -14,7 +14,7 @@ from app.window import Window
 from app.words import mark, tr
 from common.failures import Failure
 
-NONE_TAKEN = mark("The screen could not be read. Your system may forbid it: look into its privacy settings.")
+NONE_TAKEN = mark("The screen could not be read. Your system may forbid it: check its privacy settings.")
 
 
 class ScreenshotController(QObject):

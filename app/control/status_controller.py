@@ -124,10 +124,15 @@ class StatusController(QObject):
         """Return the sentence about a model that waits until llama.cpp is compiled."""
         preparing = self._engine.state.preparing
         if preparing is None or not preparing.total:
-            return tr("This model needs llama.cpp, which is still being prepared. It will be loaded when that is done.")
+            return tr(
+                "This model needs llama.cpp, which is still being prepared. The model will be loaded when that is done."
+            )
         return tr_n(
-            "This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.",
-            "This model needs llama.cpp, which is still being prepared. It will be loaded in about {n} minutes.",
+            "This model needs llama.cpp, which is still being prepared. The model will be loaded in about a minute.",
+            (
+                "This model needs llama.cpp, which is still being prepared. The model will be loaded in about {n} "
+                "minutes."
+            ),
             math.ceil(preparing.seconds_left / 60) or 1,
         )
 

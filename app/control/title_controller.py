@@ -61,7 +61,7 @@ class TitleController(QObject):
                 conversation.update_entry(title=before.title, title_from=before.title_from)
 
         if before.title != title:
-            self._window.notice.post_undo(lambda: tr("The title is “{title}” now.", title=title), undo)
+            self._window.notice.post_undo(lambda: tr("The title is now “{title}”.", title=title), undo)
 
     def _do_action(self, what: str, ids: list[str], _value: object) -> None:
         if what == "first_line":

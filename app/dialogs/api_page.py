@@ -117,5 +117,5 @@ def line_of(served: Served) -> str:
             read, written = f"{served.prompt_tokens:,}", f"{served.tokens:,}"
             parts.append(tr("{read} tokens read, {written} written", read=read, written=written))
     else:
-        parts.append(tr("under way"))
+        parts.append(tr("in progress"))
     return " · ".join(parts)

@@ -30,8 +30,8 @@ ACTIONS: dict[Action, str] = {
     "remove": mark("Remove"),
 }
 EMPTY = mark(
-    "Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and "
-    "name their files. These are read, on this computer: {kinds}."
+    "Add a folder with documents, and switch it on beside the message box: answers then use the passages that help, "
+    "and name their files. Everything happens on this computer. Files that can be read: {kinds}."
 )
 
 
@@ -77,7 +77,7 @@ class CollectionView(Live, QFrame):
         self.name.setAccessibleName(tr("Name of the collection"))
         self.status.setText(state_words(collection, state))
         missing = ", ".join(state.missing)
-        self.problem.say(tr("Not there at the moment: {folders}", folders=missing) if missing else "")
+        self.problem.say(tr("Not available now: {folders}", folders=missing) if missing else "")
         fraction = state.done / max(1, state.files) if state.working and not collection.paused else None
         self.bar.show_fraction(fraction, tr("Progress of {name}", name=collection.name))
         waiting = bool(collection.folders) and not collection.paused and (state.postponed or not state.known)
@@ -91,8 +91,8 @@ class CollectionView(Live, QFrame):
             widget.setAccessibleName(tr("{action}: {name}", action=tr(ACTIONS[action]), name=collection.name))
             widget.setVisible(shown.get(action, True))
         for folder, leave_out in self.folder_buttons.items():
-            leave_out.setText(tr("Leave out"))
-            leave_out.setAccessibleName(tr("Leave out the folder {folder}", folder=folder))
+            leave_out.setText(tr("Remove folder"))
+            leave_out.setAccessibleName(tr("Remove the folder {folder}", folder=folder))
             leave_out.setVisible(len(self.folder_buttons) > 1)
 
     def _show_folders(self) -> None:

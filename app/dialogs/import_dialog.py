@@ -106,7 +106,7 @@ class ImportDialog(Sheet):
         elif not self.model.previews:
             words = tr("No chats of other programs were found. Choose a file that you have exported.")
         else:
-            words = tr("Check the programs or chats to import. Importing again makes no duplicates.")
+            words = tr("Select the programs or chats to import. Importing again makes no duplicates.")
         self.state.setText(words)
         sentences = [current_text(problem.sentence) for problem in self._problems[:MOST_PROBLEMS]]
         more = len(self._problems) - len(sentences)

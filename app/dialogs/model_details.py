@@ -61,10 +61,9 @@ def details_of(choice: Choice, verdict: Verdict | None) -> Details:
         (tr("Good at"), _strengths(entry) if entry else ""),
         (tr("Model"), _header_words(entry, facts)),
         (tr("Chat template"), _template(facts) if facts else ""),
-        (tr("Answers with"), _sampling(entry) if entry else ""),
+        (tr("Recommended settings"), _sampling(entry) if entry else ""),
         (tr("Speculative decoding"), _drafting(entry, facts)),
         (tr("Own drafter"), _own_drafter(model)),
-        (tr("Saved chats"), tr("yes") if facts or entry else ""),
         (tr("Own kernels"), _kernels(facts, verdict)),
     ]
     return tuple((what, text) for what, text in lines if text)
@@ -100,11 +99,11 @@ def _strengths(entry: CatalogueEntry) -> str:
 def _header_words(entry: CatalogueEntry | None, facts: Facts | None) -> str:
     """Return architecture, size and context: from the file's header, or from the catalogue before it is here."""
     if facts:
-        words = [facts.architecture, tr("{n} weights", n=weights(facts.parameters)), facts.quantisation]
+        words = [facts.architecture, tr("{n} parameters", n=weights(facts.parameters)), facts.quantisation]
         words.append(tr("vocabulary of {n:,} tokens", n=facts.tokens) if facts.tokens else "")
         trained = facts.n_ctx_train
     elif entry:
-        words = [entry.architecture, tr("{n} weights", n=weights(entry.parameters))]
+        words = [entry.architecture, tr("{n} parameters", n=weights(entry.parameters))]
         if entry.active:
             words.append(tr("{n} of them for each token", n=weights(entry.active)))
         words += [", ".join(entry.quantisations), tr("{n} layers", n=entry.layers)]

@@ -27,8 +27,8 @@ from app.look.theme import SIZES, theme
 from app.words import UiText, current_text, mark, tr
 
 CONSENT = mark(
-    "Only searching, downloading and checking for new models connect to huggingface.co. They send your search words "
-    "and the names of models."
+    "Chickadee connects to huggingface.co only to search for models, to download them and to check for new ones. It "
+    "sends your search words and the names of models."
 )
 FILTERS = {
     "fits": mark("Fits"),

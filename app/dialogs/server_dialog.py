@@ -23,10 +23,10 @@ from models.titles import name_on_server
 ALL_CHOSEN = 20  # models up to which all are listed unless the user says otherwise
 EXAMPLE = "http://gpu.lan:8000/v1"
 ABOUT = mark(
-    "Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. Each chat "
-    "asks before its first message goes there."
+    "Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. In each "
+    "chat you are asked before the first message is sent there."
 )
-OPEN = mark("Not encrypted: anyone on the network between can read your messages. Use https:// if you can.")
+OPEN = mark("Not encrypted: others in the network can read your messages. Use https:// if you can.")
 PLACES = {
     "keyring": mark("saved in the system's keyring"),
     "file": mark("saved in a file that only you can read"),

@@ -19,7 +19,7 @@ from engine.protocol.settings import Setting, Value
 
 RESET_ALL = mark("Restore defaults")
 UNDO_RESET = mark("Undo restore")
-RECOMMENDED = mark("As the makers of {model} recommend. A value of your own holds for all models.")
+RECOMMENDED = mark("Recommended by the makers of {model}. A value that you set here applies to all models.")
 RECOMMENDED_FOR = {setting.name for setting in for_all() if setting.fills.startswith("generate.sampling.")}
 
 

@@ -49,7 +49,7 @@ class SnippetDialog(Sheet):
         self.delete_button = Button(self, mark("Delete"), self._remove)
         self.import_button = Button(self, mark("Import…"), lambda: self._request(self.import_requested))
         self.export_button = Button(self, mark("Export…"), lambda: self._request(self.export_requested))
-        restore = mark("Bring the built-in ones back")
+        restore = mark("Restore the built-in ones")
         self.restore_button = Button(self, restore, lambda: self._request(self.restore_requested))
         self.undo_button = Button(self, mark("Undo"), self.undo_requested.emit)
         self.close_button = Button(self, mark("Close"), self.close)
@@ -102,8 +102,8 @@ class SnippetDialog(Sheet):
         self.hint.setText(tr("Type / at the beginning of a message to find a snippet."))
         self.variables.setText(
             tr(
-                "{{clipboard}}, {{selection}}, {{date}} and {{time}} are filled in by themselves. Anything else in "
-                "double braces is asked for: {{recipient}}, or {{language=English}} with a suggestion."
+                "{{clipboard}}, {{selection}}, {{date}} and {{time}} are filled in automatically. You are asked for "
+                "any other name in double braces: {{recipient}}, or {{language=English}} with a suggestion."
             )
         )
         self.list.setAccessibleName(tr("Prompt snippets"))

@@ -104,12 +104,12 @@ def _shown_text(token: Token) -> str:
         return " "
     if token.type == "formula":
         return str(token.meta["formula"].source)
-    return tr("[image: {name}]", name=_alt(token)) if token.type == "image" else token.content
+    return tr("[picture: {name}]", name=_alt(token)) if token.type == "image" else token.content
 
 
 def _alt(image: Token) -> str:
     inner = (_alt(each) if each.type == "image" else _shown_text(each) for each in image.children or ())
-    return "".join(inner).strip() or tr("image")
+    return "".join(inner).strip() or tr("picture")
 
 
 def _spaced(percent: int) -> QTextBlockFormat:
@@ -248,7 +248,7 @@ class _Writer:
         address = str(token.attrs.get("src", ""))
         quiet = QTextCharFormat(format)
         quiet.setForeground(QColor(self.theme.soft))
-        self._cursor.insertText(tr("[image: {name}]", name=_alt(token)), quiet)
+        self._cursor.insertText(tr("[picture: {name}]", name=_alt(token)), quiet)
         if address and not format.isAnchor():
             alone = self._cursor.blockFormat().hasProperty(CARD)
             self._cursor.insertText(LINE_BREAK if alone else " ", quiet)

@@ -33,8 +33,8 @@ DRAFTERS = {
 ACCEPTED = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
 GROUP_COLOURS = ("accent", "number", "keyword")  # names of the theme's colours
 ELSEWHERE = mark(
-    "{host} computes the answers, so memory, cached tokens and drafts are not to be seen from here. Choose a model on "
-    "this computer to see them."
+    "{host} computes the answers, so memory, cached tokens and drafts cannot be shown here. Choose a model on this "
+    "computer to see them."
 )
 SAVING = {
     "battery": mark("Saving power (on battery). Threads: {threads} for writing, {prompt_threads} for reading"),

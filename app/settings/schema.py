@@ -41,42 +41,45 @@ WINDOW = (
     ),
     Setting(
         "window", "notify", "choice", "on", mark("Notify when an answer ends"),
-        mark("If an answer took 20 seconds or more and the window is in the background, the desktop shows a message."),
+        mark(
+            "If an answer took 20 seconds or more and the window is in the background, the desktop shows a "
+            "notification."
+        ),
         choices=(("on", mark("On")), ("off", mark("Off"))),
     ),
     Setting(
         "window", "tray", "choice", "off", mark("Icon in the tray"),
-        mark("A click on it opens a small window for a quick question. With it, closing the window leaves the program "
-             "running. Some desktops, such as GNOME, have no tray."),
+        mark("Click the icon to ask a quick question in a small window. With the icon, Chickadee keeps running when "
+             "you close the window. Some desktops, such as GNOME, have no tray."),
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting(
         "window", "titles", "choice", "off", mark("Titles by the model"),
-        mark("After its answer, while nothing else is to do, the model gives a chat a short title in place of its "
-             "first line. A title of your own stays. Models with fewer than 0.9 billion weights are not asked: their "
+        mark("When it has nothing else to do, the model gives a chat a short title in place of its first line. A "
+             "title of your own stays. Models with fewer than 0.9 billion parameters are not asked, because their "
              "titles are poor."),
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting(
         "window", "read_pages", "choice", "on", mark("Offer to read linked pages"),
-        mark("A link in your message gets a button that fetches the page and attaches its text. Nothing connects "
-             "before you press it."),
+        mark("A link in your message gets a button that reads the page and attaches its text. Chickadee connects "
+             "only when you press the button."),
         choices=(("on", mark("On")), ("off", mark("Off"))),
     ),
     Setting(
         "models", "folder", "folder", "", mark("Models folder"),
-        mark("Downloads go into this folder. Models in the folder before stay there and are still found."),
+        mark("Models are downloaded into this folder. Those in the previous folder stay there and are still found."),
     ),
     Setting(
         "models", "network", "choice", ALLOWED, mark("Connections"),
-        mark("Chickadee connects only when you search for models, download them, use one on a server, or have a web "
-             "page read. “Never” blocks that too."),
+        mark("Chickadee connects only when you search for models, download them, check for new ones, use one on a "
+             "server, or have a web page read. “Never” forbids all of this."),
         choices=((ALLOWED, mark("When I ask for it")), ("forbidden", mark("Never"))),
     ),
     Setting(
         "models", "unload_after", "whole", AUTO, mark("Unload when idle"),
-        mark("Minutes without use after which the model leaves memory; the next message loads it again. 0: never. "
-             "Automatic: 10 minutes where memory is short, otherwise never."),
+        mark("After this many minutes without use, the model is removed from memory; the next message loads it "
+             "again. 0: never. Automatic: after 10 minutes where memory is short, otherwise never."),
         high=10_000, auto=True,
     ),
     Setting(
@@ -96,8 +99,8 @@ WINDOW = (
     ),
     Setting(
         "api", "store", "choice", "off", mark("Keep other programs' context on disk"),
-        mark("What the model has read of their chats is kept among the cached context, so that their next request is "
-             "answered sooner. Off: only where a request says so."),
+        mark("Keeps what the model has read for other programs in the cached context, so that their next requests "
+             "are answered sooner. Off: only for requests that ask for it."),
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting("api", "key", "text", "", mark("Key"), mark("Programs must send this key."), high=200, listed=False),

@@ -23,7 +23,7 @@ SLOGAN = mark("Private. Offline. On this laptop.")
 FIRST = (
     mark("Chat with language models that run on this computer. No account needed."),
     mark(
-        "Nothing you write leaves this computer: there is no server, and your chats are files that only you can read."
+        "What you write stays on this computer, in files that only you can read, unless you connect a server yourself."
     ),
 )
 READY = mark("{model} is included and ready. Press {keys} to open another GGUF model.")

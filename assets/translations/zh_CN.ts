@@ -21,17 +21,12 @@
   <message>
     <location filename="../../app/model_fit.py"/>
     <source>Does not fit: needs {size}; a context of {n} tokens would fit</source>
-    <translation>无法运行：需要 {size}；{n} 个词元的上下文则可以</translation>
+    <translation>无法运行：需要 {size}；上下文减到 {n} 个词元即可运行</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
     <source>Fits: {size} of memory with {n} tokens</source>
     <translation>可运行：{n} 个词元时占用内存 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_fit.py"/>
-    <source>Larger than the memory: needs {size}, read from the disk again and again</source>
-    <translation>大于内存：需要 {size}，会反复从磁盘读取</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
@@ -57,6 +52,11 @@
     <location filename="../../app/model_fit.py"/>
     <source>Tight: {size} of memory with {n} tokens</source>
     <translation>勉强可运行：{n} 个词元时占用内存 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_fit.py"/>
+    <source>Very slow: needs {size}, more than the memory, so it is read from the disk again and again</source>
+    <translation>非常慢：需要 {size}，超出内存，会反复从磁盘读取</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
@@ -199,17 +199,17 @@
   <message>
     <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has more than {most} million characters of text. Attach a part of it.</source>
-    <translation>“{name}”的文本超过 {most} 百万字符。请只附上一部分。</translation>
+    <translation>“{name}”的文本超过 {most}00 万个字符。请只附上一部分。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” has no text, and its page images cannot be read here. Save its pages as PNG or JPEG and attach those.</source>
-    <translation>“{name}”没有文字，而这里无法读取其页面图像。请把页面另存为 PNG 或 JPEG 后再附上。</translation>
+    <source>“{name}” has scanned pages without text, which cannot be read here. Save the pages as PNG or JPEG and attach those.</source>
+    <translation>“{name}”是扫描件，没有文字，这里无法读取。请把页面另存为 PNG 或 JPEG 后再附上。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” has page images but no text. Choose a model that can see, or run text recognition (OCR) on it first.</source>
-    <translation>“{name}”只有页面图像，没有文字。请选择能看图片的模型，或先对它进行文字识别（OCR）。</translation>
+    <source>“{name}” has scanned pages without text. Choose a model that can see, or run text recognition (OCR) on it first.</source>
+    <translation>“{name}”是扫描件，没有文字。请选择能看图片的模型，或先对它进行文字识别（OCR）。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
@@ -786,8 +786,8 @@
   </message>
   <message>
     <location filename="../../app/commands/help.py"/>
-    <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
-    <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
+    <source>Private chat on the laptop you already have. No account; what you write stays on this computer, unless you connect a server.</source>
+    <translation>在你现有的笔记本电脑上私密对话。无需账号；除非你连接服务器，你写下的内容都留在这台电脑上。</translation>
   </message>
   <message>
     <location filename="../../app/commands/help.py"/>
@@ -875,7 +875,7 @@
   <message>
     <location filename="../../app/composer/chips.py"/>
     <source>Full detail</source>
-    <translation>完整细节</translation>
+    <translation>全部细节</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -895,7 +895,7 @@
   <message>
     <location filename="../../app/composer/chips.py"/>
     <source>Opens the text. Press Delete to remove the page.</source>
-    <translation>打开文字。按 Delete 键移除此网页。</translation>
+    <translation>打开文本。按 Delete 键移除此网页。</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -959,7 +959,7 @@
   <message>
     <location filename="../../app/composer/chips.py"/>
     <source>{sent} of {total} parts sent</source>
-    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
+    <translation>已发送 {sent} / {total} 个部分</translation>
   </message>
   <message>
     <location filename="../../app/composer/collections_button.py"/>
@@ -1004,8 +1004,8 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <source>Looking at the picture… {n} %</source>
-    <translation>正在看图片… {n} %</translation>
+    <source>Looking at the picture… {n}%</source>
+    <translation>正在看图片… {n}%</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -1030,7 +1030,7 @@
   <message>
     <location filename="../../app/composer/composer.py"/>
     <source>Reading {names}…</source>
-    <translation>正在阅读 {names}…</translation>
+    <translation>正在读取 {names}…</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -1064,13 +1064,13 @@
   </message>
   <message>
     <location filename="../../app/composer/consent_line.py"/>
-    <source>Send this chat to {host}? That server then reads its messages, files and instructions.</source>
+    <source>Send this chat to {host}? The server will then read the chat's messages, files and instructions.</source>
     <translation>要把这个对话发送给 {host} 吗？该服务器将读取其中的消息、文件和指令。</translation>
   </message>
   <message>
     <location filename="../../app/composer/page_offers.py"/>
     <source>Connects to the page. Press Delete to decline.</source>
-    <translation>会连接到该网页。按 Delete 键谢绝。</translation>
+    <translation>会连接到该网页。按 Delete 键忽略。</translation>
   </message>
   <message>
     <location filename="../../app/composer/page_offers.py"/>
@@ -1180,12 +1180,12 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <source>Saving power, because Settings say always</source>
-    <translation>正在节能：设置为始终节能</translation>
+    <source>Saving power: set to “Always” in the settings</source>
+    <translation>正在节能：在设置中设为“始终”</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <source>Saving power, because the computer runs on its battery</source>
+    <source>Saving power: the computer runs on its battery</source>
     <translation>正在节能：电脑正在使用电池</translation>
   </message>
   <message>
@@ -1196,7 +1196,7 @@
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>{model} · {millions} million parameters · {size}</source>
-    <translation>{model} · {millions} 百万参数 · {size}</translation>
+    <translation>{model} · {millions}M 参数 · {size}</translation>
   </message>
   <message>
     <location filename="../../app/composer/think_button.py"/>
@@ -1221,12 +1221,12 @@
   <message>
     <location filename="../../app/composer/think_button.py"/>
     <source>Think a little</source>
-    <translation>少想一会儿</translation>
+    <translation>稍作思考</translation>
   </message>
   <message>
     <location filename="../../app/composer/think_button.py"/>
     <source>Think hard</source>
-    <translation>仔细思考</translation>
+    <translation>深入思考</translation>
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
@@ -1294,8 +1294,8 @@
   </message>
   <message>
     <location filename="../../app/control/api_controller.py"/>
-    <source>The local API starts…</source>
-    <translation>本地 API 正在启动…</translation>
+    <source>The local API is starting…</source>
+    <translation>正在启动本地 API…</translation>
   </message>
   <message>
     <location filename="../../app/control/chat_controller.py"/>
@@ -1345,8 +1345,8 @@
   </message>
   <message>
     <location filename="../../app/control/chat_options_controller.py"/>
-    <source>The loaded model leaves no choice whether it thinks.</source>
-    <translation>已加载的模型不能选择是否思考。</translation>
+    <source>With the loaded model, thinking cannot be turned on or off.</source>
+    <translation>已加载的模型无法开启或关闭思考。</translation>
   </message>
   <message>
     <location filename="../../app/control/chat_options_controller.py"/>
@@ -1370,7 +1370,7 @@
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
-    <source>The index of your collections was damaged and is made again. Until then, answers may miss some of your documents.</source>
+    <source>The index of your collections was damaged and is being rebuilt. Until then, answers may miss some of your documents.</source>
     <translation>集合的索引已损坏，正在重新建立。在此之前，回答可能会遗漏你的部分文档。</translation>
   </message>
   <message numerus="yes">
@@ -1386,8 +1386,8 @@
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
-    <source>“{name}” is switched on in the open chat. Other chats switch it on beside the message.</source>
-    <translation>“{name}”已在当前对话中启用。其他对话可在消息旁边启用它。</translation>
+    <source>“{name}” is switched on in this chat. In other chats, switch it on beside the message box.</source>
+    <translation>“{name}”已在此对话中启用。在其他对话中，可在消息框旁边启用它。</translation>
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
@@ -1397,7 +1397,7 @@
   <message>
     <location filename="../../app/control/context_menu.py"/>
     <source>Include all turns again</source>
-    <translation>重新包含全部对话</translation>
+    <translation>重新包含所有对话轮次</translation>
   </message>
   <message>
     <location filename="../../app/control/context_menu.py"/>
@@ -1446,13 +1446,13 @@
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
-    <source>Pictures need a model that sees; the smallest on this computer is {model}, {size}.</source>
-    <translation>图片需要能看图的模型；本机上最小的是 {model}，{size}。</translation>
+    <source>Pictures need a model that can see. The smallest one on this computer is {model}, {size}.</source>
+    <translation>图片需要能看图片的模型。本机上最小的是 {model}，{size}。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
-    <source>Pictures need a model that sees; the smallest to download is {model}, {size}.</source>
-    <translation>图片需要能看图的模型；可下载的最小的是 {model}，{size}。</translation>
+    <source>Pictures need a model that can see. The smallest one to download is {model}, {size}.</source>
+    <translation>图片需要能看图片的模型。可下载的最小的是 {model}，{size}。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
@@ -1560,13 +1560,13 @@
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
-    <source>Exporting… {percent} %, {chats} chats</source>
-    <translation>正在导出… {percent} %，{chats} 个对话</translation>
+    <source>Exporting… {percent}%, {chats} chats</source>
+    <translation>正在导出… {percent}%，{chats} 个对话</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
-    <source>Importing… {percent} %, {chats} chats</source>
-    <translation>正在导入… {percent} %，{chats} 个对话</translation>
+    <source>Importing… {percent}%, {chats} chats</source>
+    <translation>正在导入… {percent}%，{chats} 个对话</translation>
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
@@ -1643,6 +1643,11 @@
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
+    <source>No program could open {name}.</source>
+    <translation>没有程序能打开 {name}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
     <source>The messages in this chat were deleted.</source>
     <translation>此对话的消息已被删除。</translation>
   </message>
@@ -1655,6 +1660,11 @@
     <location filename="../../app/control/message_controller.py"/>
     <source>This is a new chat with copies of the messages up to here.</source>
     <translation>这是一个新对话，包含到此为止的消息副本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>This source is no longer stored with the question.</source>
+    <translation>此来源已不再随问题保存。</translation>
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
@@ -1740,8 +1750,8 @@
   </message>
   <message>
     <location filename="../../app/control/model_switch.py"/>
-    <source>Close this line to cancel that.</source>
-    <translation>关闭此行即可取消。</translation>
+    <source>Close this notice to cancel.</source>
+    <translation>关闭此提示即可取消。</translation>
   </message>
   <message>
     <location filename="../../app/control/model_switch.py"/>
@@ -1786,7 +1796,7 @@
   <message>
     <location filename="../../app/control/offer_controller.py"/>
     <source>The download of {model} stopped at {done} of {total}.</source>
-    <translation>{model} 已下载 {done}，共 {total}。</translation>
+    <translation>{model} 的下载已停止：{done} / {total}。</translation>
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
@@ -1800,8 +1810,8 @@
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
-    <source>{model} is on another drive. Copy it here before you pull that drive out.</source>
-    <translation>{model} 在另一个驱动器上。拔出前请先复制到本机。</translation>
+    <source>{model} is on another drive. Copy it to this computer before you remove that drive.</source>
+    <translation>{model} 在另一个磁盘上。移除该磁盘前，请先复制到本机。</translation>
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
@@ -1810,8 +1820,8 @@
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
-    <source>{model} was copied. You can pull the drive out.</source>
-    <translation>{model} 已复制，可以拔出驱动器了。</translation>
+    <source>{model} was copied. You can remove the drive.</source>
+    <translation>{model} 已复制，可以移除该磁盘了。</translation>
   </message>
   <message>
     <location filename="../../app/control/offer_controller.py"/>
@@ -1840,8 +1850,8 @@
   </message>
   <message>
     <location filename="../../app/control/quick_controller.py"/>
-    <source>Chickadee goes on running. Quit it from the menu of this icon.</source>
-    <translation>Chickadee 仍在运行。可从此图标的菜单中退出。</translation>
+    <source>Chickadee keeps running. To quit, use the menu of this icon.</source>
+    <translation>Chickadee 仍在运行。要退出，请使用此图标的菜单。</translation>
   </message>
   <message>
     <location filename="../../app/control/quick_controller.py"/>
@@ -1865,7 +1875,7 @@
   </message>
   <message>
     <location filename="../../app/control/screenshot_controller.py"/>
-    <source>The screen could not be read. Your system may forbid it: look into its privacy settings.</source>
+    <source>The screen could not be read. Your system may forbid it: check its privacy settings.</source>
     <translation>无法读取屏幕内容。系统可能禁止了这一操作：请查看系统的隐私设置。</translation>
   </message>
   <message>
@@ -1961,34 +1971,24 @@
     <translation>已删除“{name}”。</translation>
   </message>
   <message>
-    <location filename="../../app/control/source_controller.py"/>
-    <source>No program could open {name}.</source>
-    <translation>没有程序能打开 {name}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/source_controller.py"/>
-    <source>This source is no longer stored with the question.</source>
-    <translation>此来源已不再随问题保存。</translation>
-  </message>
-  <message>
     <location filename="../../app/control/status_controller.py"/>
     <source>Restart engine</source>
     <translation>重新启动引擎</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
-    <source>This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.</source>
+    <source>This model needs llama.cpp, which is still being prepared. The model will be loaded in about a minute.</source>
     <translation>此模型需要 llama.cpp，它仍在准备中。大约一分钟后将加载此模型。</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/control/status_controller.py"/>
-    <source>This model needs llama.cpp, which is still being prepared. It will be loaded in about {n} minutes.</source>
-    <extracomment>n = 1: This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.</extracomment>
+    <source>This model needs llama.cpp, which is still being prepared. The model will be loaded in about {n} minutes.</source>
+    <extracomment>n = 1: This model needs llama.cpp, which is still being prepared. The model will be loaded in about a minute.</extracomment>
     <translation><numerusform>此模型需要 llama.cpp，它仍在准备中。大约 {n} 分钟后将加载此模型。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
-    <source>This model needs llama.cpp, which is still being prepared. It will be loaded when that is done.</source>
+    <source>This model needs llama.cpp, which is still being prepared. The model will be loaded when that is done.</source>
     <translation>此模型需要 llama.cpp，它仍在准备中。准备完成后将加载此模型。</translation>
   </message>
   <message>
@@ -2013,7 +2013,7 @@
   </message>
   <message>
     <location filename="../../app/control/title_controller.py"/>
-    <source>The title is “{title}” now.</source>
+    <source>The title is now “{title}”.</source>
     <translation>标题现在是“{title}”。</translation>
   </message>
   <message>
@@ -2077,7 +2077,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/api_page.py"/>
-    <source>under way</source>
+    <source>in progress</source>
     <translation>进行中</translation>
   </message>
   <message>
@@ -2132,8 +2132,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
-    <source>Add a folder with documents, and switch it on beside the message: answers then use the passages that help, and name their files. These are read, on this computer: {kinds}.</source>
-    <translation>添加一个存放文档的文件夹，并在消息旁边启用它：回答会使用有帮助的段落，并注明所在文件。可在这台电脑上读取：{kinds}。</translation>
+    <source>Add a folder with documents, and switch it on beside the message box: answers then use the passages that help, and name their files. Everything happens on this computer. Files that can be read: {kinds}.</source>
+    <translation>添加一个存放文档的文件夹，并在消息框旁边启用它：回答会使用有帮助的段落，并注明所在文件。一切都在这台电脑上进行。可读取：{kinds}。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -2157,16 +2157,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
-    <source>Leave out</source>
-    <translation>移出</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/collections_dialog.py"/>
-    <source>Leave out the folder {folder}</source>
-    <translation>移出文件夹 {folder}</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Looking for files…</source>
     <translation>正在查找文件…</translation>
   </message>
@@ -2187,7 +2177,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
-    <source>Not there at the moment: {folders}</source>
+    <source>Not available now: {folders}</source>
     <translation>目前不可用：{folders}</translation>
   </message>
   <message>
@@ -2205,6 +2195,17 @@
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <source>Progress of {name}</source>
     <translation>{name} 的进度</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Remove folder</source>
+    <translation>移出</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <source>Remove the folder {folder}</source>
+    <translation>移除文件夹 {folder}</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -2256,11 +2257,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/import_dialog.py"/>
-    <source>Check the programs or chats to import. Importing again makes no duplicates.</source>
-    <translation>勾选要导入的程序或对话。重复导入不会产生副本。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/import_dialog.py"/>
     <source>Chickadee looks for chats of {programs}. For an export of {exporting}, choose the file. The originals stay unchanged.</source>
     <translation>Chickadee 会查找 {programs} 的对话。如果是 {exporting} 的导出文件，请手动选择。原有数据不会改动。</translation>
   </message>
@@ -2300,6 +2296,11 @@
     <source>No chats of other programs were found. Choose a file that you have exported.</source>
     <translation>未找到其他程序的对话。请选择你导出的文件。</translation>
   </message>
+  <message>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <source>Select the programs or chats to import. Importing again makes no duplicates.</source>
+    <translation>勾选要导入的程序或对话。重复导入不会产生副本。</translation>
+  </message>
   <message numerus="yes">
     <location filename="../../app/dialogs/import_dialog.py"/>
     <source>{n} more files cannot be read.</source>
@@ -2320,11 +2321,6 @@
     <location filename="../../app/dialogs/import_tree.py"/>
     <source>{program}: {file}</source>
     <translation>{program}：{file}</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_details.py"/>
-    <source>Answers with</source>
-    <translation>回答参数</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -2493,6 +2489,11 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>Recommended settings</source>
+    <translation>推荐设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>Romanian</source>
     <translation>罗马尼亚语</translation>
   </message>
@@ -2500,11 +2501,6 @@
     <location filename="../../app/dialogs/model_details.py"/>
     <source>Russian</source>
     <translation>俄语</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_details.py"/>
-    <source>Saved chats</source>
-    <translation>保存的对话</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -2613,7 +2609,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
-    <source>{n} weights</source>
+    <source>{n} parameters</source>
     <translation>{n} 参数</translation>
   </message>
   <message>
@@ -2696,11 +2692,6 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Recommended</source>
     <translation>推荐</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <source>Remove folder</source>
-    <translation>移除文件夹</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_list.py"/>
@@ -2845,6 +2836,11 @@
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Chickadee connects to huggingface.co only to search for models, to download them and to check for new ones. It sends your search words and the names of models.</source>
+    <translation>Chickadee 只在搜索、下载和检查新模型时连接 huggingface.co，发送的只有搜索词和模型名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Connect to a server…</source>
     <translation>连接到服务器…</translation>
   </message>
@@ -2871,11 +2867,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
-    <source>Only searching, downloading and checking for new models connect to huggingface.co. They send your search words and the names of models.</source>
-    <translation>只有搜索、下载和检查新模型时才会连接 huggingface.co，发送的只有搜索词和模型名称。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Pictures</source>
     <translation>看图</translation>
   </message>
@@ -2896,8 +2887,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
-    <source>Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. Each chat asks before its first message goes there.</source>
-    <translation>任何提供 OpenAI 接口的服务器：vLLM、SGLang、llama-server、Ollama、LM Studio、LiteLLM 或托管服务。每个对话在第一条消息发送到那里之前都会询问。</translation>
+    <source>Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. In each chat you are asked before the first message is sent there.</source>
+    <translation>任何提供 OpenAI API 的服务器：vLLM、SGLang、llama-server、Ollama、LM Studio、LiteLLM 或托管服务。每个对话在首次向那里发送消息之前，都会先询问你。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
@@ -2933,8 +2924,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
-    <source>Not encrypted: anyone on the network between can read your messages. Use https:// if you can.</source>
-    <translation>未加密：中间网络上的任何人都能读到你的消息。如果可以，请使用 https://。</translation>
+    <source>Not encrypted: others in the network can read your messages. Use https:// if you can.</source>
+    <translation>未加密：网络中的其他人能读到你的消息。如果可以，请使用 https://。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
@@ -3018,11 +3009,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/settings_dialog.py"/>
-    <source>As the makers of {model} recommend. A value of your own holds for all models.</source>
-    <translation>这是 {model} 的开发者推荐的值。你自己设置的值对所有模型生效。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/settings_dialog.py"/>
     <source>Go to: {section}</source>
     <translation>转到：{section}</translation>
   </message>
@@ -3030,6 +3016,11 @@
     <location filename="../../app/dialogs/settings_dialog.py"/>
     <source>Open file</source>
     <translation>打开文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Recommended by the makers of {model}. A value that you set here applies to all models.</source>
+    <translation>这是 {model} 的开发者推荐的值。你自己设置的值对所有模型生效。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/settings_dialog.py"/>
@@ -3048,11 +3039,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
-    <source>Bring the built-in ones back</source>
-    <translation>恢复内置片段</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/snippet_dialog.py"/>
     <source>Import…</source>
     <translation>导入…</translation>
   </message>
@@ -3060,6 +3046,11 @@
     <location filename="../../app/dialogs/snippet_dialog.py"/>
     <source>New</source>
     <translation>新建</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <source>Restore the built-in ones</source>
+    <translation>恢复内置片段</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
@@ -3073,7 +3064,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
-    <source>{{clipboard}}, {{selection}}, {{date}} and {{time}} are filled in by themselves. Anything else in double braces is asked for: {{recipient}}, or {{language=English}} with a suggestion.</source>
+    <source>{{clipboard}}, {{selection}}, {{date}} and {{time}} are filled in automatically. You are asked for any other name in double braces: {{recipient}}, or {{language=English}} with a suggestion.</source>
     <translation>{{clipboard}}（剪贴板）、{{selection}}（选中的文字）、{{date}}（日期）和 {{time}}（时间）会自动填入。双花括号中的其他名称会在插入时询问，例如 {{收件人}}，或带建议值的 {{语言=英语}}。</translation>
   </message>
   <message>
@@ -3201,12 +3192,12 @@
   </message>
   <message>
     <location filename="../../app/markdown/document.py"/>
-    <source>[image: {name}]</source>
+    <source>[picture: {name}]</source>
     <translation>[图片：{name}]</translation>
   </message>
   <message>
     <location filename="../../app/markdown/document.py"/>
-    <source>image</source>
+    <source>picture</source>
     <translation>图片</translation>
   </message>
   <message>
@@ -3319,9 +3310,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>A question names a file or an estimate.</source>
+    <source>A request to the planner must name a model file or an estimate.</source>
     <extracomment>planner.no_model</extracomment>
-    <translation>问题须指明一个文件或一个估算。</translation>
+    <translation>向规划程序发送的请求须指明模型文件或估算。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3343,13 +3334,13 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>Chat {number} in {name} is damaged. It is left out.</source>
+    <source>Chat {number} in {name} is damaged and was skipped.</source>
     <extracomment>import.left_out</extracomment>
     <translation>{name} 中的第 {number} 个对话已损坏，已跳过。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>Checking {name} takes long: the file may be damaged. Loading it checks it to the end.</source>
+    <source>Checking {name} takes too long: the file may be damaged. Load it to check it completely.</source>
     <extracomment>slow_check.of_model</extracomment>
     <translation>检查 {name} 耗时过长：文件可能已损坏。加载时会完整检查。</translation>
   </message>
@@ -3400,6 +3391,12 @@
     <source>Contexts cannot be cached on the disk: {folder} cannot be written ({reason}).</source>
     <extracomment>cache_unwritable.folder</extracomment>
     <translation>无法将上下文缓存到磁盘：不能写入 {folder}（{reason}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Could not determine whether it fits: the planner ended early.</source>
+    <extracomment>planner.ended</extracomment>
+    <translation>无法判断是否能容纳：规划程序提前结束了。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3493,9 +3490,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>It is the image part of a model. Choose the model itself.</source>
+    <source>It is the part of a model that reads pictures. Choose the model itself.</source>
     <extracomment>kind.image</extracomment>
-    <translation>它是模型的图像部分。请选择模型本身。</translation>
+    <translation>它是模型中读取图片的部分。请选择模型本身。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3525,13 +3522,13 @@
     <location filename="../../common/messages.py"/>
     <source>Leave out the oldest turn,</source>
     <extracomment>turns.leave_out</extracomment>
-    <translation>可以不再包含最早的一轮对话，</translation>
+    <translation>可以略去最早的一轮对话，</translation>
   </message>
   <message numerus="yes">
     <location filename="../../common/messages.py"/>
     <source>Leave out the oldest {n} turns,</source>
     <extracomment>n = 1: Leave out the oldest turn,, turns.leave_out</extracomment>
-    <translation><numerusform>可以不再包含最早的 {n} 轮对话，</numerusform></translation>
+    <translation><numerusform>可以略去最早的 {n} 轮对话，</numerusform></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3568,6 +3565,12 @@
     <source>No model is loaded. Choose a model first.</source>
     <extracomment>no_model.loaded</extracomment>
     <translation>未加载模型。请先选择一个模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>No text fits the grammar, or the grammar is too complex. Simplify it.</source>
+    <extracomment>bad_constraint.dead_end</extracomment>
+    <translation>没有文本符合这个语法，或者它过于复杂。请简化它。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3615,7 +3618,7 @@
     <location filename="../../common/messages.py"/>
     <source>Something went wrong inside Chickadee; the log has the details.</source>
     <extracomment>internal.window</extracomment>
-    <translation>Chickadee 内部出现错误；详情见日志。</translation>
+    <translation>Chickadee 内部出错，详情见日志。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3637,9 +3640,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The API's key must be letters, digits and marks of ASCII, without blanks or line breaks: programs cannot send other ones.</source>
+    <source>The API key may have only ASCII letters, digits and punctuation, without spaces or line breaks: programs cannot send other ones.</source>
     <extracomment>api.bad_key</extracomment>
-    <translation>API 的密钥只能由 ASCII 字母、数字和符号组成，不能有空格或换行：其他字符程序无法发送。</translation>
+    <translation>API 密钥只能由 ASCII 字母、数字和标点组成，不能有空格或换行：程序无法发送其他字符。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3655,7 +3658,7 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The address of {address} has a password or a question mark in it. Leave them out; the key has its own field.</source>
+    <source>The address of {address} contains a password or a question mark. Remove them; the key has its own field.</source>
     <extracomment>bad_option.server_parts</extracomment>
     <translation>{address} 的地址中含有密码或问号。请去掉它们；密钥有单独的输入框。</translation>
   </message>
@@ -3721,9 +3724,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The catalogue on {host} has errors. The one that you have was kept.</source>
+    <source>The catalogue of models on {host} has errors, so the one on this computer is kept.</source>
     <extracomment>refused.catalogue</extracomment>
-    <translation>{host} 上的模型目录有错误，已保留你现有的目录。</translation>
+    <translation>{host} 上的模型目录有错误，因此保留本机现有的目录。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3769,7 +3772,7 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The desktop took no picture of the screen. Allow it in the system's privacy settings.</source>
+    <source>The desktop took no screenshot. Allow it in the system's privacy settings.</source>
     <extracomment>no_screenshot.portal</extracomment>
     <translation>桌面没有截取屏幕。请在系统的隐私设置中允许这一操作。</translation>
   </message>
@@ -3783,7 +3786,7 @@
     <location filename="../../common/messages.py"/>
     <source>The disk is full, so {name} was not copied. Free some space.</source>
     <extracomment>disk_full.copied</extracomment>
-    <translation>磁盘已满，{name} 未复制。请清理一些空间。</translation>
+    <translation>磁盘已满，{name} 未复制。请释放一些空间。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -3859,7 +3862,7 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The engine may not read {name}. Move it to a folder of models.</source>
+    <source>The engine may not read {name}. Move it to a models folder.</source>
     <extracomment>bad_model.out_of_reach</extracomment>
     <translation>引擎无权读取 {name}。请把它移到模型文件夹。</translation>
   </message>
@@ -3949,12 +3952,6 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The grammar leads nowhere, or it is too complex. Simplify it.</source>
-    <extracomment>bad_constraint.dead_end</extracomment>
-    <translation>这个语法走不通，或者过于复杂。请简化它。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>The head ranking cannot be saved to {folder}: {reason}.</source>
     <extracomment>ranking_unwritable.folder</extracomment>
     <translation>无法将排名保存到 {folder}：{reason}。</translation>
@@ -3970,12 +3967,6 @@
     <source>The list of model folders cannot be saved: {file} cannot be written ({reason}).</source>
     <extracomment>unwritable.folders</extracomment>
     <translation>无法保存模型文件夹列表：不能写入 {file}（{reason}）。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>The memory has no room for a text of {tokens:,} tokens. Send shorter texts, or close other programs.</source>
-    <extracomment>out_of_memory.text</extracomment>
-    <translation>电脑内存放不下 {tokens:,} 个词元的文本。请发送较短的文本，或关闭其他程序。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4021,9 +4012,27 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The model computes no numbers: its file is damaged. Download the model again.</source>
+    <source>The model cannot use this picture. Remove it, or try a smaller one.</source>
+    <extracomment>bad_picture.refused</extracomment>
+    <translation>模型无法使用此图片。请移除它，或换一张较小的图片。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model computes no valid numbers: its file is damaged. Download the model again.</source>
     <extracomment>bad_model.no_numbers</extracomment>
     <translation>模型算不出有效数值：文件已损坏。请重新下载该模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model failed to read this picture. Remove it, or try a smaller one.</source>
+    <extracomment>bad_picture.encoder</extracomment>
+    <translation>模型读取此图片时失败。请移除它，或换一张较小的图片。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model file contradicts itself, so it cannot be loaded.</source>
+    <extracomment>bad_model.contradiction</extracomment>
+    <translation>此模型文件的内容自相矛盾，无法加载。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4075,9 +4084,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The model's chat template loses pictures. Remove them, or choose another model.</source>
+    <source>The model's chat template leaves pictures out. Remove them, or choose another model.</source>
     <extracomment>template.pictures</extracomment>
-    <translation>此模型的对话模板会丢失图片。请移除图片，或选择其他模型。</translation>
+    <translation>该模型的对话模板会略去图片。请移除图片，或选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4090,18 +4099,6 @@
     <source>The model's chat template takes too much time or memory. Choose another model.</source>
     <extracomment>template.endless</extracomment>
     <translation>该模型的对话模板占用过多时间或内存。请选择其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>The model's projector cannot use this picture. Remove it, or try a smaller one.</source>
-    <extracomment>bad_picture.refused</extracomment>
-    <translation>模型的投影器无法使用此图片。请移除它，或换一张较小的图片。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>The model's projector failed on this picture. Remove it, or try a smaller one.</source>
-    <extracomment>bad_picture.encoder</extracomment>
-    <translation>模型的投影器处理此图片时失败。请移除它，或换一张较小的图片。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4149,7 +4146,7 @@
     <location filename="../../common/messages.py"/>
     <source>The proxy {proxy} does not connect to {host}. Check this computer's proxy settings.</source>
     <extracomment>no_connection.proxy</extracomment>
-    <translation>代理 {proxy} 无法连接到 {host}。请检查这台计算机的代理设置。</translation>
+    <translation>代理 {proxy} 无法连接到 {host}。请检查本机的代理设置。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4323,13 +4320,19 @@
     <location filename="../../common/messages.py"/>
     <source>There is not enough disk space for {name}: {size:bytes} to copy. Free {short:bytes}.</source>
     <extracomment>disk_full.no_room_to_copy</extracomment>
-    <translation>磁盘空间不足，无法复制 {name}：需要 {size:bytes}。请清理 {short:bytes}。</translation>
+    <translation>磁盘空间不足，无法复制 {name}：需要 {size:bytes}。请释放 {short:bytes}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one.</source>
     <extracomment>out_of_memory.context</extracomment>
     <translation>可用内存不足以容纳 {n_ctx:,} 个词元的上下文。请减小上下文。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is not enough free memory for a text of {tokens:,} tokens. Send shorter texts, or close other programs.</source>
+    <extracomment>out_of_memory.text</extracomment>
+    <translation>可用内存不足以处理 {tokens:,} 个词元的文本。请发送较短的文本，或关闭其他程序。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4359,19 +4362,19 @@
     <location filename="../../common/messages.py"/>
     <source>This chat is too long for {model}. Leave out the oldest turn, or start a new chat.</source>
     <extracomment>prompt_too_long.server_turns</extracomment>
-    <translation>这个对话对 {model} 来说太长。请略去最早的一轮，或开始新对话。</translation>
+    <translation>此对话对 {model} 来说太长。请略去最早的一轮对话，或开始新对话。</translation>
   </message>
   <message numerus="yes">
     <location filename="../../common/messages.py"/>
     <source>This chat is too long for {model}. Leave out the {n} oldest turns, or start a new chat.</source>
     <extracomment>n = 1: This chat is too long for {model}. Leave out the oldest turn, or start a new chat., prompt_too_long.server_turns</extracomment>
-    <translation><numerusform>这个对话对 {model} 来说太长。请略去最早的 {n} 轮，或开始新对话。</numerusform></translation>
+    <translation><numerusform>此对话对 {model} 来说太长。请略去最早的 {n} 轮对话，或开始新对话。</numerusform></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>This chat is too long for {model}: {reason}.</source>
     <extracomment>prompt_too_long.server</extracomment>
-    <translation>这个对话对 {model} 来说太长：{reason}。</translation>
+    <translation>此对话对 {model} 来说太长：{reason}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4393,7 +4396,7 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>This is not a key: it has blanks, line breaks or letters that a key cannot have.</source>
+    <source>This is not a key: it has spaces, line breaks or letters that a key cannot have.</source>
     <extracomment>bad_option.server_key</extracomment>
     <translation>这不是密钥：其中含有空格、换行或密钥不能有的字符。</translation>
   </message>
@@ -4435,12 +4438,6 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>This model's header contradicts itself: it cannot be loaded.</source>
-    <extracomment>bad_model.contradiction</extracomment>
-    <translation>此模型的文件头自相矛盾，无法加载。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>This model's speed could not be measured because another program was busy.</source>
     <extracomment>disturbed.by_programs</extracomment>
     <translation>另一个程序正忙，未能测量此模型的速度。</translation>
@@ -4453,15 +4450,15 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>To save memory, answers of this model are not drafted, so copied text comes more slowly.</source>
-    <extracomment>plan.no_rollback</extracomment>
-    <translation>为节省内存，此模型的回答不做草稿预测，因此照抄文本时较慢。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>To save memory, prompts are read {tokens} tokens at a time, which is a little slower.</source>
     <extracomment>plan.small_batch</extracomment>
     <translation>为节省内存，提示词每次读取 {tokens} 个词元，会稍慢一些。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>To save memory, speculative decoding is off for this model, so text that repeats is written more slowly.</source>
+    <extracomment>plan.no_rollback</extracomment>
+    <translation>为节省内存，此模型不使用推测解码，因此生成重复内容时较慢。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4504,12 +4501,6 @@
     <source>What {host} sent is no web page.</source>
     <extracomment>refused.page_nonsense</extracomment>
     <translation>{host} 发来的不是网页。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>Whether it fits could not be worked out: the planner ended early.</source>
-    <extracomment>planner.ended</extracomment>
-    <translation>无法判断是否能容纳：规划程序提前结束了。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4873,6 +4864,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{host} does not let Chickadee read this page (error {status}). Paste its text instead.</source>
+    <extracomment>refused.page_account</extracomment>
+    <translation>{host} 不允许 Chickadee 读取这个网页（错误 {status}）。请改为粘贴其中的文字。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{host} does not respond. Try again later.</source>
     <extracomment>no_connection.no_answer, no_connection.server_silent</extracomment>
     <translation>{host} 没有响应。请稍后再试。</translation>
@@ -4907,18 +4904,6 @@
     <extracomment>not_found.server_which</extracomment>
     <translation>{host} 有多个模型。请用 --server-model 指定一个：{listed}。</translation>
   </message>
-  <message numerus="yes">
-    <location filename="../../common/messages.py"/>
-    <source>{host} has too many requests (error 429). Try again in {n} seconds.</source>
-    <extracomment>n = 1: {host} has too many requests (error 429). Try again in {n} second., no_connection.server_busy_until</extracomment>
-    <translation><numerusform>{host} 的请求太多（错误 429）。请在 {n} 秒后重试。</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>{host} has too many requests, or your account there is used up (error 429). Try again later.</source>
-    <extracomment>no_connection.server_busy</extracomment>
-    <translation>{host} 的请求太多，或你在那里的额度已用完（错误 429）。请稍后重试。</translation>
-  </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>{host} is still loading the model. Try again in a minute.</source>
@@ -4927,9 +4912,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{host} leads into your own network, to {address}. Such an address is read only if you give it yourself.</source>
+    <source>{host} leads into your own network, to {address}. Such an address is read only if you enter it yourself.</source>
     <extracomment>refused.page_private</extracomment>
-    <translation>{host} 指向你自己网络中的地址 {address}。这样的地址只有由你自己给出时才会读取。</translation>
+    <translation>{host} 指向你自己网络中的地址 {address}。这样的地址只有由你自己输入时才会读取。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4948,6 +4933,24 @@
     <source>{host} received too many requests (error 429). Try again in a few minutes.</source>
     <extracomment>no_connection.too_many</extracomment>
     <translation>对 {host} 的请求过于频繁（错误 429）。请几分钟后再试。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>{host} received too many requests (error 429). Try again in {n} seconds.</source>
+    <extracomment>n = 1: {host} has too many requests (error 429). Try again in {n} second., no_connection.server_busy_until</extracomment>
+    <translation><numerusform>{host} 的请求太多（错误 429）。请在 {n} 秒后重试。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} received too many requests, or your account there is used up (error 429). Try again later.</source>
+    <extracomment>no_connection.server_busy</extracomment>
+    <translation>{host} 的请求太多，或你在那里的额度已用完（错误 429）。请稍后重试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} redirects this request to {address}. Chickadee connects only to the server that you named.</source>
+    <extracomment>refused.server_redirect</extracomment>
+    <translation>{host} 要把这个请求重定向到 {address}。Chickadee 只连接你指定的服务器。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4981,19 +4984,13 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{host} sends this request on to {address}. Chickadee stays on the server you named.</source>
-    <extracomment>refused.server_redirect</extracomment>
-    <translation>{host} 要把这个请求转到 {address}。Chickadee 只连接你指定的服务器。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>{host} sent a response that Chickadee does not understand. Try again later.</source>
     <extracomment>refused.not_understood</extracomment>
     <translation>Chickadee 无法理解 {host} 的响应。请稍后再试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{host} sent far more than an answer can have, so the connection was closed.</source>
+    <source>{host} sent far more than an answer can be, so the connection was closed.</source>
     <extracomment>refused.server_too_much</extracomment>
     <translation>{host} 发来的内容远超一个回答的长度，因此连接已关闭。</translation>
   </message>
@@ -5008,12 +5005,6 @@
     <source>{host} sent {kind}. Only web pages, texts and PDF files can be read.</source>
     <extracomment>refused.page_kind</extracomment>
     <translation>{host} 发来的是 {kind}。只能读取网页、文本和 PDF 文件。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>{host} shows this page only to its own visitors (error {status}). Paste its text instead.</source>
-    <extracomment>refused.page_account</extracomment>
-    <translation>{host} 只让自己的访客看这个网页（错误 {status}）。请改为粘贴其中的文字。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5139,7 +5130,7 @@
     <location filename="../../common/messages.py"/>
     <source>{name} does not say what the model looks like: “{key}” is missing or invalid.</source>
     <extracomment>bad_model.shapes</extracomment>
-    <translation>{name} 没有说明模型的结构：“{key}”缺失或无意义。</translation>
+    <translation>{name} 没有说明模型的结构：“{key}”缺失或无效。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5227,7 +5218,7 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} is damaged, or of a version of {program} that Chickadee does not know. It is left out.</source>
+    <source>{name} is damaged, or of a version of {program} that Chickadee does not know. It was skipped.</source>
     <extracomment>import.not_a_chat</extracomment>
     <translation>{name} 已损坏，或来自 Chickadee 不支持的 {program} 版本，已跳过。</translation>
   </message>
@@ -5239,7 +5230,7 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} is damaged: it goes on behind the end of the model. Download it again.</source>
+    <source>{name} is damaged: the file continues after the end of the model. Download it again.</source>
     <extracomment>bad_model.long</extracomment>
     <translation>{name} 已损坏：模型结尾之后还有内容。请重新下载。</translation>
   </message>
@@ -5248,12 +5239,6 @@
     <source>{name} is damaged: what its header says about “{key}” makes no sense. Download it again.</source>
     <extracomment>bad_model.senseless, bad_projector.senseless</extracomment>
     <translation>{name} 已损坏：其文件头中关于“{key}”的内容不合理。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>{name} is in none of the folders of {own}, so it was not removed.</source>
-    <extracomment>not_ours.elsewhere</extracomment>
-    <translation>{name} 不在 {own} 的任何文件夹中，因此未移除。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5311,6 +5296,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{name} is not an embedding model. Choose an embedding model.</source>
+    <extracomment>bad_model.no_embedding</extracomment>
+    <translation>{name} 不是嵌入模型。请选择嵌入模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is not in a folder of {own}, so it was not removed.</source>
+    <extracomment>not_ours.elsewhere</extracomment>
+    <translation>{name} 不在 {own} 的任何文件夹中，因此未移除。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} is not the model's first file. Choose {first}.</source>
     <extracomment>bad_model.not_first</extracomment>
     <translation>{name} 不是该模型的第一个文件。请选择 {first}。</translation>
@@ -5335,9 +5332,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} is the image part of a model. Choose the model itself.</source>
+    <source>{name} is the part of a model that reads pictures. Choose the model itself.</source>
     <extracomment>not_a_chat_model.image</extracomment>
-    <translation>{name} 是模型的图像部分。请选择模型本身。</translation>
+    <translation>{name} 是模型中读取图片的部分。请选择模型本身。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5350,12 +5347,6 @@
     <source>{name} is {count} files of a model, one behind the other, and cannot be loaded like this. Put the files into one folder under their original names, and open the first.</source>
     <extracomment>bad_model.joined</extracomment>
     <translation>{name} 是由某个模型的 {count} 个文件首尾相接而成的，无法这样加载。请把各个文件以原来的名称放入同一个文件夹，再打开第一个文件。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
-    <source>{name} makes no vectors of texts. Choose an embedding model.</source>
-    <extracomment>bad_model.no_embedding</extracomment>
-    <translation>{name} 不能生成文本向量。请选择嵌入模型。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5431,7 +5422,7 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} was written by a newer version of {program} than Chickadee knows. It is left out. Update Chickadee.</source>
+    <source>{name} was written by a newer version of {program} than Chickadee knows. It was skipped. Update Chickadee.</source>
     <extracomment>import.newer_program</extracomment>
     <translation>{name} 由 Chickadee 尚不支持的新版 {program} 写入，已跳过。请更新 Chickadee。</translation>
   </message>
@@ -5479,13 +5470,13 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{problem} The built-in snippets stand in for yours, and changes cannot be saved.</source>
+    <source>{problem} The built-in snippets are used instead of yours, and changes cannot be saved.</source>
     <extracomment>snippets.own_unreadable</extracomment>
     <translation>{problem}目前用内置片段代替你的片段，修改无法保存。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{problem} The built-in snippets stand in for yours. With your next change the file is kept under another name.</source>
+    <source>{problem} The built-in snippets are used instead of yours. When you next change one, the file is kept under another name.</source>
     <extracomment>snippets.own_damaged</extracomment>
     <translation>{problem}目前用内置片段代替你的片段。你下次修改时，原文件会以另一名称保留。</translation>
   </message>
@@ -5575,9 +5566,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>“{repo}” is not a model on the hub: write it like Qwen/Qwen3-4B-GGUF.</source>
+    <source>“{repo}” is not a model on Hugging Face: write it like Qwen/Qwen3-4B-GGUF.</source>
     <extracomment>bad_option.repo</extracomment>
-    <translation>模型库中没有“{repo}”：请按 Qwen/Qwen3-4B-GGUF 的形式填写。</translation>
+    <translation>“{repo}”不是 Hugging Face 上的模型：请按 Qwen/Qwen3-4B-GGUF 的形式填写。</translation>
   </message>
 </context>
 <context>
@@ -5640,7 +5631,7 @@
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Left out</source>
-    <translation>未包含</translation>
+    <translation>已略去</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -5675,7 +5666,7 @@
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Pending</source>
-    <translation>待定</translation>
+    <translation>待缓存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -5705,12 +5696,12 @@
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Saving power (always). Threads: {threads} for writing, {prompt_threads} for reading</source>
-    <translation>正在节能（始终）。线程数：写作 {threads}，阅读 {prompt_threads}</translation>
+    <translation>正在节能（始终）。线程数：生成 {threads}，读取 {prompt_threads}</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Saving power (on battery). Threads: {threads} for writing, {prompt_threads} for reading</source>
-    <translation>正在节能（使用电池）。线程数：写作 {threads}，阅读 {prompt_threads}</translation>
+    <translation>正在节能（使用电池）。线程数：生成 {threads}，读取 {prompt_threads}</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -5784,8 +5775,8 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>{host} computes the answers, so memory, cached tokens and drafts are not to be seen from here. Choose a model on this computer to see them.</source>
-    <translation>回答由 {host} 计算，因此在这里看不到内存、缓存的词元和草稿。要查看它们，请选择本机上的模型。</translation>
+    <source>{host} computes the answers, so memory, cached tokens and drafts cannot be shown here. Choose a model on this computer to see them.</source>
+    <translation>回答由 {host} 计算，因此这里无法显示内存、缓存的词元和草稿。要查看它们，请选择本机上的模型。</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -5807,13 +5798,8 @@
   <name>settings</name>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>A click on it opens a small window for a quick question. With it, closing the window leaves the program running. Some desktops, such as GNOME, have no tray.</source>
-    <translation>点击它可打开用于快速提问的小窗口。显示它时，关闭窗口后程序继续运行。有些桌面（如 GNOME）没有系统托盘。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>A link in your message gets a button that fetches the page and attaches its text. Nothing connects before you press it.</source>
-    <translation>消息中的链接会带有一个按钮，按下后获取该网页并附上其文字。按下之前不会连接。</translation>
+    <source>A link in your message gets a button that reads the page and attaches its text. Chickadee connects only when you press the button.</source>
+    <translation>消息中的链接会带有一个按钮，按下后读取该网页并附上其文字。只有按下按钮时才会连接。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5822,8 +5808,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>After its answer, while nothing else is to do, the model gives a chat a short title in place of its first line. A title of your own stays. Models with fewer than 0.9 billion weights are not asked: their titles are poor.</source>
-    <translation>模型回答之后，在空闲时给对话起一个简短标题，代替第一行。你自己起的标题会保留。参数少于 9 亿的模型不会被要求，因为它们起的标题不好。</translation>
+    <source>After this many minutes without use, the model is removed from memory; the next message loads it again. 0: never. Automatic: after 10 minutes where memory is short, otherwise never.</source>
+    <translation>闲置达到此分钟数后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5832,8 +5818,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Chickadee connects only when you search for models, download them, use one on a server, or have a web page read. “Never” blocks that too.</source>
-    <translation>Chickadee 只在你搜索模型、下载模型、使用服务器上的模型或让它读取网页时才连接网络。选择“从不”则这些也会禁止。</translation>
+    <source>Chickadee connects only when you search for models, download them, check for new ones, use one on a server, or have a web page read. “Never” forbids all of this.</source>
+    <translation>Chickadee 只在你搜索、下载或检查新模型、使用服务器上的模型或让它读取网页时才连接网络。选择“从不”会禁止以上全部。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Click the icon to ask a quick question in a small window. With the icon, Chickadee keeps running when you close the window. Some desktops, such as GNOME, have no tray.</source>
+    <translation>点击图标可在小窗口中快速提问。显示图标时，关闭窗口后 Chickadee 继续运行。有些桌面（如 GNOME）没有系统托盘。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5844,11 +5835,6 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Dark</source>
     <translation>深色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Downloads go into this folder. Models in the folder before stay there and are still found.</source>
-    <translation>下载的模型保存到此文件夹。原文件夹中的模型留在原处，仍可找到。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5867,7 +5853,7 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>If an answer took 20 seconds or more and the window is in the background, the desktop shows a message.</source>
+    <source>If an answer took 20 seconds or more and the window is in the background, the desktop shows a notification.</source>
     <translation>回答用时达到 20 秒且窗口在后台时，桌面会显示通知。</translation>
   </message>
   <message>
@@ -5882,6 +5868,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Keeps what the model has read for other programs in the cached context, so that their next requests are answered sooner. Off: only for requests that ask for it.</source>
+    <translation>把模型为其他程序读取过的内容保存在上下文缓存中，使它们的下一个请求更快得到回答。关闭：仅当请求要求时才保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Light</source>
     <translation>浅色</translation>
   </message>
@@ -5892,8 +5883,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Minutes without use after which the model leaves memory; the next message loads it again. 0: never. Automatic: 10 minutes where memory is short, otherwise never.</source>
-    <translation>闲置多少分钟后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
+    <source>Models are downloaded into this folder. Those in the previous folder stay there and are still found.</source>
+    <translation>下载的模型保存到此文件夹。原文件夹中的模型留在原处，仍可找到。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -5990,13 +5981,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>What the model has read of their chats is kept among the cached context, so that their next request is answered sooner. Off: only where a request says so.</source>
-    <translation>模型读取过的其他程序的对话内容会保存在上下文缓存中，使它们的下一个请求更快得到回答。关闭：仅当请求要求时才保存。</translation>
+    <source>When I ask for it</source>
+    <translation>仅在我要求时</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>When I ask for it</source>
-    <translation>仅在我要求时</translation>
+    <source>When it has nothing else to do, the model gives a chat a short title in place of its first line. A title of your own stays. Models with fewer than 0.9 billion parameters are not asked, because their titles are poor.</source>
+    <translation>模型空闲时会给对话起一个简短标题，代替第一行。你自己起的标题会保留。参数少于 9 亿的模型不用于起标题，因为效果不好。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6186,7 +6177,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by layers that some models bring along for this, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
-    <translation>提前起草若干词元并让模型一次性检查，可以加快回答。词元可以根据对话本身的文字、常用短语、部分模型自带的起草层、草稿模型（在模型的选项中选择）或模型自身的早期层（仅限内置引擎）起草。如果所选方式不可用，则使用“更快时”。</translation>
+    <translation>提前起草若干词元并让模型一次性检查，可以加快回答。词元可以根据对话本身的文字、常用短语、部分模型自带的起草层、草稿模型（在模型的选项中选择）或模型自身的前几层（仅限内置引擎）起草。如果所选方式不可用，则使用“更快时使用”。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -6446,7 +6437,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>The model's own drafter, when faster</source>
-    <translation>模型自带的起草器（更快时）</translation>
+    <translation>模型自带的起草器，更快时使用</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -6694,23 +6685,10 @@
     <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
   </message>
   <message>
-    <location filename="../../app/control/chat_list_controller.py"/>
-    <location filename="../../app/control/context_menu.py"/>
-    <location filename="../../app/control/draft_controller.py"/>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <location filename="../../app/control/message_controller.py"/>
-    <location filename="../../app/control/model_controller.py"/>
-    <location filename="../../app/control/title_controller.py"/>
-    <location filename="../../app/dialogs/collections_dialog.py"/>
-    <location filename="../../app/dialogs/snippet_dialog.py"/>
-    <source>Undo</source>
-    <translation>撤销</translation>
-  </message>
-  <message>
     <location filename="../../app/control/context_menu.py"/>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Leave out the oldest turn</source>
-    <translation>不再包含最早的一轮对话</translation>
+    <translation>略去最早的一轮对话</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
@@ -6725,6 +6703,15 @@
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Restore</source>
     <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <location filename="../../app/control/model_controller.py"/>
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <location filename="../../app/notice.py"/>
+    <source>Undo</source>
+    <translation>撤销</translation>
   </message>
   <message>
     <location filename="../../app/control/model_controller.py"/>
@@ -7263,11 +7250,6 @@
     <translation>提示词读取了 {tokens}，另有 {known} 来自缓存</translation>
   </message>
   <message>
-    <location filename="../../app/state/conversation.py"/>
-    <source>You can go on chatting, but what is not saved is lost when you close the window.</source>
-    <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
-  </message>
-  <message>
     <location filename="../../app/state/open_chats.py"/>
     <source>{title} (branch)</source>
     <translation>{title}（分支）</translation>
@@ -7345,12 +7327,12 @@
   <message>
     <location filename="../../app/state/prompt.py"/>
     <source>Left out next, if you agree: “{title}”{size}</source>
-    <translation>下一步将不包含（经你同意）：“{title}”{size}</translation>
+    <translation>下一步将略去（经你同意）：“{title}”{size}</translation>
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>
     <source>Left out, as you chose: {which}{size}</source>
-    <translation>按你的选择已不包含：{which}{size}</translation>
+    <translation>已按你的选择略去：{which}{size}</translation>
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>
@@ -7364,9 +7346,14 @@
     <translation><numerusform>最早的 {n} 轮对话</numerusform></translation>
   </message>
   <message>
+    <location filename="../../app/state/saving.py"/>
+    <source>You can go on chatting, but what is not saved is lost when you close the window.</source>
+    <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
+  </message>
+  <message>
     <location filename="../../app/state/snippets.py"/>
     <source>A snippet may have {most:,} characters. Attach longer texts as a file.</source>
-    <translation>片段最多 {most:,} 个字符。更长的文字请作为文件附加。</translation>
+    <translation>片段最多 {most:,} 个字符。更长的文字请作为文件附上。</translation>
   </message>
   <message>
     <location filename="../../app/state/snippets.py"/>
@@ -7456,7 +7443,7 @@
   <message>
     <location filename="../../app/store/chat.py"/>
     <source>Last 7 days</source>
-    <translation>过去 7 天</translation>
+    <translation>最近 7 天</translation>
   </message>
   <message>
     <location filename="../../app/store/chat.py"/>
@@ -7471,7 +7458,7 @@
   <message>
     <location filename="../../app/store/exchange.py"/>
     <source>Folder of Markdown files, for reading (*.md)</source>
-    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
+    <translation>Markdown 文件夹，用于阅读 (*.md)</translation>
   </message>
   <message>
     <location filename="../../app/store/exchange.py"/>
@@ -7491,7 +7478,7 @@
   <message>
     <location filename="../../app/store/exchange.py"/>
     <source>Markdown, for reading (*.md)</source>
-    <translation>Markdown，便于阅读 (*.md)</translation>
+    <translation>Markdown，用于阅读 (*.md)</translation>
   </message>
   <message>
     <location filename="../../app/store/exchange.py"/>
@@ -7669,8 +7656,8 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>For small pieces of code; can draft for the larger Qwen2.5 Coder.</source>
-    <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 做推测解码。</translation>
+    <source>For small pieces of code; can speed up the larger Qwen2.5 Coder.</source>
+    <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 加速。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -7714,12 +7701,12 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Small, thinks before it answers; can draft for the larger Qwen3.</source>
-    <translation>小巧，先思考再回答；可为更大的 Qwen3 做推测解码。</translation>
+    <source>Small, thinks before it answers; can speed up the larger Qwen3.</source>
+    <translation>小巧，先思考再回答；可为更大的 Qwen3 加速。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Strong at reasoning and maths for its size; knows little of the world.</source>
+    <source>Strong at reasoning and maths for its size; has little general knowledge.</source>
     <translation>在同等大小中推理和数学较强；常识知识较少。</translation>
   </message>
   <message>
@@ -7830,7 +7817,7 @@
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Leave out the oldest {n} turns</source>
     <extracomment>n = 1: Leave out the oldest turn</extracomment>
-    <translation><numerusform>不再包含最早的 {n} 轮对话</numerusform></translation>
+    <translation><numerusform>略去最早的 {n} 轮对话</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
@@ -7850,13 +7837,13 @@
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>The oldest turn is left out starting with your next message.</source>
-    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
+    <translation>从下一条消息起，将略去最早的一轮对话。</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/transcript/message_actions.py"/>
     <source>The oldest {n} turns are left out starting with your next message.</source>
     <extracomment>n = 1: The oldest turn is left out starting with your next message.</extracomment>
-    <translation><numerusform>从下一条消息起，将不再包含最早的 {n} 轮对话。</numerusform></translation>
+    <translation><numerusform>从下一条消息起，将略去最早的 {n} 轮对话。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
@@ -7990,11 +7977,6 @@
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
-    <source>Nothing you write leaves this computer: there is no server, and your chats are files that only you can read.</source>
-    <translation>你写下的内容不会离开这台电脑：没有服务器，对话是只有你能读取的文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/welcome.py"/>
     <source>Private. Offline. On this laptop.</source>
     <translation>私密、离线，就在这台电脑上。</translation>
   </message>
@@ -8012,6 +7994,11 @@
     <location filename="../../app/transcript/welcome.py"/>
     <source>Welcome to Chickadee</source>
     <translation>欢迎使用 Chickadee</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>What you write stays on this computer, in files that only you can read, unless you connect a server yourself.</source>
+    <translation>你写下的内容留在这台电脑上，保存在只有你能读取的文件中，除非你自己连接服务器。</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>

@@ -100,7 +100,8 @@ def cache(options: argparse.Namespace) -> int:
                 **row, size=show_bytes(row["bytes"]), saved=str(exact_seconds(row["saved_seconds"]))
             )
         )
-    print(f"{len(rows)} chats, {show_bytes(saved.used_bytes)} of {show_bytes(saved.quota)}")
+    count = "1 chat" if len(rows) == 1 else f"{len(rows)} chats"
+    print(f"{count}, {show_bytes(saved.used_bytes)} of {show_bytes(saved.quota)}")
     return 0
 
 

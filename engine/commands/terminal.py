@@ -208,8 +208,9 @@ class Conversation:
             if not turns:
                 raise
             print(failure)
+        oldest = "the oldest turn" if turns == 1 else f"the oldest {turns} turns"
         with on_ctrl_c(signal.default_int_handler):
-            if input(f"Leave out the oldest {turns} turns of this chat and answer? [y/N] ").strip().lower() != "y":
+            if input(f"Leave out {oldest} of this chat and answer? [y/N] ").strip().lower() != "y":
                 return None
         kept = list(drop_oldest_turns(request.messages, turns))
         self.messages = kept if request.continue_last else kept[:-1]

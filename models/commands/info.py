@@ -85,10 +85,10 @@ def lines(model: LocalModel, verdict: Verdict | None, drafters: list[LocalModel]
         rows += [
             ("title", facts.name),
             ("architecture", facts.architecture),
-            ("weights", f"{facts.parameters:,}"),
+            ("parameters", f"{facts.parameters:,}"),
             ("quantisation", facts.quantisation),
-            ("context", f"{facts.n_ctx_train:,} tokens" if facts.n_ctx_train else "not said"),
-            ("licence", facts.licence or "not said"),
+            ("context", f"{facts.n_ctx_train:,} tokens" if facts.n_ctx_train else "not stated"),
+            ("licence", facts.licence or "not stated"),
             ("chat template", "yes" if facts.has_template else "no"),
             ("vocabulary", f"{facts.tokens:,} tokens"),
             ("can draft for it", ", ".join(drafter.name for drafter in drafters) or "no model here"),

@@ -36,7 +36,7 @@ def _local_models(options: argparse.Namespace) -> int:
     if options.json:
         return output.print_json([output.local_json(model, verdict_of.get(model.path)) for model in models])
     rows = [output.local_row(model, verdict_of.get(model.path)) for model in models]
-    print(output.table(rows, ("name", "size", "weights", "kind", "place", "memory")))
+    print(output.table(rows, ("name", "size", "parameters", "kind", "place", "memory")))
     return 0
 
 

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if recommended.best is None:
         print("No model of the catalogue fits into the free memory. Close other programs and try again.")
         return 1
-    for words, candidate in (("Best answers here", recommended.best), ("Faster", recommended.faster)):
+    for words, candidate in (("Best for this computer", recommended.best), ("Faster", recommended.faster)):
         if candidate:
             print(f"{words}: {_line(candidate)}")
     return 0
@@ -58,7 +58,7 @@ def _line(candidate: Candidate) -> str:
     verdict = candidate.verdict
     memory = f"{show_bytes(verdict.total_bytes)} of {show_bytes(verdict.available_bytes)} free memory"
     words = f"about {candidate.words_per_second:.0f} words a second"
-    paste = f"first word after {duration(candidate.seconds_for_paste)} for a pasted text of 1,000 words"
+    paste = f"reads 1,000 words in {duration(candidate.seconds_for_paste)}"
     return f"{entry.title} ({download}; {memory}; {words}; {paste}; {entry.licence})"
 
 

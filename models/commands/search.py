@@ -41,5 +41,5 @@ def run(options: argparse.Namespace) -> int:
         )
         for one in results
     ]
-    print(output.table(rows, ("model", "weights", "licence", "downloads", "")))
+    print(output.table(rows, ("model", "parameters", "licence", "downloads", "")))
     return 0

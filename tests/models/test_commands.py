@@ -46,7 +46,7 @@ def test_the_list_says_what_fits(own_data):
     assert (plan["verdict"], plan["exact"], plan["largest_context"]) == ("fits", True, 8192)
     assert plan["total_bytes"] > built_in["size_bytes"]
     lines = run("list").stdout.splitlines()
-    assert lines[0].split() == ["name", "size", "weights", "kind", "place", "memory"]
+    assert lines[0].split() == ["name", "size", "parameters", "kind", "place", "memory"]
     assert "built in  fits: " in lines[1]
 
 
@@ -114,7 +114,7 @@ def test_adding_a_folder_and_a_file(own_data, tmp_path):
         (["add", "nothing"], "There is no file or folder"),
         (["add", "README.md"], "is not a GGUF model file"),
         (["remove", "SmolLM2"], "It is part of Chickadee and cannot be deleted."),
-        (["pull", "x"], "is not a model on the hub"),
+        (["pull", "x"], "is not a model on Hugging Face"),
         (["pull", "a/b"], "Connections are turned off"),
         (["search", "x"], "Connections are turned off"),
     ],

@@ -144,7 +144,7 @@ def test_a_file_that_goes_on_behind_its_last_tensor_is_refused(kind, tmp_path):
     path = write(tmp_path / "x.gguf", [ARCHITECTURE], [tensor("a", (32,), kind)], data=1 << 20)
     assert read_header(path).parameters == 32
     os.truncate(path, 1 << 40)
-    with pytest.raises(Failure, match="damaged: it goes on behind the end"):
+    with pytest.raises(Failure, match="damaged: the file continues after the end"):
         read_header(path)
 
 

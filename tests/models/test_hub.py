@@ -134,7 +134,7 @@ def test_any_json_is_an_answer_or_a_sentence(value, server, hub):
 
 @pytest.mark.parametrize("repo", ["", "x", "a/b/c", "../b", "a/..", "a b/c", "a/b?x", "http://a/b", "ä/b", "a/b\n"])
 def test_what_is_no_repository(repo, server, hub):
-    with pytest.raises(Failure, match="is not a model on the hub"):
+    with pytest.raises(Failure, match="is not a model on Hugging Face"):
         hub.models(repo)
     assert server.requests == []
 

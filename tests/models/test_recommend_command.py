@@ -34,7 +34,7 @@ def own_folders(monkeypatch, tmp_path):
 def test_two_models_are_named_with_size_speed_memory_and_licence(capsys):
     assert main(["recommend"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Best answers here: ")
+    assert lines[0].startswith("Best for this computer: ")
     for words in ("to download", "free memory", "words a second", "1,000 words"):
         assert words in lines[0]
 

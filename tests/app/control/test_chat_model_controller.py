@@ -199,7 +199,7 @@ def test_a_change_of_the_model_waits_for_the_answers_of_other_chats(
     notice, fake = chickadee.window.notice, chickadee.engine.state.path
     chickadee.chats.messages.answer_with(long_chat.messages[-1].id, wren)
     assert notice.text.text() == (
-        "“slow” is being answered. wren will be loaded after that and answer again. Close this line to cancel that."
+        "“slow” is being answered. wren will be loaded after that and answer again. Close this notice to cancel."
     )
     qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
     assert (chickadee.engine.state.path, slow.phase, long_chat.phase) == (fake, "answering", "idle")

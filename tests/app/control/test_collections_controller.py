@@ -237,8 +237,8 @@ def test_a_damaged_index_is_said_and_made_again(
     ask(chickadee, "Which seeds do chickadees store?")
     qtbot.waitUntil(lambda: answered(chickadee))
     assert chickadee.window.notice.text.text() == (
-        "The index of your collections was damaged and is made again."
-        " Until then, answers may miss some of your documents."
+        "The index of your collections was damaged and is being rebuilt. Until then, answers may miss some of your "
+        "documents."
     )
     qtbot.waitUntil(lambda: not indexing._start_soon.waiting and not indexing._process.running)
     ask(chickadee, "Which seeds do chickadees store?")

@@ -277,7 +277,7 @@ def test_a_model_on_a_stick_is_copied_here(
     notice = chickadee.window.notice
     assert notice.text.text().startswith("wren is on another drive.")
     qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "You can pull the drive out" in notice.text.text())
+    qtbot.waitUntil(lambda: "You can remove the drive" in notice.text.text())
     copy = own_folder() / "copied" / "wren.gguf"
     assert copy.read_bytes() == path.read_bytes()
     assert chickadee.engine.state.path == copy

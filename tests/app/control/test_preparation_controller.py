@@ -41,7 +41,7 @@ else:
     (folder / "compiled").touch()
 sys.exit(code)
 """
-WAITS = "This model needs llama.cpp, which is still being prepared. It will be loaded in about 14 minutes."
+WAITS = "This model needs llama.cpp, which is still being prepared. The model will be loaded in about 14 minutes."
 Finish = Callable[[int], None]
 
 

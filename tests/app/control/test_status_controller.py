@@ -18,7 +18,7 @@ from engine.protocol.requests import Generate, Load, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
 
-ON_BATTERY = "Saving power, because the computer runs on its battery"
+ON_BATTERY = "Saving power: the computer runs on its battery"
 
 
 class Laptop:
@@ -70,7 +70,7 @@ def test_the_setting_decides_and_goes_to_the_engine_with_each_request(
     ask(on_laptop, "quick")
     qtbot.waitUntil(lambda: done(on_laptop), timeout=SECONDS)
     on_laptop.settings.change({"engine.power": "save"})
-    assert on_laptop.window.status.power.toolTip() == "Saving power, because Settings say always"
+    assert on_laptop.window.status.power.toolTip() == "Saving power: set to “Always” in the settings"
     ask(on_laptop, "again")
     qtbot.waitUntil(lambda: done(on_laptop), timeout=SECONDS)
     assert [each.power for each in requests() if isinstance(each, Generate)] == ["full", "save"]

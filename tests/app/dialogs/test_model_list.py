@@ -23,7 +23,8 @@ def test_words_for_verdicts() -> None:
         "Tight: 1.07 GB of memory with 4,096 tokens"
     )
     from_disk = Verdict(verdict="disk", total_bytes=gib, available_bytes=gib // 2, predicted_speed=0.44, exact=True)
-    assert verdict_words(from_disk) == "Larger than the memory: needs 1.07 GB, read from the disk again and again"
+    words = "Very slow: needs 1.07 GB, more than the memory, so it is read from the disk again and again"
+    assert verdict_words(from_disk) == words
     assert tone_of(from_disk) == "tight"
     assert words_per_second(from_disk) == "about 1 word in 3 seconds"
     assert parts_words(from_disk).endswith("537 MB available · about 1 word in 3 seconds")

@@ -90,13 +90,13 @@ def test_html_is_shown_as_text(qapp: object) -> None:
 @pytest.mark.parametrize(
     ("markdown", "text"),
     [
-        ("![a photo](x.png)", "[image: a photo]\nx.png"),
-        ("![](x.png) b", "[image: image] x.png b"),
-        ("![*one* `two`](x.png)!", "[image: one two] x.png!"),
-        ("![a][ref] b\n\n[ref]: /etc/passwd", "[image: a] /etc/passwd b"),
+        ("![a photo](x.png)", "[picture: a photo]\nx.png"),
+        ("![](x.png) b", "[picture: picture] x.png b"),
+        ("![*one* `two`](x.png)!", "[picture: one two] x.png!"),
+        ("![a][ref] b\n\n[ref]: /etc/passwd", "[picture: a] /etc/passwd b"),
         (r"\![a](https://example.org)", "!a"),
         ("`![a](b)` wow![1]", "![a](b) wow![1]"),
-        ("[![a](x.png)](https://example.org)", "[image: a]"),
+        ("[![a](x.png)](https://example.org)", "[picture: a]"),
     ],
 )
 def test_an_image_is_named_not_shown(qapp: object, markdown: str, text: str) -> None:

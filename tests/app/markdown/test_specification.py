@@ -64,7 +64,7 @@ class _Text(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         named = dict(attrs)
         if tag == "img":
-            self.text += f"[image: {named.get('alt') or 'image'}] {named.get('src')}"
+            self.text += f"[picture: {named.get('alt') or 'picture'}] {named.get('src')}"
 
 
 def text_of_html(html: str) -> str:

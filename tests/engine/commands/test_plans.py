@@ -154,7 +154,7 @@ def test_what_only_the_hub_knows_is_guessed():
 def test_what_cannot_be_planned_is_a_sentence(tmp_path):
     assert "There is no file" in str(ask(path=str(tmp_path / "none.gguf")).problem)
     assert "64 tokens or more" in str(ask(path=str(default_model()), n_ctx=3).problem)
-    assert str(ask().problem) == "A question names a file or an estimate."
+    assert str(ask().problem) == "A request to the planner must name a model file or an estimate."
     assert ask(path=str(default_model()), draft=str(default_model()), backend="llama").problem
 
 

@@ -168,6 +168,6 @@ def test_an_answer_ends_with_a_sentence_where_the_model_computes_no_numbers(bran
     list(session.prefill(PROMPT))
     drafting = Guess(letters, random.Random(1), branches) if branches else None
     steps = decode(session, greedy(), kept(), None, drafting)
-    with pytest.raises(Failure, match="The model computes no numbers: its file is damaged"):
+    with pytest.raises(Failure, match="The model computes no valid numbers: its file is damaged"):
         tokens.extend(token for step in steps for token in step.tokens)
     assert session.tokens == target.cache == [*PROMPT, *tokens][: len(session.tokens)]

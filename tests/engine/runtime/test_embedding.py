@@ -128,7 +128,7 @@ def test_what_cannot_be_embedded_is_explained(engine, tmp_path):
     damaged = str(write_gguf(tmp_path / "damaged.gguf", "bert", bert__attention__causal=False))
     with pytest.raises(Failure, match="102 tokens, the context holds 64"):
         engine.embed(Embed(1, ("a " * 100,), file))
-    with pytest.raises(Failure, match="makes no vectors of texts"):
+    with pytest.raises(Failure, match="is not an embedding model"):
         engine.embed(Embed(1, ("a",), ranking))
     for path in (damaged, str(tmp_path / "nothing.gguf")):
         with pytest.raises(Failure):
@@ -143,7 +143,7 @@ def test_a_text_for_which_the_memory_has_no_room_is_refused(engine, monkeypatch)
     plan = engine._loaded().plan.memory
     needed = plan.parts["kv"] * 600 // plan.n_ctx + plan.parts["compute"]
     monkeypatch.setattr(embedder, "memory", lambda: Memory(needed, needed))
-    with pytest.raises(Failure, match="no room for a text of") as failure:
+    with pytest.raises(Failure, match="not enough free memory for a text of") as failure:
         engine.embed(Embed(1, ("a", "a " * 1_000)))
     assert failure.value.code == "out_of_memory"
     assert vectors(engine, "a " * 500)

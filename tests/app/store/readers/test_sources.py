@@ -142,12 +142,12 @@ def test_one_bad_file_does_not_keep_the_others_out(home: Path, store: ChatStore)
         problems += [str(problem) for problem in shown.problems]
         assert len(shown.chats) == (source.program != "ollama")
     assert problems == [
-        "gpt4all-bad.chat is damaged, or of a version of GPT4All that Chickadee does not know. It is left out.",
-        "gpt4all-new.chat was written by a newer version of GPT4All than Chickadee knows. It is left out. Update "
+        "gpt4all-bad.chat is damaged, or of a version of GPT4All that Chickadee does not know. It was skipped.",
+        "gpt4all-new.chat was written by a newer version of GPT4All than Chickadee knows. It was skipped. Update "
         "Chickadee.",
-        "bad.conversation.json is damaged, or of a version of LM Studio that Chickadee does not know. It is left out.",
-        "list.conversation.json is damaged, or of a version of LM Studio that Chickadee does not know. It is left out.",
-        "Chat 2 in webui.db is damaged. It is left out.",
+        "bad.conversation.json is damaged, or of a version of LM Studio that Chickadee does not know. It was skipped.",
+        "list.conversation.json is damaged, or of a version of LM Studio that Chickadee does not know. It was skipped.",
+        "Chat 2 in webui.db is damaged and was skipped.",
         "db.sqlite is damaged, or Ollama is writing in it. Close Ollama and try again.",
     ]
     ollama.unlink()
