@@ -21,7 +21,7 @@ from queue import SimpleQueue
 import coverage
 
 from tests.mutants.mutate import mutants
-from tests.mutants.results import GOAL, KEPT, ROOT, Results, modules, report
+from tests.mutants.results import GOAL, KEPT, Results, key_of, modules, report
 from tests.mutants.trees import PYTEST, Outcome, Tree
 
 SPARE_SECONDS = 60.0  # beyond LONGER times the time of the unbroken tests, after which a mutant counts as hanging
@@ -54,7 +54,9 @@ def parsed() -> argparse.Namespace:
 
 def measure(name: str, tests: list[str], trees: Sequence[Tree], options: argparse.Namespace) -> Results | None:
     """Return the module's results, once the chosen mutants are judged; None if its tests fail without a mutant."""
-    results = Results(name, tests, mutants((ROOT / name).read_text(encoding="utf-8")))
+    folder = trees[0].folder  # the checkout as it was at the start: somebody may be editing it
+    text = (folder / name).read_text(encoding="utf-8")
+    results = Results(name, tests, text, mutants(text), key_of(name, tests, folder))
     results.load()
     if not results.seconds and not run_unbroken(results, trees[0]):
         return None

@@ -7,7 +7,7 @@ import hashlib
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,13 +34,22 @@ def equivalents() -> set[tuple[str, str, str]]:
     return {(each["module"], each["line"], each["mutant"]) for each in listed if each["equivalent"]}
 
 
+def key_of(module: str, tests: Sequence[str], root: Path) -> str:
+    """Return a hash of all that a module's outcomes depend on, but for the rest of the program."""
+    paths = [root / name for name in (module, *tests, "tests/mutants/mutate.py")]
+    files = [path for each in paths for path in (sorted(each.rglob("*.py")) if each.is_dir() else [each])]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+
+
 @dataclass(slots=True)
 class Results:
     """Outcomes of a module's mutants by their number, kept on disk for as long as module, tests and operators last."""
 
     module: str
     tests: list[str]
+    text: str  # of the module
     mutants: list[Mutant]
+    key: str  # of what `key_of` hashed
     seconds: float = 0.0  # that all tests take; 0 until they ran
     reach: dict[str, list[str]] = field(default_factory=dict)  # tests by the line that they run
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -49,19 +58,13 @@ class Results:
     def path(self) -> Path:
         return KEPT / f"{self.module.replace('/', '.')}.json"
 
-    def key(self) -> str:
-        """Return a hash of all that the outcomes depend on, but for the rest of the program."""
-        folders = [ROOT / name for name in (self.module, *self.tests, "tests/mutants/mutate.py")]
-        files = [path for each in folders for path in (sorted(each.rglob("*.py")) if each.is_dir() else [each])]
-        return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
-
     def load(self) -> None:
-        if self.path.exists() and (kept := json.loads(self.path.read_text(encoding="utf-8")))["key"] == self.key():
+        if self.path.exists() and (kept := json.loads(self.path.read_text(encoding="utf-8")))["key"] == self.key:
             self.seconds, self.reach, self.outcomes = kept["seconds"], kept["reach"], kept["outcomes"]
 
     def save(self) -> None:
         KEPT.mkdir(parents=True, exist_ok=True)
-        kept = {"key": self.key(), "seconds": self.seconds, "reach": self.reach, "outcomes": self.outcomes}
+        kept = {"key": self.key, "seconds": self.seconds, "reach": self.reach, "outcomes": self.outcomes}
         self.path.with_suffix(".new").write_text(json.dumps(kept), encoding="utf-8")
         self.path.with_suffix(".new").replace(self.path)
 
@@ -88,7 +91,7 @@ class Results:
         return f"| {self.module} | {numbers} |"
 
     def diffs(self) -> Iterable[str]:
-        before = (ROOT / self.module).read_text(encoding="utf-8").splitlines()
+        before = self.text.splitlines()
         for mutant in self.survivors():
             lines = difflib.unified_diff(before, mutant.text.splitlines(), self.module, self.module, n=2, lineterm="")
             yield "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Awaitable, Callable
 
@@ -31,15 +32,20 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(scope, receive, send)
 
 
-def serving(talk: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]], guard: Guard | None = None) -> None:
-    """Run `talk` with a function that connects to a server."""
+def serving(
+    talk: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]], guard: Guard | None = None
+) -> list[bytes]:
+    """Run `talk` with a function that connects to a server; return what each connection got when the server ended."""
     guarded = guard or Guard(app, lambda: Access("k"))
 
-    async def run() -> None:
+    async def run() -> list[bytes]:
+        bugs: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, bug: bugs.append(bug))
         with socket.create_server(("127.0.0.1", 0)) as listening:
             config = uvicorn.Config(
-                guarded, http=ImpatientH11, ws="none", lifespan="off", log_config=None, timeout_keep_alive=60
-            )
+                guarded, http=ImpatientH11, ws="none", lifespan="off", log_config=None, timeout_keep_alive=60,
+                timeout_graceful_shutdown=1,
+            )  # fmt: skip
             server = uvicorn.Server(config)
             running = asyncio.ensure_future(server.serve([listening]))
             made: list[Streams] = []
@@ -50,13 +56,17 @@ def serving(talk: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]],
 
             try:
                 await asyncio.wait_for(talk(connect), 60)
-            finally:
-                for _, writer in made:
-                    writer.close()
                 server.should_exit = True
                 await running
+                assert bugs == []
+                return [await asyncio.wait_for(reader.read(), 60) for reader, _ in made]
+            finally:
+                server.should_exit = True
+                for _, writer in made:
+                    writer.close()
+                await running
 
-    asyncio.run(run())
+    return asyncio.run(run())
 
 
 async def response(reader: asyncio.StreamReader) -> bytes:
@@ -84,6 +94,55 @@ def test_the_headers_of_each_request_of_a_connection_must_arrive_soon(monkeypatc
         assert await reader.read() == b""
 
     serving(talk)
+
+
+def test_headers_in_pieces_end_the_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "HEADER_SECONDS", 1.0)
+
+    async def talk(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        for wait in (1.2, 0):
+            for piece in (
+                b"POST / HT",
+                b"TP/1.1\r\nHost: localhost\r\n",
+                b"x-api-key: k\r\nContent-Length: 1\r\n\r\na",
+            ):
+                writer.write(piece)
+                await asyncio.sleep(0.02)  # so that the server reads the pieces one by one
+            assert b"1 bytes" in await response(reader)
+            await asyncio.sleep(wait)
+
+    serving(talk)
+
+
+def test_a_request_without_an_answer_is_told_that_the_api_was_turned_off() -> None:
+    """An answer that has begun is only cut off: a second head would be read as part of it."""
+    waiting: list[str] = []
+
+    async def never(scope: Scope, receive: Receive, send: Send) -> None:
+        waiting.append(scope["path"])
+        if scope["path"] == "/begun":
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+            await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        await asyncio.Event().wait()
+
+    async def talk(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        writer.write(request(path="/begun"))
+        await reader.readuntil(b"half")
+        reader, writer = await connect()
+        writer.write(request("Origin: http://localhost"))
+        reader, writer = await connect()
+        writer.write(request(path="/v1/messages"))
+        while len(waiting) < 3:
+            await asyncio.sleep(0.01)
+
+    begun, refused, other = serving(talk, Guard(never, Access))
+    assert begun == b""
+    assert refused.startswith(b"HTTP/1.1 503 ")
+    assert b"access-control-allow-origin: http://localhost\r\n" in refused
+    assert json.loads(refused.split(b"\r\n\r\n")[1])["error"]["code"] == "turned_off"
+    assert json.loads(other.split(b"\r\n\r\n")[1])["type"] == "error"
 
 
 def test_large_bodies_are_bounded_together_and_small_ones_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,9 +238,18 @@ def test_only_the_whole_key_opens() -> None:
 def test_what_needs_no_key_is_the_health_and_the_question_of_a_browser() -> None:
     paths = ["/", "/v1/models", "/healthy", "/health/", "/v1/health", "/health"]
     assert statuses([request(path=path) for path in paths]) == [401] * 5 + [200]
-    asked = answers([request("Origin: http://localhost:3000", "Access-Control-Request-Method: POST", method="OPTIONS")])
-    assert asked[0].startswith(b"HTTP/1.1 204 ")
-    assert b"access-control-allow-private-network: true" in asked[0].lower()
+    page = "Origin: http://localhost:3000"
+    asking = [page, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-api-key"]
+    answered = answers([request(*asking, method="OPTIONS"), request(page, "x-api-key: k")])
+    assert answered[0].startswith(b"HTTP/1.1 204 ")
+    may, plain = ({line for line in each.split(b"\r\n") if line.startswith((b"access", b"vary"))} for each in answered)
+    assert plain == {b"access-control-allow-origin: http://localhost:3000", b"vary: Origin"}
+    assert may - plain == {
+        b"access-control-allow-methods: GET, POST, OPTIONS",
+        b"access-control-allow-headers: x-api-key",
+        b"access-control-allow-private-network: true",
+        b"access-control-max-age: 600",
+    }
 
 
 def test_pages_of_other_computers_are_refused() -> None:
@@ -221,9 +289,11 @@ def test_the_host_must_name_this_computer_unless_others_may_call() -> None:
         "localhost",
         "127.0.0.1:80",
         "[::1]:9",
+        "LocalHost.:80",
+        "127.8.9.1",
     ]
     sent = [request("x-api-key: k", host=host) for host in hosts]
-    assert statuses(sent) == [403] * 5 + [200] * 3
+    assert statuses(sent) == [403] * 5 + [200] * 5
     assert statuses(sent[:4], Guard(app, lambda: Access("k", any_host=True))) == [200] * 4
 
 
@@ -247,7 +317,29 @@ def test_a_body_in_chunks_has_the_limit_of_one_with_a_length(monkeypatch: pytest
         pieces = b"".join(b"64\r\n" + b"a" * 100 + b"\r\n" for _ in range(size // 100))
         return REQUEST + b"x-api-key: k\r\nTransfer-Encoding: chunked\r\n\r\n" + pieces + b"0\r\n\r\n"
 
-    assert statuses([chunked(1000), chunked(1100)]) == [200, 413]
+    def whole(size: int) -> bytes:
+        return REQUEST + b"x-api-key: k\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
+
+    assert statuses([chunked(1000), chunked(1100), whole(1000), whole(1001)]) == [200, 413, 200, 413]
+
+
+def test_a_refusal_says_what_is_wrong_in_words_and_as_a_code() -> None:
+    key, other_page = "x-api-key: k", "Origin: http://evil.example"
+    sent = {
+        ("headers_too_large", "up to 32 kB"): request(key, f"X-Long: {'a' * 33_000}"),
+        ("bad_headers", "both Content-Length and Transfer-Encoding"): request(key, "Transfer-Encoding: chunked"),
+        ("bad_host", "must name this computer"): request(key, host="evil.example"),
+        ("bad_origin", "http://localhost"): request(key, other_page),
+        ("invalid_api_key", "needs a key"): request(),
+        ("invalid_api_key", "not the one"): request("x-api-key: wrong"),
+        ("request_too_large", "up to 32 MB"): request(key).replace(b"Length: 0", b"Length: 33554433"),
+    }
+    for (code, words), answer in zip(sent, answers(list(sent.values())), strict=True):
+        error = json.loads(answer.split(b"\r\n\r\n")[1])["error"]
+        assert error["code"] == code
+        assert words in error["message"]
+    anthropic = answers([request(path="/v1/messages")])[0]
+    assert json.loads(anthropic.split(b"\r\n\r\n")[1])["error"]["type"] == "authentication_error"
 
 
 def test_headers_have_a_limit_together() -> None:
