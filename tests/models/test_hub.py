@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from urllib.parse import parse_qs
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.failures import Failure
-from models.hub import is_safe_path
+from models.hub import Hub, is_safe_path
 from models.network import Network, offline_reason
-from tests.models.hub_server import COMMIT, Handler
+from tests.models.hub_server import COMMIT, Handler, HubServer
 
 DIGEST = "0" * 64
 
@@ -31,7 +32,80 @@ def test_searching(server, hub):
     assert (first.repo, first.downloads, first.licence, first.parameters) == ("a/b", 7, "mit", 135)
     assert (first.architecture, first.n_ctx_train, first.gated) == ("llama", 8192, False)
     assert (second.repo, second.downloads, second.licence, second.gated) == ("c/d", 0, "", True)
-    assert "search=small+bird&filter=gguf" in server.requests[0][0]
+    query = parse_qs(server.requests[0][0].partition("?")[2])
+    assert query == {
+        "search": ["small bird"], "filter": ["gguf"], "sort": ["downloads"], "direction": ["-1"], "limit": ["30"],
+        "expand[]": ["downloads", "tags", "gated", "gguf"],
+    }  # fmt: skip
+    assert [result.repo for result in hub.search("small bird", 1)] == ["a/b"]
+    assert "limit=1&" in server.requests[1][0]
+    hub.search("word " * 100)
+    assert len(parse_qs(server.requests[2][0].partition("?")[2])["search"][0]) == 200
+
+
+def page(server: HubServer, number: int, following: str = "") -> None:
+    """Have the server list the file NUMBER.gguf at /api/models/pageNUMBER, with a link to the page that follows."""
+    name, file = f"page{number}", {"type": "file", "path": f"{number}.gguf", "lfs": {"oid": DIGEST, "size": 5}}
+    server.redirects[f"/api/models/{name}"] = f"/cdn/{name}"
+    server.add(name, json.dumps([file]).encode())
+    sent = server.fault
+
+    def answer(handler: Handler) -> bool:
+        if handler.path != f"/cdn/{name}":
+            return sent(handler)
+        handler.answer(200, handler.content, Link=f'<{following}>; rel="next"')
+        return True
+
+    server.fault = answer if following else sent
+
+
+def test_a_list_of_files_goes_on_over_pages_but_not_without_end_nor_elsewhere(server, hub):
+    server.redirects[f"/api/models/a/b/tree/{COMMIT}"] = "/api/models/page0"
+    for number in range(12):
+        page(server, number, f"/api/models/page{number + 1}")
+    assert sorted(model.name for model in hub.models("a/b")) == sorted(f"{number}.gguf" for number in range(10))
+    page(server, 2, "https://elsewhere.test/api/models/page3")
+    assert [model.name for model in hub.models("a/b")] == ["0.gguf", "1.gguf", "2.gguf"]
+    page(server, 1, "/not-the-api")
+    assert [model.name for model in hub.models("a/b")] == ["0.gguf", "1.gguf"]
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(server, hub, monkeypatch):
+    monkeypatch.setattr("models.hub.MAX_ANSWER", 100)
+    server.answers["/api/models"] = b"[]".ljust(100)
+    assert hub.search("x") == ()
+    server.answers["/api/models"] = b"[]".ljust(101)
+    with pytest.raises(Failure, match="does not end"):
+        hub.search("x")
+
+
+def test_a_version_that_is_no_digest_is_not_asked_for(server, hub):
+    server.add("x.gguf", b"1")
+    listed = json.dumps(server.tree()).encode()
+    for version in ("../../x", "ABCDEF0", "abc", 7, None):
+        server.answers["/api/models/a/b"] = json.dumps({"sha": version}).encode()
+        server.answers["/api/models/a/b/tree/main"] = listed
+        assert hub.model("a/b").files[0].commit == "main"
+    assert hub.licence("a/b") == ""
+
+
+def test_the_address_of_a_file_names_its_version_and_is_escaped(server, hub, monkeypatch):
+    server.add("deep/a bird#1.gguf", b"1")
+    (file,) = hub.model("a/b", "Deep/A bird#1.gguf").files
+    assert hub.address_of(file) == f"{server.address}/a/b/resolve/{COMMIT}/deep/a%20bird%231.gguf"
+    monkeypatch.setenv("CHICKADEE_HUB", f"{server.address}/")
+    assert Hub().address_of(file) == hub.address_of(file)
+    monkeypatch.delenv("CHICKADEE_HUB")
+    assert Hub().address == "https://huggingface.co"
+
+
+def test_paths_have_a_length_that_every_system_allows():
+    assert is_safe_path("a" * 195 + ".gguf")
+    assert not is_safe_path("a" * 196 + ".gguf")
+    assert not is_safe_path("ä" * 98 + ".gguf")  # 201 bytes
+    assert is_safe_path("/".join(["a" * 199] * 5) + "a")
+    assert not is_safe_path("/".join(["a" * 199] * 5) + "/a")
+    assert not any(map(is_safe_path, ("a\u202eb.gguf", "a\x1fb", "a*b", "a?", 'a"b', "a<b", "a|b", "a.", " a", "a/")))
 
 
 def test_nothing_is_searched_without_words(server, hub):
@@ -250,13 +324,14 @@ def test_the_variable_forbids(value, off, server, hub, monkeypatch):
     ("text", "off"),
     [
         ("", False), ("network = true", False), ("network = false", True), ("[models]\nnetwork = false", True),
+        ("\ufeffnetwork = true", False),
         ('[models]\nnetwork = "allowed"', False), ('[models]\nnetwork = "forbidden"', True), ("network = [", True),
         ("[network]\nx = 1", True), ("models = 3", False), ("network = 0", True),
     ],
 )  # fmt: skip
 def test_the_settings_forbid(text, off, server, hub, own_data, monkeypatch):
     own_data.mkdir()
-    (own_data / "settings.toml").write_text(text)
+    (own_data / "settings.toml").write_text(text, encoding="utf-8")
     server.answers["/api/models"] = b"[]"
     assert bool(offline_reason()) == off
     if off:

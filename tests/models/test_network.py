@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
 
 from common.failures import Failure
+from models import network
 from models.network import Network
 from tests.models.hub_server import Handler, HubServer
 
@@ -93,3 +95,62 @@ def test_a_circle_of_redirects_ends(server: HubServer) -> None:
         raise AssertionError("a response")
     assert refused.value.sentence.id == "refused.redirects"
     assert len(server.requests) == 8
+
+
+def failure_of(url: str, same_host: bool = False) -> Failure:
+    with pytest.raises(Failure) as refused, Network().get(url, same_host=same_host):
+        raise AssertionError("a response")
+    return refused.value
+
+
+def test_a_redirect_stays_on_its_server_where_that_is_asked_for(server: HubServer) -> None:
+    """The catalogue's signature is that of the server which the user sees; files come from other servers too."""
+    other = HubServer()
+    try:
+        other.add("x", b"content")
+        server.add("y", b"here")
+        server.redirects = {"/away": f"{other.address}/cdn/x", "/here": "/cdn/y"}
+        with Network().get(f"{server.address}/here", same_host=True) as response:
+            assert response.raw.read() == b"here"
+        assert failure_of(f"{server.address}/away", same_host=True).sentence.id == "refused.redirect"
+        assert other.requests == []
+        with Network().get(f"{server.address}/away") as response:
+            assert response.raw.read() == b"content"
+    finally:
+        other.close()
+
+
+def test_a_server_that_falls_silent_is_not_waited_for(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "READ_SECONDS", 0.2)
+    server.add("x", b"content")
+    ended = threading.Event()
+    server.fault = lambda _: ended.wait(60)
+    try:
+        assert failure_of(f"{server.address}/cdn/x").sentence.id == "no_connection.no_answer"
+    finally:
+        ended.set()
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(server: HubServer, tmp_path: Path) -> None:
+    with_certificate(server, tmp_path)
+    assert failure_of(f"{server.address}/cdn/x").sentence.id == "refused.certificate"
+    assert server.requests == []
+
+
+def test_each_status_has_its_sentence_and_what_may_help_later_is_a_missing_connection(server: HubServer) -> None:
+    expected = {
+        401: "refused.account", 403: "refused.account", 404: "not_found.status", 410: "not_found.status",
+        429: "no_connection.too_many", 500: "no_connection.status", 503: "no_connection.status",
+        402: "refused.status", 418: "refused.status", 499: "refused.status",
+    }  # fmt: skip
+    server.add("x", b"content")
+    for status, sentence in expected.items():
+        server.fault = lambda handler, status=status: handler.answer(status, b"") is None  # type: ignore[misc]
+        failure = failure_of(f"{server.address}/cdn/x")
+        assert (failure.sentence.id, failure.sentence.values["host"]) == (sentence, "127.0.0.1")
+        assert failure.sentence.values.get("status", status) == status
+
+
+def test_only_this_computer_is_reached_without_encryption() -> None:
+    for url in ("https://example.org/x", "http://localhost:80/x", "http://127.0.0.1/x", "http://[::1]:9/x"):
+        Network().check(url)

@@ -30,3 +30,21 @@ def test_what_is_removed_is_not_taken() -> None:
     assert queue.remove("a0")
     assert not queue.remove("a0")
     assert all_of(queue) == ["b0"]
+
+
+def test_an_empty_queue_is_waited_at_until_something_is_put_into_it() -> None:
+    async def talk() -> list[str]:
+        queue: FairQueue[str] = FairQueue()
+        queue.put("a", "removed")
+        queue.remove("removed")
+        taken = []
+        for item in ("first", "second"):  # the queue has been emptied by removing, then by taking
+            waiting = asyncio.ensure_future(queue.get())
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            assert len(queue) == 0
+            queue.put("a", item)
+            taken.append(await waiting)
+        return taken
+
+    assert asyncio.run(talk()) == ["first", "second"]
