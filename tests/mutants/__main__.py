@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -30,6 +31,7 @@ LONGER = 5
 
 def main() -> int:
     options = parsed()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what runs is ended, and the copies are deleted
     chosen = {name: tests for name, tests in modules().items() if any(part in name for part in options.only)}
     with contextlib.ExitStack() as stack:
         trees = [Tree(Path(stack.enter_context(tempfile.TemporaryDirectory()))) for _ in range(options.jobs)]
@@ -74,7 +76,9 @@ def measure(name: str, tests: list[str], trees: Sequence[Tree], options: argpars
                 results.outcomes[str(futures[future])] = future.result()
                 results.save()
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            for tree in trees:
+                tree.end_processes()
             raise
     return results
 

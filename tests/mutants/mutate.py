@@ -11,6 +11,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_string
 
+CODE = cst.Module(())
 NEVER = cst.Annotation | cst.Decorator | cst.Import | cst.ImportFrom | cst.Assert
 
 
@@ -61,7 +62,7 @@ def compare(text: str, code: str) -> Mutant:
 
 
 class Breaks(cst.CSTVisitor):
-    """All pairs of a node and what breaks it. Left out: types, imports, decorators, asserts and the log."""
+    """All pairs of a node and what breaks it. Left out: types, imports, decorators, asserts, the log, Windows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,6 +70,10 @@ class Breaks(cst.CSTVisitor):
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, NEVER) or is_log(node):
+            return False
+        if isinstance(node, cst.If) and "win32" in CODE.code_for_node(node.test):
+            if node.orelse:
+                node.orelse.visit(self)
             return False
         self.found += [
             (node, broken) for kind, breaks in OPERATORS if isinstance(node, kind) for broken in breaks(node)

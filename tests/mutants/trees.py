@@ -67,7 +67,7 @@ class Tree:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
             code = None
-        self._end_processes()
+        self.end_processes()
         process.wait()
         return code, output.read_text(errors="replace")
 
@@ -77,7 +77,7 @@ class Tree:
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return kept | {"QT_QPA_PLATFORM": "offscreen"}
 
-    def _end_processes(self) -> None:
+    def end_processes(self) -> None:
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if Path(process.cwd()).is_relative_to(self.folder):

@@ -44,7 +44,10 @@ REDIRECTS = {
 
 
 class FakeServer(ThreadingHTTPServer):
-    """The server. `bodies`: requests for answers; `keys`: what came as Authorization; `gone`: clients that left."""
+    """The server. `bodies`: requests for answers; `keys`: what came as Authorization; `gone`: clients that left.
+
+    `pages`: status and body to send at a path, in place of what the server would say there.
+    """
 
     daemon_threads = True
     request_queue_size = 32
@@ -54,6 +57,7 @@ class FakeServer(ThreadingHTTPServer):
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.paths: list[str] = []
+        self.pages: dict[str, tuple[int, bytes]] = {}
         self.gone = threading.Event()
         super().__init__(("127.0.0.1", 0), Handler)
 
@@ -79,7 +83,10 @@ class Handler(BaseHTTPRequestHandler):
         self.server.paths.append(self.path)
         if not self._has_key():
             return
-        if self.path == "/v1/models":
+        if self.path in self.server.pages:
+            status, body = self.server.pages[self.path]
+            self._whole(body, "application/json", status)
+        elif self.path == "/v1/models":
             self._json({"object": "list", "data": list(self.server.models)})
         elif self.path == "/props":
             self._json({"default_generation_settings": {"n_ctx": 4096}, "build_info": "b7000-abc",
