@@ -89,7 +89,7 @@ class Collector(QObject):
         self._clock = clock
         self._thread_seconds = 0.0
         self._not_before = 0.0  # monotonic second before which no full collection starts
-        self._started = False
+        self._started = self._freezes = False
         self._was_enabled = gc.isenabled()
         gc.disable()
         self._timer = QTimer(self)
@@ -97,9 +97,14 @@ class Collector(QObject):
         self._timer.timeout.connect(self.collect_if_due)
 
     def start(self) -> None:
-        """Begin to collect; all present objects, with the little garbage among them, are excluded until `close`."""
+        """Begin to collect; all present objects, with the little garbage among them, are excluded until `close`.
+
+        Where objects are frozen already, as in the tests, those stay frozen and no others are.
+        """
         self._started = True
-        gc.freeze()
+        self._freezes = gc.get_freeze_count() == 0
+        if self._freezes:
+            gc.freeze()
         self._thread_seconds = self._clock()
         QAbstractEventDispatcher.instance().aboutToBlock.connect(self.collect_young)
 
@@ -109,7 +114,8 @@ class Collector(QObject):
             self._started = False
             self._timer.stop()
             QAbstractEventDispatcher.instance().aboutToBlock.disconnect(self.collect_young)
-            gc.unfreeze()
+            if self._freezes:
+                gc.unfreeze()
         if self._was_enabled:
             gc.enable()
 
