@@ -70,7 +70,7 @@ class Store(Generic[T]):
         """Return the value under the key; None if there is none, or its file cannot be used. Raises nothing."""
         path = self.path(*key)
         try:
-            raw = read_small(path, self.most_bytes + 1)
+            raw = read_small(path, self.most_bytes)  # of a larger file too little for its checksum
             return self._decoded(raw, self._head(key))
         except FileNotFoundError:
             return None
@@ -134,7 +134,7 @@ def keep_limits(
     kept: list[tuple[int, int, Path]] = []
     for path, status in files_in(folder):
         abandoned = path.name.startswith(TEMPORARY) and not is_being_written(path, status)
-        if path != spared and (abandoned or useless(path.name, status.st_size)):
+        if abandoned or useless(path.name, status.st_size):
             delete_file(path)
         elif NAME.fullmatch(path.name):
             kept.append((status.st_mtime_ns, status.st_size, path))

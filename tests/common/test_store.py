@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -48,7 +49,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def names(kept: Store[Bird]) -> set[str]:
+def names(kept: Store[Bird] | Store[Song]) -> set[str]:
     return set(os.listdir(kept.folder))
 
 
@@ -175,6 +176,10 @@ def test_older_versions_go_and_newer_and_foreign_files_stay(cache: Path) -> None
     assert names(BIRDS) == {BIRDS.path("a").name, "a folder", *others}
     Store("birds", 3, Bird, former=("birds.json",)).put(WREN, "a")
     assert not (cache / "birds.json").exists()
+    SONGS.folder.mkdir()
+    (SONGS.folder / digest("x")).touch()  # from before versions, which began with 1
+    SONGS.put(Song(b""), "a")
+    assert names(SONGS) == {SONGS.path("a").name}
 
 
 def test_what_a_killed_writer_left_goes_and_what_one_is_writing_stays(cache: Path) -> None:
@@ -189,10 +194,14 @@ def test_what_a_killed_writer_left_goes_and_what_one_is_writing_stays(cache: Pat
 
 
 def test_the_oldest_go_first(cache: Path) -> None:
+    """The newest stays even where a clock that was wrong has dated all others later."""
     few = Store("few", 1, Bird, most_entries=3)
     for age, key in enumerate("abcde"):
         few.put(WREN, key)
-        os.utime(few.path(key), (1000 + age, 1000 + age))
+        os.utime(few.path(key), (4e9 + age, 4e9 + age))
+    few.put(WREN, "a")
+    (few.folder / "not ours").write_text("neither counted nor deleted")
+    os.utime(few.folder / "not ours", (1, 1))
     few.put(WREN, "a")
     assert [key for key in "abcde" if few.get(key)] == ["a", "d", "e"]
 
@@ -216,6 +225,13 @@ def test_what_is_too_large_alone_is_refused_and_others_stay() -> None:
         few.put(Song(bytes(1500)), "b")
     assert few.get("a")
     assert few.get("b") is None
+    size = few.path("a").stat().st_size
+    exact = replace(few, most_bytes=size)
+    exact.put(Song(b"tweet"), "a")
+    assert exact.get("a") == Song(b"tweet")
+    with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+        replace(few, most_bytes=size - 1).put(Song(b"tweet"), "a")
+    assert replace(few, most_bytes=size - 1).get("a") is None
 
 
 def test_a_full_disk_leaves_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
