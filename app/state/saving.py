@@ -34,7 +34,7 @@ class ChatSaver:
         self.failure: Failure | None = None
         self._store, self._row, self._failed = store, row, failed
         self._writing = False
-        was = row() if stored else None
+        was = row()
         self._stored_edits = was.edits if was is not None else ()
 
     def save(self, messages: Iterable[ChatMessage] = ()) -> None:

@@ -7,6 +7,8 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,11 @@ from app.attachments.attachment import Attachment
 from app.state.conversation import Conversation
 from app.state.draft import DraftFile, MessageDraft
 from app.state.draft_keeper import DraftStore
+from app.state.open_chats import OpenChats
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import LONG, ChatRow, ChatStore
 from app.store.upkeep import run_upkeep
+from app.words import current_text
 from common.failures import Failure
 
 Call = Callable[[], object]
@@ -131,6 +135,64 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window:
     (chat,) = store.chats()
     assert [each.content for each in store.messages(chat)] == ["what is in it?", "words"]
     assert chat.options == "{}"
+
+
+@pytest.mark.parametrize("ends", ["heard", "closed"])
+@pytest.mark.parametrize("changed", ["message", "entry", "edit"])
+def test_what_changes_during_a_long_write_is_written_behind_it(
+    store: ChatStore, window: Window, ends: str, changed: str
+) -> None:
+    conversation = Conversation(store)
+    conversation.send("old " * LONG)
+    message = conversation.messages[0]
+    if changed == "message":
+        message = replace(message, content="newer")
+        conversation.save(message)
+        assert conversation.saver.unsaved == {message.id: message}
+    elif changed == "entry":
+        conversation.update_entry(title="newer")
+    else:
+        conversation.edits[message.id] = "newer"
+        conversation.save()
+    window.hear() if ends == "heard" else store.close()
+    assert conversation.saver.unsaved == {}
+    with closing(ChatStore(store.path)) as again:
+        assert again.chats() == [conversation.chat]
+        assert again.messages(conversation.chat) == [message]
+        assert again.edits(conversation.chat.id) == conversation.edits
+
+
+def test_each_row_of_failures_is_told_once_unless_the_chat_is_gone(store: ChatStore, window: Window) -> None:
+    open_chats, told = OpenChats(store), list[str]()
+    conversation = open_chats.current
+    open_chats.not_saved.connect(lambda _conversation, words: told.append(current_text(words)))
+    full = store.with_connection(lambda db: db.execute("PRAGMA page_count").fetchone())[0]
+    for round in (1, 2):
+        store._db.execute(f"PRAGMA max_page_count = {full}")
+        for number in range(2):
+            conversation.send(f"{number} " + "x" * 9000)
+            conversation.withdraw()
+            assert (len(told), len(conversation.saver.unsaved)) == (round, number + 1)
+        assert conversation.saver.stored == (round == 2)
+        failure = conversation.saver.retry()
+        assert failure is not None
+        assert failure.code == "disk_full"
+        assert open_chats.retry_unstored() == [(conversation.chat.title, conversation.saver.failure)]
+        store._db.execute("PRAGMA max_page_count = 100000")
+        assert conversation.saver.retry() is conversation.saver.failure is None
+        assert conversation.saver.unsaved == {}
+        full = store.with_connection(lambda db: db.execute("PRAGMA page_count").fetchone())[0]
+    assert told[0].startswith("The disk is full")
+    if os.name != "posix":  # an open file cannot be moved
+        return
+    away = store.path.rename(store.path.with_name("away"))
+    conversation.send("word " * LONG)
+    store.writer.wait()
+    away.rename(store.path)
+    open_chats.delete([conversation.chat.id])
+    open_chats.delete_for_good([conversation.chat.id])
+    window.hear()
+    assert len(told) == 2
 
 
 def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, window: Window) -> None:
