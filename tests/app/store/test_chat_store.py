@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.state.draft_keeper import DraftStore
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.database import failure_of
-from app.store.migrations import MIGRATIONS, migrate
 from app.store.upkeep import run_upkeep
 from common.failures import Failure
 
@@ -160,50 +158,6 @@ def test_a_full_disk_is_told_and_the_next_write_succeeds(path: Path) -> None:
     store._db.execute("PRAGMA max_page_count = 100000")
     store.save(chat, [ChatMessage(chat.id, None, "user", "x" * 100_000)])
     store.close()
-
-
-@pytest.mark.parametrize("steps", range(len(MIGRATIONS) + 1))
-def test_every_older_schema_is_brought_up_to_date(path: Path, steps: int) -> None:
-    db = sqlite3.connect(path, isolation_level=None)
-    for step in MIGRATIONS[:steps]:
-        step(db)
-    db.execute(f"PRAGMA user_version = {steps}")
-    if steps:
-        db.execute("INSERT INTO chats (id, title, created_at, updated_at) VALUES ('old', 'Old chat', 1, 2)")
-    migrate(db)
-    assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-    schema = db.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
-    db.close()
-    store = ChatStore(path)
-    assert [chat.title for chat in store.chats()] == (["Old chat"] if steps else [])
-    assert store.recent_models() == []
-    store.close()
-    blank = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(blank)
-    assert blank.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall() == schema
-    blank.close()
-
-
-def test_files_that_were_not_sent_come_along(path: Path) -> None:
-    db = sqlite3.connect(path, isolation_level=None)
-    for step in MIGRATIONS[:6]:
-        step(db)
-    db.execute("PRAGMA user_version = 6")
-    file = '[{"name": "a.txt", "kind": "text", "size": 5, "text": "words"}]'
-    db.execute("INSERT INTO unsent VALUES ('', 'a question', ?)", (file,))
-    db.close()
-    store = ChatStore(path)
-    draft = DraftStore(store).load("")
-    assert (draft.text, [each.text for each in draft.attachments]) == ("a question", ["words"])
-    store.close()
-
-
-def test_a_newer_file_is_left_alone(path: Path) -> None:
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 999")
-    db.close()
-    with pytest.raises(Failure, match="newer version of Chickadee"):
-        ChatStore(path)
 
 
 def test_recent_models_come_latest_first(path: Path) -> None:
