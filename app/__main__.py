@@ -153,6 +153,7 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
         log_bugs(lambda: chickadee.window.notice.post(BUG, kind="problem"))
         instance.raised.connect(chickadee.raise_window)
         instance.asked.connect(chickadee.ask)
+        chickadee.window.closing.connect(instance.stop_listening)
         application.file_opened.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)
         chickadee.window.show()

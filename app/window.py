@@ -161,6 +161,7 @@ class Window(Live, QMainWindow):
         self.files = FileDialogs(self.state, self)
         self._sidebar_wanted = self.state.sidebar
         self._was_shown = self._keeps_running = False
+        self._closed = False  # for good, because the program is ending
         self._build()
         self._bind_commands()
         self._restore()
@@ -329,6 +330,9 @@ class Window(Live, QMainWindow):
             self.resize(FIRST_SIZE.boundedTo(QGuiApplication.primaryScreen().availableSize()))
 
     def raise_window(self) -> None:
+        """Show the window in front of others, unless it was closed for good: its chats could not be stored any more."""
+        if self._closed:
+            return
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()
@@ -365,6 +369,7 @@ class Window(Live, QMainWindow):
             self.hide()
             self.left_running.emit()
             return
+        self._closed = True
         self.commands.actions["quit"].setEnabled(False)  # the program is ending already
         self.hide()  # at once, because the engine may need time to end
         self.closing.emit()

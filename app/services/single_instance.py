@@ -59,8 +59,12 @@ class SingleInstance(QObject):
             log.warning("cannot listen for a second start: %s", self._server.errorString())
         return True
 
-    def release(self) -> None:
+    def stop_listening(self) -> None:
+        """Accept no more requests, because this program is ending: a start that follows waits and becomes the first."""
         self._server.close()
+
+    def release(self) -> None:
+        self.stop_listening()
         self._lock.release()
 
     def _acquire(self) -> bool:

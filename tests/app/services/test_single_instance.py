@@ -78,6 +78,24 @@ def test_a_second_start_raises_the_first_window(
     first.release()
 
 
+def test_a_window_that_is_ending_is_not_raised_again(chickadee: Chickadee) -> None:
+    """Its store is closed: what is written there would be lost."""
+    chickadee.window.close()
+    chickadee.raise_window("")
+    assert not chickadee.window.isVisible()
+
+
+def test_a_start_while_the_first_is_ending_waits_and_becomes_the_first(folders: Folders, start: Starter) -> None:
+    first = SingleInstance(folders.data)
+    assert first.claim()
+    first.stop_listening()
+    second = start(folders.data)
+    with pytest.raises(subprocess.TimeoutExpired):
+        second.wait(timeout=2)
+    first.release()
+    wait(lambda: loaded(folders.data) == [str(default_model())], second)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 @pytest.mark.slow
 def test_two_programs_one_killed_and_one_more(tmp_path: Path, start: Starter) -> None:
