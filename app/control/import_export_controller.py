@@ -12,6 +12,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from app.control.chat_list_controller import ChatListController
+from app.markdown.html import render_html
 from app.notice import UNDO_MS
 from app.services.background import Background
 from app.services.pdf import pdf_of
@@ -26,7 +27,7 @@ from app.window import Window
 from app.words import mark, tr, tr_n
 from common.failures import Failure
 
-EXPORTERS = exporters(pdf_of)
+EXPORTERS = exporters(render_html, pdf_of)
 NOTICE_MS = 8000
 PROGRESS_EVERY_MS = 200
 IMPORTING = mark("Importing… {percent}%, {chats} chats")

@@ -44,7 +44,7 @@ _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]")
 _DEFINITION = re.compile(r"^(?:[ \t>]|[-*+] |\d+[.)] )*\[[^\]]+\]:", re.MULTILINE)
 _MARK_BEGUN = re.compile(r"\[(\^[\w-]{0,43})?$")  # of a footnote
 _UNUSABLE = re.compile("[\x00\ufdd0-\ufdef\u2029]")  # Qt ends frames and paragraphs at some of these
-_TASK = re.compile(r"\[([ xX])\][ \t]+")
+TASK = re.compile(r"\[([ xX])\][ \t]+")
 BULLET, BOXES = "•", ("☐", "☑")
 BlockKind = Literal["prose", "code", "table", "notes", "plain"]  # plain: a piece of a user's message
 ParagraphKind = Literal["text", "heading", "rule", "code", "term", "summary"]
@@ -361,7 +361,7 @@ class _BlockReader:
 
     def _add(self, text: str, kind: ParagraphKind = "text", level: int = 0) -> None:
         text, marker, self._marker = text.strip(), self._marker, ""
-        if marker and (task := _TASK.match(text)):
+        if marker and (task := TASK.match(text)):
             box = BOXES[task[1] != " "]
             marker, text = (box, text[task.end() :]) if marker == BULLET else (marker, f"{box} {text[task.end() :]}")
         for at in range(0, max(1, len(text)), LONGEST):
@@ -379,14 +379,12 @@ class _BlockReader:
             self._add_box(Block("code", text="\n".join(lines), language=language))
 
     def _add_table(self, token: Token) -> None:
-        head, rule, *rows = token.content.split("\n")
-        aligns = tuple(_align(cell) for cell in split_cells(rule))
-        if len(aligns) > COLUMNS or max(map(len, [head, *rows])) > LONGEST:
-            for line in (head, rule, *rows):
-                self._add(line)
+        table = table_of(token)
+        if table is not None:
+            self._add_box(table)
             return
-        cells = tuple(_fitted(split_cells(row), len(aligns)) for row in (head, *rows))
-        self._add_box(Block("table", rows=cells, aligns=aligns))
+        for line in token.content.split("\n"):
+            self._add(line)
 
     def _add_box(self, block: Block) -> None:
         self._end_marker()
@@ -408,6 +406,16 @@ def _end_of_note(tokens: list[Token], at: int) -> int:
         for index in range(at + 1, len(tokens))
         if tokens[index].type == "footnote_reference_close" and tokens[index].level == level
     )
+
+
+def table_of(token: Token) -> Block | None:
+    """Return the table that a token holds; None if it has more columns or longer rows than anybody reads."""
+    head, rule, *rows = token.content.split("\n")
+    aligns = tuple(_align(cell) for cell in split_cells(rule))
+    if len(aligns) > COLUMNS or max(map(len, [head, *rows])) > LONGEST:
+        return None
+    cells = tuple(_fitted(split_cells(row), len(aligns)) for row in (head, *rows))
+    return Block("table", rows=cells, aligns=aligns)
 
 
 def _align(rule: str) -> str:

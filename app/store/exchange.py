@@ -20,6 +20,7 @@ from app.store.chat_store import ChatStore
 from app.store.formats import (
     FORMAT,
     VERSION,
+    HtmlRenderer,
     encode_chat,
     encode_folder,
     file_name,
@@ -121,21 +122,24 @@ def _markdown(chat: Chat, messages: Iterable[ChatMessage], folder: str) -> tuple
 Exporter = JsonExporter | ReadableExporter
 
 
-def exporters(pdf_of: Callable[[str], bytes]) -> tuple[Exporter, ...]:
-    """Return the exporters in the order of the save dialog; `pdf_of` lays out HTML on the pages of a PDF file."""
+def exporters(render: HtmlRenderer, pdf_of: Callable[[str], bytes]) -> tuple[Exporter, ...]:
+    """Return the exporters in the order of the save dialog.
+
+    `render` makes HTML of Markdown; `pdf_of` lays out HTML on the pages of a PDF file.
+    """
     return (
         MARKDOWN,
         ReadableExporter(
             ".pdf",
             mark("PDF, for reading (*.pdf)"),
             mark("Folder of PDF files, for reading (*.pdf)"),
-            lambda chat, messages, _: (pdf_of(html_of(chat, messages)), {}),
+            lambda chat, messages, _: (pdf_of(html_of(chat, messages, render)), {}),
         ),
         ReadableExporter(
             ".html",
             mark("Web page, for reading (*.html)"),
             mark("Folder of web pages, for reading (*.html)"),
-            lambda chat, messages, _: (html_of(chat, messages).encode(), {}),
+            lambda chat, messages, _: (html_of(chat, messages, render).encode(), {}),
         ),
         JsonExporter(),
     )

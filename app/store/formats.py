@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 import math
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from html import escape
 from typing import Any, cast
 
 import msgspec
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder, storable
@@ -41,6 +38,8 @@ pre { background: #f2f2f2; padding: 0.5em; white-space: pre-wrap; }
 table { border-collapse: collapse; } td, th { border: 1px solid #bbb; padding: 0.2em 0.5em; }
 blockquote { color: #555; } img { max-width: 100%; }
 </style>"""
+Piece = tuple[str, bool]  # Markdown, and whether the user has typed it, so that only code in it has marks
+HtmlRenderer = Callable[[str, Mapping[str, str], bool], str]  # of a piece, with the addresses to load its images from
 PICTURE_FILES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # how they begin
 
 
@@ -163,30 +162,36 @@ def _cleaned(value: Any) -> Any:
 
 def markdown_of(chat: Chat, messages: Iterable[ChatMessage], folder: str = "") -> tuple[str, dict[str, bytes]]:
     """Return the shown branch as Markdown, and its pictures' files by name, which belong into `folder` beside it."""
-    branch = Tree(messages, chat.leaf_id, chosen_from(chat.chosen)).branch()
-    files: dict[str, bytes] = {}
-    pieces = [f"# {_line(chat.title)}", *(_turn(message, folder, files) for message in branch)]
-    return "\n\n".join(pieces) + "\n", files
+    pieces, files = _pieces(chat, messages, folder)
+    return "\n\n".join(text for text, _ in pieces) + "\n", files
 
 
-def html_of(chat: Chat, messages: Iterable[ChatMessage]) -> str:
-    """Return the shown branch as one HTML page with its pictures, which loads nothing else."""
-    text, files = markdown_of(chat, messages, "files")
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-    parser.add_render_rule("image", _image)
-    body = parser.render(text, {f"files/{name}": data for name, data in files.items()})
+def html_of(chat: Chat, messages: Iterable[ChatMessage], render: HtmlRenderer) -> str:
+    """Return the shown branch as one HTML page with its pictures, which loads nothing else.
+
+    Each piece becomes HTML by itself: code that a message leaves open ends with the message.
+    """
+    pieces, files = _pieces(chat, messages, "files")
+    pictures = {f"files/{name}": _data_address(data) for name, data in files.items()}
+    body = "".join(render(text, pictures, is_question) for text, is_question in pieces)
     head = f'<meta charset="utf-8"><title>{escape(chat.title)}</title>{STYLE}'
     return f"<!DOCTYPE html>\n<html><head>{head}</head>\n<body>{body}</body></html>\n"
 
 
-def _image(_renderer: object, tokens: Sequence[Token], at: int, _options: object, files: Mapping[str, bytes]) -> str:
-    """Return HTML for a picture: the bytes of one that was attached; a link in place of others, which nothing loads."""
-    source, words = escape(str(tokens[at].attrs.get("src", ""))), escape(tokens[at].content)
-    data = files.get(html.unescape(source))
-    if data is None:
-        return f'<a href="{source}">{words or source}</a>'
-    kind = "png" if data.startswith(PICTURE_FILES[0]) else "jpeg"
-    return f'<img alt="{words}" src="data:image/{kind};base64,{base64.b64encode(data).decode()}">'
+def _pieces(chat: Chat, messages: Iterable[ChatMessage], folder: str) -> tuple[list[Piece], dict[str, bytes]]:
+    """Return the shown branch in pieces, and its pictures' files."""
+    branch = Tree(messages, chat.leaf_id, chosen_from(chat.chosen)).branch()
+    files: dict[str, bytes] = {}
+    pieces = [(f"# {_line(chat.title)}", False)]
+    for message in branch:
+        pieces += _turn(message, folder, files)
+    return pieces, files
+
+
+def _data_address(picture: bytes) -> str:
+    """Return an address that contains the picture."""
+    kind = "png" if picture.startswith(PICTURE_FILES[0]) else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
 
 
 def file_name(title: str) -> str:
@@ -209,14 +214,15 @@ def _attached(file: Attachment, folder: str, files: dict[str, bytes]) -> str:
     return f"![{_line(file.name)}](<{folder}/{name}>)"
 
 
-def _turn(message: ChatMessage, folder: str, files: dict[str, bytes]) -> str:
-    who = tr("You") if message.role == "user" else message.model or tr("Assistant")
+def _turn(message: ChatMessage, folder: str, files: dict[str, bytes]) -> list[Piece]:
+    is_question = message.role == "user"
+    who = tr("You") if is_question else message.model or tr("Assistant")
     moment = datetime.fromtimestamp(message.created_at).strftime("%Y-%m-%d %H:%M")
-    pieces = [f"## {_line(who)} · {moment}"]
-    pieces += [_attached(file, folder, files) for file in message.attachments]
-    pieces += [text] if (text := message.text_to_copy) else []
-    pieces += [f"*{_line(worded(decode_sentence(message.problem)))}*"] if message.problem else []
-    return "\n\n".join(pieces)
+    pieces = [(f"## {_line(who)} · {moment}", False)]
+    pieces += [(_attached(file, folder, files), False) for file in message.attachments]
+    pieces += [(text, is_question)] if (text := message.text_to_copy) else []
+    problem = _line(worded(decode_sentence(message.problem))) if message.problem else ""
+    return [*pieces, (f"*{problem}*", False)] if problem else pieces
 
 
 def _line(text: str) -> str:

@@ -21,6 +21,7 @@ from markdown_it.utils import read_fixture_file
 from app.look.theme import LIGHT
 from app.markdown.blocks import split
 from app.markdown.document import MarkdownDocument, render
+from app.markdown.html import render_html
 
 SUITES = Path(os.environ.get("MARKDOWN_SUITES", "/nonexistent"))
 HERE = pytest.mark.skipif(not SUITES.exists(), reason="the examples of the specification are not here")
@@ -106,6 +107,14 @@ def test_the_examples_of_markdown_it(qapp: object, name: str) -> None:
 
 LINES = st.text(alphabet="ab*_[]()!`\\&;. ", max_size=20).map(lambda line: line.replace("```", "``").strip())
 STARTS = st.sampled_from(["", "", "", "> ", "- ", "1. ", "# ", "> - ", "---", "===", "  - "])
+
+
+@given(st.lists(st.tuples(STARTS, LINES).map("".join), max_size=8).map("\n".join))
+@example("- a\n\n| b | c |\n|---|--:|\n| `d|e` | H~2~O ==f== |\n\nT\n: g\n\n<details><summary>h</summary>")
+@example('- ```\n  <i>\n- [a]\n\n[a]: http://b.example "c"')
+def test_a_web_page_says_what_is_shown(qapp: object, text: str) -> None:
+    """Images become links in a page, and the numbers of footnotes and lists are no text there."""
+    assert text_of_html(render_html(text.replace("![", "["))) == shown_text(text.replace("![", "["))
 
 
 @given(st.lists(st.tuples(STARTS, LINES).map("".join), max_size=8).map("\n".join))

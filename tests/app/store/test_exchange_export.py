@@ -17,11 +17,12 @@ from PySide6.QtGui import QImage
 from app.attachments.attachment import Attachment
 from app.attachments.pictures import picture_of
 from app.folders import be_private, users_umask
+from app.markdown.html import render_html
 from app.services.pdf import pdf_of
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import MARKDOWN, Exported, JsonExporter, exporters
-from app.store.formats import file_name, markdown_of
+from app.store.formats import file_name, html_of, markdown_of
 from app.store.transfer import Stopped, TransferProgress
 from common.failures import Failure
 from tests.app.small_disk import small_disk
@@ -54,7 +55,7 @@ def test_names_of_files(title: str, name: str) -> None:
 
 def test_a_place_that_cannot_be_written_is_told(store: ChatStore, tmp_path: Path, qapp: object) -> None:
     fill(store)
-    for exporter in exporters(pdf_of):
+    for exporter in exporters(render_html, pdf_of):
         with pytest.raises(Failure, match="could not be written"):
             exporter.export(store.path, None, tmp_path / "no such folder" / "x.json", TransferProgress())
 
@@ -92,7 +93,7 @@ def test_an_export_that_is_stopped_leaves_nothing(store: ChatStore, tmp_path: Pa
     fill(store)
     folder = tmp_path / "out"
     folder.mkdir()
-    for exporter in exporters(pdf_of):
+    for exporter in exporters(render_html, pdf_of):
         progress = TransferProgress()
         progress.stop()
         with pytest.raises(Stopped):
@@ -192,7 +193,7 @@ def rich_chat(store: ChatStore) -> None:
 
 
 def exported(store: ChatStore, tmp_path: Path, extension: str) -> bytes:
-    (exporter,) = (each for each in exporters(pdf_of) if each.extension == extension)
+    (exporter,) = (each for each in exporters(render_html, pdf_of) if each.extension == extension)
     done = exporter.export(store.path, ["rich"], tmp_path / f"rich{extension}", TransferProgress())
     assert done == Exported(1, tmp_path / f"rich{extension}")
     assert [path.name for path in tmp_path.iterdir() if "rich" in path.name] == [f"rich{extension}"]
@@ -207,6 +208,13 @@ def test_a_web_page_has_everything_in_one_file_and_loads_nothing(store: ChatStor
     assert "What &lt;b&gt;is&lt;/b&gt; it?<br" in page
     assert [source[:11] for source in re.findall(r'src="([^"]*)"', page)] == ["data:image/"]
     assert '<a href="http://far.example/a.png">far</a>' in page
+
+
+def test_code_that_a_message_leaves_open_ends_with_the_message(store: ChatStore) -> None:
+    chat = Chat("c", "Birds", 0.0, 0.0)
+    question = ChatMessage(chat.id, None, "user", "```\nopen", "q")
+    answer = ChatMessage(chat.id, "q", "assistant", "A **jay**.", "a")
+    assert "<strong>jay</strong>" in html_of(chat, [question, answer], render_html)
 
 
 def test_a_pdf_has_the_texts_and_the_pictures(store: ChatStore, tmp_path: Path, qapp: object) -> None:
