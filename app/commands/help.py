@@ -1,4 +1,4 @@
-"""Dialogs of the help menu: the guide, all commands with their keys, all components with versions and licences."""
+"""Dialogs of the help menu: all commands with their keys, all components with versions and licences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPlainTextEdit,
     QScrollArea,
-    QTextBrowser,
     QVBoxLayout,
     QWidget,
 )
@@ -32,7 +31,6 @@ from common.version import VERSION
 from engine.protocol.events import ModelInfo
 from engine.protocol.requests import Limit
 from models import titles
-from models.assets import document
 from models.default import default_model
 from models.header import read_header
 
@@ -114,31 +112,6 @@ class HelpSheet(Sheet):
             part = label(name, None, text)
             part.setWordWrap(column == 0)
             grid.addWidget(part, row, column)
-
-
-class Guide(Sheet):
-    """Window of the guide, which comes with the program; its links to other pages open in a browser."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("sheet")
-        self.text = QTextBrowser(self)
-        self.text.setOpenExternalLinks(True)
-        self.text.setMarkdown(guide_text())
-        self.close_button = Button(self, mark("Close"), self.accept)
-        self.lay_out(self.text, (None, self.close_button))
-        self.apply_look()
-        self.text.setFocus()
-
-    def retranslate(self) -> None:
-        self.setWindowTitle(tr("Using Chickadee"))
-        self.text.setAccessibleName(tr("Using Chickadee"))
-
-
-def guide_text() -> str:
-    """Return the guide in Markdown, without its pictures and without links to other pages, which are not installed."""
-    text = re.sub(r"^!\[.*\n", "", document("guide.md").read_text(encoding="utf-8"), flags=re.M)
-    return re.sub(r"\[([^]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
 
 
 def confinement(limits: tuple[Limit, ...]) -> str:

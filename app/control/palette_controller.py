@@ -6,10 +6,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from app.commands.help import About, Guide, HelpSheet
+from app.commands.help import About, HelpSheet
 from app.commands.palette import Palette, PaletteEntry, command_entries, matching_entries
 from app.control.chat_controller import ChatController
 from app.control.settings_controller import SettingsController
+from app.dialogs.guide import Guide
 from app.look.sheet import OneDialog
 from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.sidebar.search_view import SearchRunner

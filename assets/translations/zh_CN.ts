@@ -825,11 +825,6 @@
     <translation>此系统不限制引擎。</translation>
   </message>
   <message>
-    <location filename="../../app/commands/help.py"/>
-    <source>Using Chickadee</source>
-    <translation>Chickadee 使用指南</translation>
-  </message>
-  <message>
     <location filename="../../app/commands/palette.py"/>
     <source>Results</source>
     <translation>搜索结果</translation>
@@ -2249,6 +2244,11 @@
     <source>{n} files</source>
     <extracomment>n = 1: {n} file</extracomment>
     <translation><numerusform>{n} 个文件</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/guide.py"/>
+    <source>Using Chickadee</source>
+    <translation>Chickadee 使用指南</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/import_dialog.py"/>
@@ -6583,6 +6583,7 @@
     <location filename="../../app/commands/help.py"/>
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/guide.py"/>
     <location filename="../../app/dialogs/model_options.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <location filename="../../app/dialogs/settings_dialog.py"/>
