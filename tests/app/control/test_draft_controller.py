@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_pat
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: len(notice.text.text().split("\n")) == 3, timeout=SECONDS)
     assert "“a.png” is a picture, and this model cannot see." in notice.text.text().split("\n")
-    assert "Pictures need a model that sees" in notice.text.text()
+    assert "Pictures need a model that can see" in notice.text.text()
     assert chips(chickadee) == []
     assert not chickadee.window.composer.button.isEnabled()
 

@@ -42,7 +42,7 @@ def test_a_model_without_a_choice_shows_no_button(chickadee: Chickadee, load: Ca
     button = chickadee.window.composer.think_button
     assert button.isHidden()
     chickadee.window.commands.run("think")
-    assert "leaves no choice" in chickadee.window.notice.text.text()
+    assert "cannot be turned on or off" in chickadee.window.notice.text.text()
     load("thinker.gguf")
     assert not button.isHidden()
     load("wren.gguf")
