@@ -3,13 +3,14 @@ PYTHON ?= python3
 PY := .venv/bin/python
 ARGS ?=
 PYTEST := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen $(PY) -m pytest -n auto --dist worksteal
+TYPES := PYTHONPATH=. .venv/bin/lint-imports --no-logo; rooms=$$?; .venv/bin/mypy && [ $$rooms = 0 ]
 # `make setup NATIVE=1` compiles ik_llama.cpp for this very processor (once, ten to twenty minutes on 2 cores) instead of taking the
 # prebuilt library; later set-ups keep that, NATIVE=0 goes back.
 NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test test-slow fuzz mutants audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
+.PHONY: setup run chat lint lint-first test test-research test-slow fuzz mutants audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(PURPOSE) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -22,19 +23,29 @@ run: setup
 chat: setup
 	@$(PY) -m engine chat $(ARGS)
 
-# mypy and import-linter run beside pytest, which waits now and then; what they say comes last. Either fails the target.
-# Compiled modules are kept, whatever the user's environment says: every one of some hundred processes would compile them.
-test: setup
+# What the sources alone tell: lint-first takes seconds, mypy and import-linter a minute.
+lint: lint-first
+	@$(TYPES)
+
+lint-first: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check -q .
 	@.venv/bin/actionlint
 	@.venv/bin/zizmor --offline --quiet --persona pedantic .github
-	@mkdir -p build; { PYTHONPATH=. .venv/bin/lint-imports --no-logo; rooms=$$?; .venv/bin/mypy && [ $$rooms = 0 ]; } \
-	  >build/types.log 2>&1 & types=$$!; \
+	@$(PYTEST) -n 0 -q tests/sources
+
+# mypy and import-linter run beside pytest, which waits now and then; what they say comes last. Either fails the target.
+# Compiled modules are kept, whatever the user's environment says: every one of some hundred processes would compile them.
+test: lint-first
+	@mkdir -p build; { $(TYPES); } >build/types.log 2>&1 & types=$$!; \
 	$(PYTEST) $(ARGS); tests=$$?; \
 	wait $$types; types=$$?; cat build/types.log; \
 	[ $$types = 0 ] || echo "mypy or import-linter failed: see above" >&2; \
 	[ $$tests = 0 ] && [ $$types = 0 ]
+
+# The programs of benchmarks/ and training/, which no user runs.
+test-research: setup
+	@$(PYTEST) -m "" tests/benchmarks tests/training $(ARGS)
 
 # What takes long and is proven in a small form by `make test`: the same proofs at full length.
 test-slow: setup

@@ -115,15 +115,6 @@ def test_the_deb_names_where_its_developers_are_reached(monkeypatch, tmp_path):
     assert fields["Depends"].startswith("libc6 (>= 2.")
 
 
-@pytest.mark.parametrize("script", sorted(PACKAGING.rglob("*.sh")), ids=lambda path: path.name)
-def test_shell_scripts_parse(script):
-    shell = "bash" if "bash" in script.read_text(encoding="utf-8").splitlines()[0] else "sh"
-    if not shutil.which(shell):
-        pytest.skip(f"no {shell} here")
-    done = subprocess.run([shell, "-n", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_packed_versions_are_those_that_were_tested():
     wanted = {line.partition(";")[0].strip() for line in dependencies()}
     locked = set(re.findall(r"^([\w.-]+==[^\s\\;]+)", (PACKAGING / "package.lock").read_text(), re.MULTILINE))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "packaging" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -24,37 +23,44 @@ def prose(path: Path) -> str:
     return re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-def anchor(heading: str) -> str:
-    """Return a heading's anchor, as links name it."""
-    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as links name them."""
+    headings = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 def test_readme_takes_two_minutes() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MOST_WORDS
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_document_names_is_there(path: Path) -> None:
+def missing(path: Path) -> Iterator[str]:
+    """Yield the links, files and packages that a document names and that are not there."""
     text = prose(path)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         name, _, heading = link.partition("#")
-        if not name.startswith("https://"):
-            target = path.parent / name if name else path
-            assert target.exists(), link
-            assert not heading or heading in map(anchor, re.findall(r"^#+ (.*)$", prose(target), re.MULTILINE)), link
+        target = path.parent / name if name else path
+        if name.startswith("https://"):
+            continue
+        if not target.exists() or (heading and heading not in anchors(target)):
+            yield link
     for name in {*FILE.findall(text), *ROOM.findall(text)} - MADE:
-        assert any((ROOT / base / name).exists() for base in BASES), name
+        if not any((ROOT / base / name).exists() for base in BASES):
+            yield name
+
+
+def test_what_a_document_names_is_there() -> None:
+    assert {path: gone for path in DOCUMENTS if (gone := list(missing(path)))} == {}
 
 
 def benchmark_exists(name: str) -> bool:
     return any(path.stem == name for base in ("", "tests") for path in (ROOT / base / "benchmarks").iterdir())
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_benchmark_that_a_document_names_is_there_or_at_the_named_revision(path: Path) -> None:
-    for entry in re.split(r"\n(?=\n|- |\|)", path.read_text(encoding="utf-8")):
-        gone = [name for name in BENCHMARK.findall(entry) if not benchmark_exists(name)]
-        assert not gone or REMOVED.search(" ".join(entry.split())), gone
+def test_a_benchmark_that_a_document_names_is_there_or_at_the_named_revision() -> None:
+    for path in DOCUMENTS:
+        for entry in re.split(r"\n(?=\n|- |\|)", path.read_text(encoding="utf-8")):
+            gone = [name for name in BENCHMARK.findall(entry) if not benchmark_exists(name)]
+            assert not gone or REMOVED.search(" ".join(entry.split())), (path, gone)
 
 
 def test_the_list_of_benchmarks_has_every_program() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.windows_exceptions import exceptions, fits
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BRANCH = re.compile(r'"win32"|os\.name|windll|WinDLL|CREATE_NO_WINDOW')
 PACKAGE = "packaging/package_windows.py"  # `make package-windows` asks the packed programs
 TESTS = {  # in tests/
@@ -66,12 +66,11 @@ def test_the_table_lists_every_module_that_branches() -> None:
     assert found - TESTS.keys() == set(), "name in TESTS a test that runs the branch on Windows"
 
 
-@pytest.mark.parametrize("module", TESTS)
-def test_its_test_is_there_and_runs_on_windows(module: str) -> None:
-    file, _, name = TESTS[module].partition("::")
-    path = ROOT / file if file == PACKAGE else ROOT / "tests" / file
-    names = [
-        node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)
-    ]
-    assert not name or name in names
-    assert not any(fits(f"tests/{TESTS[module]}", pattern) for pattern in exceptions())
+def test_their_tests_are_there_and_run_on_windows(subtests: pytest.Subtests) -> None:
+    for module, test in TESTS.items():
+        file, _, name = test.partition("::")
+        path = ROOT / file if file == PACKAGE else ROOT / "tests" / file
+        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        with subtests.test(module=module):
+            assert not name or name in {node.name for node in tree if isinstance(node, ast.FunctionDef)}
+            assert not any(fits(f"tests/{test}", pattern) for pattern in exceptions())
