@@ -308,7 +308,9 @@ def test_a_refusal_behind_a_redirect_is_not_about_an_account(status, server, hub
         pytest.fail("connected")
 
 
-@pytest.mark.parametrize(("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False), ("false", False)])
+@pytest.mark.parametrize(
+    ("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False), ("No", False), ("false", False)]
+)
 def test_the_variable_forbids(value, off, server, hub, monkeypatch):
     server.answers["/api/models"] = b"[]"
     monkeypatch.setenv("CHICKADEE_OFFLINE", value)

@@ -113,3 +113,16 @@ def test_removed_projectors_are_no_longer_found(folder: Path) -> None:
     other = make_gguf(folder / "wren.gguf", llama__embedding_length=576)
     assert find_projector(read_header(other)) is None
     assert own_projectors(other) == []
+
+
+def test_a_part_that_two_downloads_need_stays_for_the_other(folder: Path) -> None:
+    part = PartFile(folder / "mmproj-Q8_0.gguf")
+    part.path.write_bytes(b"GGUF")
+    for owner in ("bird-4b-Q8_0.gguf", "bird-4b-F16.gguf"):
+        part.claim(SOURCE, owner)
+    part.release("bird-4b-Q8_0.gguf", is_whole=False)
+    assert part.is_owned
+    assert part.path.exists()
+    part.release("bird-4b-F16.gguf", is_whole=False)
+    assert not part.path.exists()
+    assert not part.note_path.exists()

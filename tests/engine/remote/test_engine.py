@@ -184,6 +184,12 @@ def test_a_failing_or_hostile_server_ends_in_a_sentence_and_what_arrived_is_kept
     assert partial_of(loaded(server), word) == (arrived, failure)
 
 
+def test_a_redirect_to_another_name_at_the_same_port_is_refused(server: FakeServer) -> None:
+    elsewhere = f"http://localhost:{server.server_address[1]}/moved/chat/completions"
+    assert partial_of(loaded(server), f"location {elsewhere}") == ("", "refused.server_redirect")
+    assert server.paths[-1] == "/v1/chat/completions"
+
+
 def test_an_answer_without_end_is_ended(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.remote.answer.MOST_TEXT", 200_000)
     text, failure = partial_of(loaded(server), "endless")
