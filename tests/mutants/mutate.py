@@ -34,7 +34,7 @@ def mutants(text: str) -> list[Mutant]:
     for node, broken in breaks.found:
         span = spans[node]
         if isinstance(broken, cst.BaseCompoundStatement):  # its lines need the indentation around it
-            code = wrapper.module.deep_replace(node, broken).code  # type: ignore[union-attr]
+            code = wrapper.module.deep_replace(node, broken).code
         else:
             around = len(getattr(node, "lpar", ())) if getattr(broken, "lpar", ()) else 0  # a span is without these
             piece = wrapper.module.code_for_node(broken).strip().encode()
@@ -61,7 +61,7 @@ def compare(text: str, code: str) -> Mutant:
     return Mutant(start + 1, before, after, code)
 
 
-class Breaks(cst.CSTVisitor):
+class Breaks(cst.CSTVisitor):  # type: ignore[misc]
     """All pairs of a node and what breaks it. Left out: types, imports, decorators, asserts, the log, Windows."""
 
     def __init__(self) -> None:

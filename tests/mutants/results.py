@@ -99,7 +99,8 @@ class Results:
 
 def report(all_results: Iterable[Results]) -> str:
     """Return the table, and the survivors as diffs, in Markdown."""
-    rows, diffs = [], []
+    rows: list[str] = []
+    diffs: list[str] = []
     for results in all_results:
         rows.append(results.row())
         diffs += results.diffs()
