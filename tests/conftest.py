@@ -24,6 +24,10 @@ settings.register_profile("slow", deadline=None, max_examples=2_000, print_blob=
 settings.load_profile("usual")
 # Tests compare texts, so the window is English, whatever the system's language, until a test switches.
 os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
+# Variables by which users move folders that programs otherwise have in their home folder.
+MOVED_FOLDERS = (
+    "HF_HOME", "HF_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+)  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -77,12 +81,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def private_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("home")
-    names = {"CHICKADEE_CACHE_DIR": "cache", "CHICKADEE_DATA_DIR": "data"}
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update({name: str(folder / part) for name, part in names.items()})
-    yield
-    for name, value in before.items():
-        os.environ.pop(name)
-        if value is not None:
-            os.environ[name] = value
+    """Give all tests a home folder of their own, so that models of the user's other programs are not found."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in MOVED_FOLDERS:
+            patch.delenv(name, raising=False)
+        for name, folder in {
+            "HOME": "",
+            "USERPROFILE": "",
+            "CHICKADEE_CACHE_DIR": "cache",
+            "CHICKADEE_DATA_DIR": "data",
+        }.items():
+            patch.setenv(name, str(home / folder))
+        yield

@@ -20,8 +20,6 @@ FITS = Verdict(verdict="fits", n_ctx=8192, predicted_speed=20.0)
 def own_folders(own_data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep this computer's models out of the tests."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("HF_HOME", "HF_HUB_CACHE", "OLLAMA_MODELS", "LLAMA_CACHE", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.skipif("sys.platform != 'linux'", reason="the folders are those of Linux")

@@ -31,8 +31,6 @@ def home(tmp_path, monkeypatch) -> Path:
     folder: Path = tmp_path / "home"
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(folder))
-    for name in ("OLLAMA_MODELS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "LLAMA_CACHE"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CHICKADEE_DATA_DIR", str(folder / "data"))
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(folder / "cache"))
     own_folder().mkdir(parents=True)

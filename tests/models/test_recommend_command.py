@@ -16,19 +16,7 @@ from models.default import default_model
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(autouse=True)
-def own_folders(monkeypatch, tmp_path):
-    """Keep this computer's models, downloads and measurements out of the tests."""
-    for name in (
-        "CHICKADEE_DATA_DIR",
-        "CHICKADEE_CACHE_DIR",
-        "HF_HOME",
-        "OLLAMA_MODELS",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-    ):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_data")  # other tests' downloads and measurements are not ours
 
 
 def test_two_models_are_named_with_size_speed_memory_and_licence(capsys):

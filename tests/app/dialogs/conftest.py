@@ -21,7 +21,7 @@ BUILT_IN = ("here", default_model())
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    """Yield a hub on this computer, with empty folders in place of the user's own model folders."""
+    """Yield a hub on this computer, with empty folders in place of those that tests share."""
     running = HubServer()
     monkeypatch.setenv("CHICKADEE_HUB", running.address)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -29,8 +29,6 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServe
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
-    for name in ("OLLAMA_MODELS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "LLAMA_CACHE"):
-        monkeypatch.delenv(name, raising=False)
     yield running
     running.close()
 

@@ -49,8 +49,6 @@ def connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     monkeypatch.setenv("TRAPPED", str(folder / "trapped"))
     monkeypatch.setenv("CHICKADEE_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     if not _trapped:
         sys.addaudithook(_heard)
     _trapped.clear()

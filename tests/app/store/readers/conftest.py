@@ -13,6 +13,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.mkdir()
     for name in ("HOME", "USERPROFILE"):  # Windows' is the second
         monkeypatch.setenv(name, str(path))
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "DATA_DIR", "APPDATA", "LOCALAPPDATA"):
+    for name in ("DATA_DIR", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     return path
