@@ -10,7 +10,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat lint lint-first test test-research test-slow fuzz mutants audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
+.PHONY: setup run chat lint lint-first test test-research test-slow test-assertions fuzz mutants audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(PURPOSE) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -50,6 +50,11 @@ test-research: setup
 # What takes long and is proven in a small form by `make test`: the same proofs at full length.
 test-slow: setup
 	@$(PYTEST) -m slow $(ARGS)
+
+# All tests, each of which must have executed an assertion, and each property in most of its examples: see tests/assertions.py.
+# The counting code is compiled into files of its own.
+test-assertions: setup
+	@PYTHONPYCACHEPREFIX=build/assertions $(PYTEST) -p tests.assertions -o enable_assertion_pass_hook=true $(ARGS)
 
 # Strange files, templates and requests for every program, other ones each time: ARGS="--minutes 10", "--seed S", "--help".
 fuzz: setup

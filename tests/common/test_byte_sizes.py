@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.byte_sizes import exact_bytes, parse_bytes
+from common.byte_sizes import LARGEST, exact_bytes, parse_bytes
 
 GIB = 1 << 30
+LIKE_SIZES = st.from_regex(r"\s?-?[0-9]{1,20}([.,][0-9]{1,10})?\s?([kmgtKMGT][iI]?)?[bB]?", fullmatch=True)
 
 
 @pytest.mark.parametrize(
@@ -30,10 +29,12 @@ def test_bad_sizes_are_sentences(text):
         parse_bytes(text)
 
 
-@given(st.text(max_size=12))
+@given(st.text(max_size=12) | LIKE_SIZES)
 def test_any_text_is_a_size_or_a_sentence(text):
-    with contextlib.suppress(ValueError):
-        assert parse_bytes(text) >= 1
+    try:
+        assert 1 <= parse_bytes(text) <= LARGEST
+    except ValueError as error:
+        assert f"“{text}” is " in str(error)
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ def test_what_makes_no_sense_is_named(key, values):
         ("new", {}),
     ],
 )
+@pytest.mark.no_assertion("`validate_header` raises for a header that it refuses")
 def test_real_models_are_let_pass(architecture, values):
     validate_header(header_of(architecture, **values))
 

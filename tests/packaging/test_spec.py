@@ -24,11 +24,8 @@ def calls(name: str) -> list[ast.Call]:
     return [node for node in ast.walk(SPEC) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name]
 
 
-def test_the_spec_compiles():
-    compile(SPEC, "pyinstaller.spec", "exec")
-
-
 def test_entry_programs_and_their_hooks_exist():
+    compile(SPEC, "pyinstaller.spec", "exec")
     analyses = calls("analysis")
     assert len(analyses) == 2, "one analysis for the window, one for the engine"
     entries = [ast.literal_eval(call.args[0]) for call in analyses]
@@ -63,6 +60,7 @@ def test_names_that_the_spec_takes_from_our_modules_exist(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["installers", "linux_archive", "linux_deb", "linux_files", "notices", "package"])
+@pytest.mark.no_assertion("importing raises where it fails")
 def test_modules_that_make_installers_can_be_imported(name, monkeypatch):
     monkeypatch.syspath_prepend(str(PACKAGING))
     import_module(name)

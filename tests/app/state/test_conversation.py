@@ -12,7 +12,7 @@ import pytest
 from app.attachments.attachment import Attachment
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
-from app.store.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_of
+from app.store.chat import GROUPS, ChatMessage, days_of, group_of, title_of
 from app.store.chat_store import ChatStore
 from app.words import UiText, current_text
 from common.failures import Failure
@@ -363,7 +363,3 @@ def test_groups_follow_the_calendar() -> None:
     assert [group_of(day.timestamp(), days_of(now)) for day in days] == list(GROUPS)
     earlier = [datetime(2026, 2, 9), datetime(2026, 2, 8, 23), datetime(2025, 12, 31)]
     assert [group_of(day.timestamp(), days_of(now)) for day in earlier] == ["Last 30 days", "2026-02", "2025-12"]
-
-
-def test_chats_are_values() -> None:
-    assert Chat("t", "1", 0, 0) == Chat("t", "1", 0, 0)

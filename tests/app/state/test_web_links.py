@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.state.web_links import MOST_OFFERED, links_in, offered_links
+from app.state.web_links import MOST_OFFERED, SENTENCE_SIGNS, links_in, offered_links
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,36 @@ def test_read_and_declined_pages_are_not_offered() -> None:
     assert len(offered_links(text, (), ())) == MOST_OFFERED
 
 
-@given(st.text(alphabet="htps:/.w[]()@# a例,", max_size=60))
-def test_any_text_has_links_or_none(text: str) -> None:
-    for link in links_in(text):
+PIECES = st.sampled_from(
+    [
+        "http://",
+        "https://",
+        "www.",
+        "a.org",
+        "例.org",
+        "localhost",
+        ":80",
+        ":0",
+        "/x",
+        "(",
+        ")",
+        "[",
+        "]",
+        "@",
+        "#",
+        ".",
+        " ",
+        ",",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=8).map("".join), st.lists(PIECES, max_size=8).map("".join))
+def test_a_link_in_any_text_is_written_there_without_the_signs_around_it(before: str, behind: str) -> None:
+    text = f"{before} https://example.org{behind}"
+    links = links_in(text)
+    assert len(links) == len(set(links))
+    for link in links:
         assert link.startswith(("http://", "https://"))
+        assert link in text or link.removeprefix("https://") in text
+        assert link[-1] not in SENTENCE_SIGNS

@@ -86,7 +86,9 @@ def test_nothing_of_the_users_that_lies_beside_it_is_touched(store: ChatStore, t
 
 def test_a_name_that_is_long_is_no_obstacle(store: ChatStore, tmp_path: Path) -> None:
     fill(store)
-    JsonExporter().export(store.path, None, tmp_path / f"{'x' * 250}.json", TransferProgress())
+    path = tmp_path / f"{'x' * 250}.json"
+    JsonExporter().export(store.path, None, path, TransferProgress())
+    assert path.stat().st_size > 0
 
 
 def test_an_export_that_is_stopped_leaves_nothing(store: ChatStore, tmp_path: Path, qapp: object) -> None:

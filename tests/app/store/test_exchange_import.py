@@ -240,6 +240,7 @@ def test_sqlite_is_never_left_locked(store: ChatStore, tmp_path: Path) -> None:
     db = sqlite3.connect(store.path, isolation_level=None)
     load(file, store)
     db.execute("BEGIN IMMEDIATE")
+    assert db.in_transaction
     db.close()
 
 

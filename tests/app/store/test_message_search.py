@@ -88,11 +88,18 @@ def test_what_is_not_there_is_not_found(store: ChatStore, search: Search, query:
 
 
 @pytest.mark.parametrize(
-    "query", ['"', '""', "a AND", "NOT", "NEAR(", "words:", "a OR b", "-x", "^a", "a*b", "'; --", "{a b}: c", "a\0b"]
-)
-def test_no_query_is_an_error(store: ChatStore, search: Search, query: str) -> None:
-    put(store, "not or and near words a b c x")
-    search.search(query)
+    ("query", "marks"),
+    [
+        ('"', None), ('""', None), ("'; --", None), ("a AND", ["and", "a"]), ("NOT", ["not"]), ("NEAR(", ["near"]),
+        ("words:", ["words"]), ("a OR b", ["or", "a", "a", "b"]), ("-x", ["x"]), ("^a", ["a", "a"]), ("a*b", ["a b"]),
+        ("{a b}: c", ["a", "a", "b", "c"]), ("a\0b", ["a b"]),
+    ],
+)  # fmt: skip
+def test_a_query_s_signs_are_no_operators(
+    store: ChatStore, search: Search, query: str, marks: list[str] | None
+) -> None:
+    put(store, "not or and near words a b c x", title="t")
+    assert [marked(hit) for hit in search.search(query)] == ([] if marks is None else [marks])
 
 
 @given(st.text(max_size=60), st.text(max_size=30))

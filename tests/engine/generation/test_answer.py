@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import replace
 from itertools import groupby, pairwise
 
@@ -124,9 +125,11 @@ def test_any_cut_ends_before_the_same_stop_string(text, stops, at):
         assert shown == text
 
 
-@given(st.binary())
-def test_no_bytes_are_too_bad(raw):
-    stream([raw[i : i + 1] for i in range(len(raw))])
+@given(st.binary() | st.text(max_size=9).map(str.encode))
+def test_bytes_one_by_one_are_the_text_of_all(raw):
+    assert stream([raw[i : i + 1] for i in range(len(raw))]) == codecs.getincrementaldecoder("utf-8")("replace").decode(
+        raw
+    )
 
 
 def test_nothing_follows_a_stop_string():

@@ -80,9 +80,15 @@ def usable(size: int) -> MemoryBudget:
     return MemoryBudget(size, 512 * MIB)
 
 
+def spread(low: int, high: int) -> st.SearchStrategy[int]:
+    """Return evenly spread sizes; hypothesis' integers are mostly small, so that hardly a model would fit."""
+    step = (high - low) // 500
+    return st.builds(int.__add__, st.sampled_from(range(low, high, step)), st.integers(0, step))
+
+
 @st.composite
 def sizes(draw) -> FakeSizes:
-    file = draw(st.integers(50 * MIB, 8 * GIB))
+    file = draw(spread(50 * MIB, 8 * GIB))
     repacked = draw(st.sampled_from([0, file // 10, file // 2, file]))
     trained = draw(st.sampled_from([0, 100, 2048, 5000, 8192, 131_072]))
     return FakeSizes(
@@ -100,7 +106,7 @@ plan_options = st.builds(
     kv_type=st.sampled_from([None, "f16"]),
     api=st.booleans(),
 )
-memories = st.integers(0, 24 * GIB)
+memories = spread(0, 24 * GIB)
 drafts = st.none() | st.builds(DraftFile, st.just("d.gguf"), sizes())
 
 

@@ -243,12 +243,14 @@ def test_other_addresses_are_refused(given: str) -> None:
         page_address(given)
 
 
-@example("´")
-@given(st.text(max_size=200))
-def test_any_text_is_an_address_or_refused(text: str) -> None:
+@example("´", "")
+@example("猫 ?q=´#x", "example.org/")
+@given(st.text(max_size=200), st.sampled_from(("", "", "example.org/", "例.org/?")))
+def test_any_text_is_an_address_or_refused(text: str, beginning: str) -> None:
     try:
-        found = page_address(f"https://{text}")
-    except Failure:
+        found = page_address(f"https://{beginning}{text}")
+    except Failure as failure:
+        assert failure.sentence.id in ("refused.page_address", "refused.not_https")
         return
     assert found.isascii()
     assert page_address(found) == found

@@ -334,6 +334,7 @@ def test_closing_twice_frees_once(loaded):
     chat.target.close()
     engine.close()
     engine.close()
+    assert engine.status(0).model is None
 
 
 def test_stopped_by_the_window_at_any_time(engine, fresh_answer):

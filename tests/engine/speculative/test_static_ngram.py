@@ -140,14 +140,20 @@ def test_without_a_language_or_after_an_unknown_token_nothing_is_drafted():
     assert drafter.propose(4) == []
 
 
-@given(texts, st.lists(st.integers(0, VOCABULARY + 2), max_size=20))
-def test_any_text_is_followed(texts, tokens):
-    drafter = StaticNgram(build_table([texts], VOCABULARY))
-    drafter.begin(tokens[:5])
-    for token in tokens[5:]:
-        drafter.extend([token])
-        for draft in drafter.propose(3):
-            assert len(draft.tokens) <= 3
+@given(
+    texts, st.lists(st.integers(0, 5), min_size=1, max_size=4), st.lists(st.integers(0, VOCABULARY + 2), max_size=20)
+)
+def test_any_text_is_followed_as_if_it_had_been_read_at_once(texts, cycle, tokens):
+    table = build_table([[*texts, cycle * 8]], VOCABULARY)
+    tokens = [*tokens, *cycle * 3]
+    drafter = StaticNgram(table)
+    drafter.begin(tokens[:1])
+    for length in range(2, len(tokens) + 1):
+        drafter.extend(tokens[length - 1 : length])
+        drafts, fresh = drafter.propose(3), StaticNgram(table)
+        fresh.begin(tokens[:length])
+        assert [draft.tokens for draft in drafts] == [draft.tokens for draft in fresh.propose(3)]
+        assert all(0 < len(draft.tokens) <= 3 and set(draft.tokens) <= set(range(6)) for draft in drafts)
 
 
 @pytest.fixture
