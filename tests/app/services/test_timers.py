@@ -38,14 +38,12 @@ def timer_of(timed: QObject) -> QTimer:
 def test_what_is_asked_for_again_and_again_runs_once_after_a_pause(qtbot: QtBot, parent: QObject) -> None:
     work = Work()
     debounce = Debounce(work, 1, parent)
-    assert not debounce.waiting
+    before = debounce.waiting
     for _ in range(5):
         debounce.request()
-    assert debounce.waiting
-    assert (work.runs, timer_of(debounce).interval()) == (0, 1)
+    assert (before, debounce.waiting, work.runs, timer_of(debounce).interval()) == (False, True, 0, 1)
     qtbot.waitUntil(lambda: work.runs > 0)
-    assert not debounce.waiting
-    assert work.runs == 1
+    assert (work.runs, debounce.waiting) == (1, False)
 
 
 @pytest.mark.parametrize("restarts", [True, False])
