@@ -19,7 +19,7 @@ from app.words import UiText, current_text, mark, tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
-UNDO_MS = 10_000
+UNDO_MS = NOTE_MS = 10_000
 UNSAVED = "unsaved"  # topic of problems with the user's texts that could not be stored
 NO_MODEL = "no model"  # topic of problems that are solved when a model is loaded
 # Rows shown at once: the latest one, then one of each kind, then the others. The rest comes up when newer ones have
@@ -35,7 +35,8 @@ class NoticeArea(QWidget):
     A caller that posted a notice can dismiss exactly that one. A problem stays until it is solved or closed, a question
     until it is answered or closed, and an undo until its time is over, whatever is posted later. Of the notes only the
     latest one is kept. A problem or question replaces an earlier one with the same sentence or of the same topic. A
-    notice that belongs to a chat is shown only while that chat is open.
+    notice that belongs to a chat is shown only while that chat is open. A note that says only what was done, or could
+    not be done, goes after NOTE_MS; any other notice goes by `check` when its cause has gone.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -44,7 +45,7 @@ class NoticeArea(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(SIZES.gap)
         self.rows: list[NoticeRow] = []  # those that have not ended yet, the oldest first
-        self._chat = ""  # id of the open chat
+        self.chat = ""  # id of the open chat
         self._latest = self._add()
         self.hide()
 
@@ -79,7 +80,8 @@ class NoticeArea(QWidget):
         milliseconds: int = 0,
         strong: str = "",
         topic: str = "",
-        of_chat: bool = False,
+        chat: str = "",
+        holds: Callable[[], bool] | None = None,
     ) -> NoticeRow:
         """Show `sentence` and a button labelled `step` that calls `work`; return the row, which `dismiss` takes.
 
@@ -87,13 +89,15 @@ class NoticeArea(QWidget):
         `milliseconds` is how long the notice stays; 0 keeps it until it is dismissed. A notice that has `work` is an
         undo if it has a time, else a question, unless it is a problem. `strong` is the part of the sentence to
         emphasise. A text that is a Sentence or a function is worded again when the language changes. `topic` names what
-        a problem or question is about; `solve` removes those of a topic. `of_chat`: the notice is about the open chat,
-        and hidden while another one is open.
+        a problem or question is about; `solve` removes those of a topic. `chat` is the id of the chat that it is
+        about: the notice is hidden while another one is open. `holds` returns whether the notice's cause still exists.
         """
         row = self._add(self._latest)
         asks: Kind = "undo" if milliseconds else "question"
         row.kind, row.topic = asks if work is not None and kind == "note" else kind, topic
-        row.chat = self._chat if of_chat else ""
+        row.chat, row.holds = chat, holds
+        if row.kind == "note" and not (milliseconds or topic or holds):
+            milliseconds = NOTE_MS
         row.fill(sentence, step, work, kind, detail, milliseconds, strong)
         for each in [each for each in self.rows if each.replaced_by(row)]:
             self._remove(each)
@@ -113,8 +117,12 @@ class NoticeArea(QWidget):
 
     def show_chat(self, chat_id: str) -> None:
         """Show the notices of this chat, and those that belong to none."""
-        self._chat = chat_id
+        self.chat = chat_id
         self._arrange()
+
+    def check(self, *_: object) -> None:
+        """Remove the notices whose cause has gone; connected to all events that may remove one."""
+        self._remove_all([each for each in self.rows if each.holds is not None and not each.holds()])
 
     def solve(self, topic: str) -> None:
         """Remove the problems and questions of this topic, because they are solved."""
@@ -134,7 +142,8 @@ class NoticeArea(QWidget):
     def _remove_all(self, rows: list[NoticeRow]) -> None:
         for row in rows:
             self._remove(row)
-        self._arrange()
+        if rows:
+            self._arrange()
 
     def _add(self, after: NoticeRow | None = None) -> NoticeRow:
         row = NoticeRow(self)
@@ -156,7 +165,7 @@ class NoticeArea(QWidget):
             if self._latest not in self.rows:
                 self._latest.deleteLater()
             self._latest = self.rows[-1]
-        rows = [each for each in self.rows if each.chat in ("", self._chat)]
+        rows = [each for each in self.rows if each.chat in ("", self.chat)]
         kinds = [[each for each in rows[-2::-1] if each.kind == kind] for kind in ORDER]
         latest = [row for of_kind in kinds for row in of_kind[:1]]
         shown = [*rows[-1:], *latest, *(row for of_kind in kinds for row in of_kind[1:])][:MOST]
@@ -180,6 +189,7 @@ class NoticeRow(Live, QFrame):
         self.setObjectName("notice")
         self.kind: Kind = "note"
         self.topic = self.chat = ""
+        self.holds: Callable[[], bool] | None = None
         self.text, self.details = label("noticeText", self), label("details", self)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.fold = Button(

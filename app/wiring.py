@@ -140,7 +140,7 @@ class Chats:
         chat = self.chat = ChatController(window, open_chats, engine, intervals.read_ahead)
         RoomController(open_chats, engine, models.controller)
         self.messages = MessageController(window, open_chats, engine, models.controller, intervals.save_text)
-        known_collections = Collections(store)
+        known_collections = self.known_collections = Collections(store)
         retriever = Retriever(known_collections, engine, window.notice, folders.collections, window)
         indexing = IndexingController(known_collections, engine, folders.collections, intervals.index, window)
         self.collections = CollectionsController(window, open_chats, known_collections, indexing, retriever)
@@ -223,9 +223,23 @@ class Chickadee(QObject):
         self.chats = Chats(self.window, self.models, self.open_chats, self.settings_controller, folders, intervals)
         self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.process.memory_bytes)
         self.engine = self.models.engine
+        self._check_notices()
         self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
         self.window.closing.connect(self.stop)
         self.unsaved_sentences: list[str] = []  # sentences that the program prints after the window has closed
+
+    def _check_notices(self) -> None:
+        """Have the notices whose cause has gone removed at everything that may remove one."""
+        chats, check = self.chats, self.window.notice.check
+        for event in (
+            chats.drafts.files.changed,
+            chats.known_collections.changed,
+            chats.known_collections.progress_changed,
+        ):
+            event.connect(check)
+        self.engine.state.phase_changed.connect(check)
+        self.settings.changed.connect(check)
+        self.models.controller.listed.connect(check)
 
     def start(self) -> None:
         """Start the engine with the first model; the window may be shown before or after."""

@@ -191,5 +191,7 @@ class ChatController(QObject):
         if text is not None:
             QGuiApplication.clipboard().setText(text)
         self._window.notice.post(
-            lambda: tr(nothing_text if text is None else copied_text), milliseconds=NOTICE_MS, of_chat=True
+            lambda: tr(nothing_text if text is None else copied_text),
+            milliseconds=NOTICE_MS,
+            chat=self._open_chats.current.chat.id,
         )

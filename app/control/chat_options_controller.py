@@ -22,6 +22,7 @@ from engine.protocol.requests import ThinkingEffort, ThinkingOptions
 from engine.protocol.settings import Value
 
 MODE, EFFORT = "answer.thinking", "answer.thinking_effort"
+TOPIC = "chat options"  # of problems with personas
 THEIRS = mark("{host} uses its own value until you change this one.")
 
 
@@ -143,6 +144,7 @@ class ChatOptionsController(QObject):
         except Failure as failure:
             self._show_problem(failure.sentence)
         else:
+            self._window.notice.solve(TOPIC)
             if self.panel is not None:
                 self.panel.ask_for_name("")
             self.show_options()
@@ -151,7 +153,7 @@ class ChatOptionsController(QObject):
         if self.panel is not None:
             self.panel.problem.say(sentence)
         else:
-            self._window.notice.post(sentence, kind="problem")
+            self._window.notice.post(sentence, kind="problem", topic=TOPIC)
 
     # --- whether and how much the model thinks ----------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ MADE_ANEW = mark(
     "The index of your collections was damaged and is being rebuilt. Until then, answers may miss some of your "
     "documents."
 )
+UNSAVED_COLLECTIONS = "unsaved collections"  # topic of problems with storing them
 MOST_NAMED = 20  # files that cannot be read, in the dialog's note
 
 
@@ -69,7 +70,10 @@ class CollectionsController(QObject):
 
     def _index_damaged(self) -> None:
         self._retriever.search.stop()
-        self._window.notice.post(lambda: tr(MADE_ANEW), kind="problem", topic=TOPIC)
+        self._collections.forget_progress()
+        self._window.notice.post(
+            lambda: tr(MADE_ANEW), kind="problem", topic=TOPIC, holds=lambda: not self._collections.indexed
+        )
 
     @property
     def dialog(self) -> CollectionsDialog | None:
@@ -129,6 +133,7 @@ class CollectionsController(QObject):
             lambda: tr("Make a collection"),
             lambda: self.add(folder),
             topic=TOPIC,
+            holds=lambda: not any(str(folder) in each.folders for each in self._collections.all()),
         )
 
     def add(self, folder: Path) -> None:
@@ -148,7 +153,7 @@ class CollectionsController(QObject):
         if self._dialog.open:
             self._dialog.open.show_note(words, undo=False)
         else:
-            self._window.notice.post(words, topic=TOPIC)
+            self._window.notice.post(words)
 
     def _ask_for_folder(self, collection_id: str) -> None:
         title, mode = tr("Choose a folder with documents"), QFileDialog.FileMode.Directory
@@ -221,4 +226,6 @@ class CollectionsController(QObject):
             if self._dialog.open:
                 self._dialog.open.show_note(failure.sentence, undo=False)
             else:
-                self._window.notice.post_failure(failure)
+                self._window.notice.post_failure(failure, UNSAVED_COLLECTIONS)
+        else:
+            self._window.notice.solve(UNSAVED_COLLECTIONS)

@@ -29,7 +29,6 @@ from app.window import Window
 from app.words import tr
 from engine.protocol.events import ModelInfo
 
-PASTED = "pasted"  # topic of the notice about a long text that was attached as a file
 WAITS_FOR_USER = ("cancelled", "failed", "engine", "context")  # ends of an answer after which nothing is sent by itself
 
 
@@ -138,20 +137,15 @@ class DraftController(QObject):
         item = self.files.attach_text(conversation, text)
 
         def insert() -> None:
-            """Put the text into the message of its own chat, which may not be open any more."""
-            if not self.files.remove(conversation, item):
-                return
-            if conversation is self._conversation:
+            if self.files.remove(conversation, item):
                 self._composer.text.insertPlainText(text)
-            else:
-                self.keeper.draft_of(conversation).text += text
-                self.keeper.store_draft(conversation)
 
         self._notice.post(
             lambda: tr("The long text was attached as a file."),
             lambda: tr("Insert into message"),
             insert,
-            topic=PASTED,
+            chat=conversation.chat.id,
+            holds=lambda: self.keeper.draft_of(conversation).message_with(item) is not None,
         )
 
     def choose_fit(self, choice: str, item: DraftFile | None = None) -> None:
@@ -241,8 +235,7 @@ class DraftController(QObject):
             return
         if not conversation.send(message.text, attachments):
             return
-        for topic in (FILES, PASTED):
-            self._notice.solve(topic)
+        self._notice.solve(FILES)
         if is_new and not conversation.temporary:
             self.keeper.forget_new_chat()
         message.clear()

@@ -57,7 +57,8 @@ class DraftFiles(QObject):
         self._background = Background(self)
         self._here: dict[DraftFile, Callable[[], None]] = {}  # being read by this process; what reads them at once
         self._encoded: Statistics | None = None  # of the last answer for which pictures were encoded
-        self._refused: list[UiText] = []  # what was refused since the user attached something
+        # What was refused since the user attached something, and whether its cause still exists.
+        self._refused: list[tuple[UiText, Callable[[], bool]]] = []
         drafts.loaded.connect(self._resume)
         state.numbers_changed.connect(self._remember_encoded)
 
@@ -77,7 +78,8 @@ class DraftFiles(QObject):
         paths = list(paths)
         room = MAX_FILES - len(self._drafts.draft_of(conversation).items)
         if len(paths) > room:
-            self._refuse(lambda: tr("A message can have {most} files; the others were not attached.", most=MAX_FILES))
+            words = mark("A message can have {most} files; the others were not attached.")
+            self._refuse(conversation, lambda: tr(words, most=MAX_FILES), holds=lambda: self._is_full(conversation))
         for path in paths[: max(0, room)]:
             self._add(conversation, DraftFile(path.name, source=path))
 
@@ -103,8 +105,7 @@ class DraftFiles(QObject):
         """Return whether the model sees and the message has room for a picture; if not, say why."""
         self._refused = []
         if not self._pixels():
-            self._refuse(lambda: tr("This model cannot see pictures."))
-            self._name_seeing_model()
+            self._refuse_picture(conversation, lambda: tr("This model cannot see pictures."))
             return False
         return self._has_room(conversation)
 
@@ -178,11 +179,12 @@ class DraftFiles(QObject):
         if isinstance(result, str):
             message.drop(item)
             self.refused.emit(message)
-            self._refuse(result)
             if result == sentence("blind", item.name):
-                self._name_seeing_model()
+                self._refuse_picture(conversation, result)
+            else:
+                self._refuse(conversation, result)
         elif isinstance(result, ScannedPages):
-            self._insert_pages(message, item, result)
+            self._insert_pages(conversation, message, item, result)
         else:
             item.attachment, item.name = result, result.name
             item.more_detail = item.in_detail or self._has_more_detail(item, result)
@@ -196,19 +198,20 @@ class DraftFiles(QObject):
         self._drafts.store_draft(conversation)
         self.changed.emit(conversation, message)
 
-    def _insert_pages(self, message: Unsent, item: DraftFile, scan: ScannedPages) -> None:
+    def _insert_pages(self, conversation: Conversation, message: Unsent, item: DraftFile, scan: ScannedPages) -> None:
         """Put the pages of a scanned PDF in the PDF's place, as many as the message can have."""
         pages = scan.pages[: MAX_FILES - len(message.items) + 1]
         at = message.items.index(item)
         message.items[at : at + 1] = [DraftFile(page.name, page) for page in pages]
         if len(pages) < scan.count:
             self._refuse(
+                conversation,
                 lambda: tr(
                     "“{name}” has {count} pages without text; {n} of them were attached as pictures.",
                     name=item.name,
                     count=scan.count,
                     n=len(pages),
-                )
+                ),
             )
 
     # --- what a model can see -----------------------------------------------------------------------------------------
@@ -230,35 +233,64 @@ class DraftFiles(QObject):
     # --- what is refused --------------------------------------------------------------------------------------------
 
     def _has_room(self, conversation: Conversation) -> bool:
-        has_room = len(self._drafts.draft_of(conversation).items) < MAX_FILES
-        if not has_room:
-            self._refuse(lambda: tr("A message can have {most} files. Remove one first.", most=MAX_FILES))
-        return has_room
+        if is_full := self._is_full(conversation):
+            words = mark("A message can have {most} files. Remove one first.")
+            self._refuse(conversation, lambda: tr(words, most=MAX_FILES), holds=lambda: self._is_full(conversation))
+        return not is_full
 
-    def _name_seeing_model(self) -> None:
+    def _is_full(self, conversation: Conversation) -> bool:
+        return len(self._drafts.draft_of(conversation).items) >= MAX_FILES
+
+    def _is_blind(self) -> bool:
+        return not self._pixels()
+
+    def _refuse_picture(self, conversation: Conversation, words: UiText) -> None:
+        """Say that the model cannot see, until one is loaded that can."""
+        self._refuse(conversation, words, holds=self._is_blind)
+        self._name_seeing_model(conversation)
+
+    def _name_seeing_model(self, conversation: Conversation) -> None:
         """Say which is the smallest model that can see, once it is known, with a button that gets it."""
+        say = partial(self._refuse, conversation, holds=self._is_blind)
 
         def named(found: tuple[LocalModel | None, CatalogueEntry | None]) -> None:
             here, entry = found
+            if not self._is_blind():  # a model that sees was loaded meanwhile
+                return
             if here is not None:
                 model = title_of(here.path)
                 words = mark(
                     "Pictures need a model that can see. The smallest one on this computer is {model}, {size}."
                 )
                 use = partial(self.model_wanted.emit, here.path)
-                self._refuse(lambda: tr(words, model=model, size=show_bytes(here.size)), lambda: tr("Use it"), use)
+                say(lambda: tr(words, model=model, size=show_bytes(here.size)), lambda: tr("Use it"), use)
             elif entry is not None:
                 words = mark("Pictures need a model that can see. The smallest one to download is {model}, {size}.")
                 get = partial(self.download_wanted.emit, entry.id)
                 size = show_bytes(entry.size)
-                self._refuse(lambda: tr(words, model=entry.title, size=size), lambda: tr("Download"), get)
+                say(lambda: tr(words, model=entry.title, size=size), lambda: tr("Download"), get)
 
         self._background.run(lambda: (smallest_on_disk(AddedPaths().read()), smallest_in_catalogue()), named)
 
-    def _refuse(self, words: UiText, step: UiText = "", work: Callable[[], object] | None = None) -> None:
-        """Say that something was not attached, below what was refused of the same files before."""
-        self._refused.append(words)
-        refused = list(self._refused)
+    def _refuse(
+        self,
+        conversation: Conversation,
+        words: UiText,
+        step: UiText = "",
+        work: Callable[[], object] | None = None,
+        holds: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Say that something was not attached, below what was refused of the same files before.
+
+        The notice stays until the message is sent, or until `holds` is false for all that was refused.
+        """
+        refused = self._refused = [*self._refused, (words, holds)]
         self._notice.post(
-            lambda: "\n".join(map(current_text, refused)), step, work, kind="problem", topic=FILES, of_chat=True
+            lambda: "\n".join(current_text(words) for words, _ in refused),
+            step,
+            work,
+            kind="problem",
+            topic=FILES,
+            chat=conversation.chat.id,
+            holds=lambda: any(holds() for _, holds in refused),
         )

@@ -29,6 +29,7 @@ from common.failures import Failure
 
 EXPORTERS = exporters(render_html, pdf_of)
 NOTICE_MS = 8000
+TOPIC = "transfer"  # of notices
 PROGRESS_EVERY_MS = 200
 IMPORTING = mark("Importing… {percent}%, {chats} chats")
 UNDOING = mark("Taking the import back…")
@@ -125,6 +126,7 @@ class ImportExportController(QObject):
                 lambda: tr("{folder} already contains a file named {name}.", name=target.name, folder=target.parent),
                 lambda: tr("Replace"),
                 work,
+                topic=TOPIC,
             )
         else:
             work()
@@ -147,7 +149,7 @@ class ImportExportController(QObject):
                 lambda: tr("Another import or export is still running. Try again when it is finished.")
             )
             return False
-        self._window.notice.solve("transfer")
+        self._window.notice.solve(TOPIC)
         self._task_text, progress = task_text, TransferProgress()
         self._progress = progress
 
@@ -160,7 +162,7 @@ class ImportExportController(QObject):
         def report(failure: Failure) -> None:
             self._hide_progress()
             self._chat_list.upkeep.run_soon()
-            self._window.notice.post_failure(failure, "transfer")
+            self._window.notice.post_failure(failure, TOPIC)
             failed()
 
         self._background.run(stoppable, lambda result: self._end(done, result), report)

@@ -336,7 +336,7 @@ class MessageController(QObject):
         self._post(lambda: tr("An answer is being written. Stop it first, or wait until it is finished."))
 
     def _post(self, sentence: UiText, button_text: UiText = "", work: Callable[[], None] | None = None) -> None:
-        self._notice.post(sentence, button_text, work, milliseconds=UNDO_MS, of_chat=True)
+        self._notice.post(sentence, button_text, work, milliseconds=UNDO_MS, chat=self._conversation.chat.id)
 
 
 def _bring_back(conversation: Conversation, ids: list[str]) -> None:

@@ -23,6 +23,7 @@ from app.window import Window
 from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
 from common.failures import Failure
+from common.files import is_file
 from common.paths import path_text
 from common.sentences import Sentence
 from common.units import duration
@@ -196,6 +197,7 @@ class OfferController(QObject):
                 lambda: tr("Continue with it"),
                 lambda: self._models.use(path),
                 strong=title,
+                holds=lambda: self._engine.state.path != path and is_file(path),
             )
         elif job.problem is not None:
             again = job.state == "failed"
@@ -205,6 +207,7 @@ class OfferController(QObject):
                 (lambda: self._do(("job", job.id), "resume")) if again else None,
                 "problem",
                 topic=TOPIC,
+                holds=(lambda: self._state_of(job) == "failed") if again else None,
             )
 
     def _offer_to_resume(self, jobs: list[DownloadJob]) -> None:
@@ -219,8 +222,14 @@ class OfferController(QObject):
                 self._do(("job", job.id), "resume")
 
         self._window.notice.post(
-            lambda: tr(sentence, model=_title(first), done=done, total=total), lambda: tr("Resume"), resume
+            lambda: tr(sentence, model=_title(first), done=done, total=total),
+            lambda: tr("Resume"),
+            resume,
+            holds=lambda: any(self._state_of(job) == "paused" for job in jobs),
         )
+
+    def _state_of(self, job: DownloadJob) -> str:
+        return next((each.state for each in self._models.list.jobs if each.id == job.id), job.state)
 
     # --- files that the user brings ----------------------------------------------------------------------------------
 
@@ -232,12 +241,15 @@ class OfferController(QObject):
         if self._models.local.on_other_drive(path):
             sentence = mark("{model} is on another drive. Copy it to this computer before you remove that drive.")
             self._window.notice.post(
-                lambda: tr(sentence, model=title), lambda: tr("Copy to this computer"), lambda: self._copy(path)
+                lambda: tr(sentence, model=title),
+                lambda: tr("Copy to this computer"),
+                lambda: self._copy(path),
+                holds=lambda: is_file(path),
             )
 
     def _copy(self, path: Path) -> None:
         title = title_of(path)
-        self._window.notice.post(lambda: tr("{model} is being copied…", model=title))
+        self._window.notice.post(lambda: tr("{model} is being copied…", model=title), topic=TOPIC)
         self._models.local.copy_here(path)
 
     def _copied(self, copy: Path) -> None:

@@ -53,7 +53,7 @@ class PageController(QObject):
     def read(self, address: str) -> None:
         """Fetch the page and attach its text to the message, unless connections are turned off."""
         if (reason := offline_reason(self._settings.path)) is not None:
-            self._notice.post(reason)
+            self._notice.post(reason, holds=lambda: offline_reason(self._settings.path) is not None)
             return
         self._drafts.files.attach_page(self._current, address)
         self._composer.setFocus()

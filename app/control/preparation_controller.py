@@ -53,7 +53,7 @@ class PreparationController(QObject):
     def _ended(self, problem: Sentence | None, output: str) -> None:
         self._engine.state.change(preparing=None)
         if problem:
-            self._window.notice.post(problem, detail=output)
+            self._window.notice.post(problem, kind="problem", detail=output)
             return
         self._models.plan_again()
         model, self._waiting_model = self._waiting_model, None
@@ -64,4 +64,5 @@ class PreparationController(QObject):
                 lambda: tr("llama.cpp is ready."),
                 lambda: tr("Load {model}", model=title_of(model)),
                 lambda: self._models.use(model),
+                holds=lambda: self._engine.state.path != model,
             )

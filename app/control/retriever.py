@@ -69,7 +69,7 @@ class Retriever(QObject):
                 return
             problem = FAILED if answer is None or answer.problem else "" if answer.searched else NOT_YET
             if answer is None or problem:
-                self._notice.post(lambda: tr(problem), kind="problem", topic=TOPIC)
+                self._notice.post(lambda: tr(problem), kind="problem", topic=TOPIC, chat=conversation.chat.id)
                 done(())
             else:
                 self._notice.solve(TOPIC)

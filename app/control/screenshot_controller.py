@@ -14,6 +14,7 @@ from app.window import Window
 from app.words import mark, tr
 from common.failures import Failure
 
+TOPIC = "screenshot"  # of problems with taking one
 NONE_TAKEN = mark("The screen could not be read. Your system may forbid it: check its privacy settings.")
 
 
@@ -32,6 +33,7 @@ class ScreenshotController(QObject):
 
     def take(self) -> None:
         """Take a picture, unless the model cannot see: then say so."""
+        self._window.notice.solve(TOPIC)
         if not self._drafts.files.can_attach_picture(self._drafts.current):
             return
         if self._grabs:
@@ -45,7 +47,7 @@ class ScreenshotController(QObject):
         elif taken is not None and not taken.isNull():
             self._drafts.files.attach_image(self._drafts.current, taken, tr("Screenshot"))
         elif taken is not None:
-            self._window.notice.post(lambda: tr(NONE_TAKEN), kind="problem")
+            self._window.notice.post(lambda: tr(NONE_TAKEN), kind="problem", topic=TOPIC)
 
     def _failed(self, failure: Failure) -> None:
-        self._window.notice.post(failure.sentence, kind="problem", detail=failure.detail)
+        self._window.notice.post_failure(failure, TOPIC)

@@ -114,7 +114,9 @@ class Sender(QObject):
         def failed(_failure: Failure) -> None:
             if self._under_way.get(message) is sending:
                 self._enter(message, "editing")
-                self._notice.post(lambda: tr(SEARCH_FAILED), kind="problem", topic=FILES)
+                self._notice.post(
+                    lambda: tr(SEARCH_FAILED), kind="problem", topic=FILES, chat=sending.conversation.chat.id
+                )
 
         def selected(files: tuple[Attachment, ...]) -> None:
             if self._under_way.get(message) is sending:

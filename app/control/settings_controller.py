@@ -24,6 +24,7 @@ from models.titles import title_of
 
 log = logging.getLogger(__name__)
 TOPIC = "settings"  # of the notice about entries that cannot be used
+UNSAVED_SETTINGS = "unsaved settings"  # topic of problems with storing them
 
 
 class SettingsController(QObject):
@@ -69,7 +70,9 @@ class SettingsController(QObject):
         try:
             self.settings.change({name: value})
         except Failure as failure:
-            self._notice.post_failure(failure)
+            self._notice.post_failure(failure, UNSAVED_SETTINGS)
+        else:
+            self._notice.solve(UNSAVED_SETTINGS)
 
     def _create_dialog(self) -> SettingsDialog:
         dialog = SettingsDialog(self.settings, self._window)
@@ -88,8 +91,9 @@ class SettingsController(QObject):
         try:
             self.settings.make_file()
         except Failure as failure:
-            self._notice.post(failure.sentence, kind="problem", detail=failure.detail)
+            self._notice.post_failure(failure, UNSAVED_SETTINGS)
             return
+        self._notice.solve(UNSAVED_SETTINGS)
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path))):
             path = self.settings.path
             self._notice.post(lambda: tr("No program could open {file}. Open it in a text editor.", file=path))

@@ -41,7 +41,7 @@ class SmallerModelController(QObject):
     def _say(self, expected: SpeedExpected) -> None:
         self._slow = self._engine.state.path
         if not expected.is_slow:
-            self._notice.post(expected.sentence)
+            self._notice.post(expected.sentence, topic=TOPIC)
             return
         self._expected = expected
         self._post(expected, lambda: tr("Choose another model"), self._models.open)

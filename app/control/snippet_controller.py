@@ -240,7 +240,9 @@ class SnippetController(QObject):
         problem = self.snippets.problem
         if problem is not None and not self._told:
             self._told = True
-            self._window.notice.post_failure(problem)
+            self._window.notice.post(
+                problem.sentence, kind="problem", detail=problem.detail, holds=lambda: self.snippets.problem is not None
+            )
 
 
 def _focus(editor: ComposerText) -> None:

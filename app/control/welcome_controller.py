@@ -25,7 +25,8 @@ class WelcomeController(QObject):
         self._state = window.state
         window.welcome.begin.clicked.connect(self._begin)
         window.welcome.example_chosen.connect(self._send_example)
-        window.composer.sent.connect(self._end_introduction)
+        for begun in (window.composer.sent, window.composer.text.submitted):  # Enter, also without a message
+            begun.connect(self._end_introduction)
         engine.state.phase_changed.connect(self._show_examples)
 
     def show(self) -> None:

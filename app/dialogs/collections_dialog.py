@@ -31,7 +31,7 @@ ACTIONS: dict[Action, str] = {
 }
 EMPTY = mark(
     "Add a folder with documents, and switch it on beside the message box: answers then use the passages that help, "
-    "and name their files. Everything happens on this computer. Files that can be read: {kinds}."
+    "and name their files. The files are indexed on this computer; these kinds can be read: {kinds}."
 )
 
 

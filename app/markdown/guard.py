@@ -42,7 +42,12 @@ def ask_about_link(notice: NoticeArea, address: str) -> None:
         return
     host = ascii_host(url)
     notice.post(
-        lambda: _link_question(url, host), lambda: tr("Open in browser"), lambda: _open(url), strong=host, topic=LINK
+        lambda: _link_question(url, host),
+        lambda: tr("Open in browser"),
+        lambda: _open(url),
+        strong=host,
+        topic=LINK,
+        chat=notice.chat,
     )
 
 

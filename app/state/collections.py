@@ -127,6 +127,17 @@ class Collections:
         self._progress[progress.folder] = progress
         self.progress_changed.emit()
 
+    def forget_progress(self) -> None:
+        """Take over that the index is made anew."""
+        self._progress.clear()
+        self.progress_changed.emit()
+
+    @property
+    def indexed(self) -> bool:
+        """Whether all collections but the paused ones are indexed."""
+        states = [self.state_of(each) for each in self._all.values() if not each.paused]
+        return all(state.known and not state.working for state in states)
+
     def postpone(self, postponed: bool) -> None:
         """Take over whether indexing waits until the computer is plugged in."""
         if postponed != self._postponed:

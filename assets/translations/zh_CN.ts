@@ -66,7 +66,7 @@
   <message>
     <location filename="../../app/model_fit.py"/>
     <source>about {size}</source>
-    <translation>约 {size}</translation>
+    <translation>≈ {size}</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
@@ -156,7 +156,7 @@
   <message>
     <location filename="../../app/words.py"/>
     <source>{several} and {last}</source>
-    <translation>{several}和{last}</translation>
+    <translation>{several}、{last}</translation>
   </message>
   <message>
     <location filename="../../app/words.py"/>
@@ -2127,8 +2127,8 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
-    <source>Add a folder with documents, and switch it on beside the message box: answers then use the passages that help, and name their files. Everything happens on this computer. Files that can be read: {kinds}.</source>
-    <translation>添加一个存放文档的文件夹，并在消息框旁边启用它：回答会使用有帮助的段落，并注明所在文件。一切都在这台电脑上进行。可读取：{kinds}。</translation>
+    <source>Add a folder with documents, and switch it on beside the message box: answers then use the passages that help, and name their files. The files are indexed on this computer; these kinds can be read: {kinds}.</source>
+    <translation>添加一个存放文档的文件夹，并在消息框旁边启用它：回答会使用有帮助的段落，并注明所在文件。文件在这台电脑上建立索引；可读取：{kinds}。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -2195,7 +2195,7 @@
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <source>Remove folder</source>
-    <translation>移出</translation>
+    <translation>移除文件夹</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
@@ -6227,7 +6227,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>How much the model thinks. Only for models that offer the choice, such as gpt-oss. Automatic: as the model's makers suggest.</source>
-    <translation>模型思考多少。仅适用于提供此选项的模型，例如 gpt-oss。自动：按模型作者的建议。</translation>
+    <translation>模型思考多少。仅适用于提供此选项的模型，例如 gpt-oss。自动：按模型开发者的建议。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
@@ -6502,7 +6502,7 @@
   <message>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Whether the model thinks before it answers. Only for models that offer the choice. Automatic: as the model's makers suggest.</source>
-    <translation>模型回答前是否先思考。仅适用于提供此选项的模型。自动：按模型作者的建议。</translation>
+    <translation>模型回答前是否先思考。仅适用于提供此选项的模型。自动：按模型开发者的建议。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>

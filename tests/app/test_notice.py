@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -150,6 +151,29 @@ def test_a_question_waits_for_the_user(qtbot: QtBot) -> None:
         qtbot.mouseClick(each.button, Qt.MouseButton.LeftButton)
     assert did == ["replaced", "b"]
     assert sentences(notice) == ["This model cannot see pictures."]
+
+
+def test_a_notice_goes_when_its_cause_has_gone(qtbot: QtBot) -> None:
+    notice, offline = NoticeArea(), True
+    qtbot.addWidget(notice)
+    notice.post("Connections are turned off.", kind="problem", holds=lambda: offline)
+    notice.post("The file cannot be read.", kind="problem")
+    notice.check()
+    assert sentences(notice) == ["Connections are turned off.", "The file cannot be read."]
+    offline = False
+    notice.check()
+    assert sentences(notice) == ["The file cannot be read."]
+
+
+def test_only_a_note_about_something_that_is_over_goes_by_itself(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.notice.NOTE_MS", 1)
+    notice = NoticeArea()
+    qtbot.addWidget(notice)
+    lasting = notice.post("The model is larger than the memory.", topic="slow model")
+    qtbot.wait(50)
+    assert notice.rows == [lasting]
+    notice.post("No program could open it.")
+    qtbot.waitUntil(lambda: notice.rows == [])
 
 
 def test_a_problem_that_comes_again_is_shown_once(qtbot: QtBot) -> None:

@@ -104,7 +104,7 @@ def test_a_model_that_cannot_see_says_so(chickadee: Chickadee, qtbot: QtBot, tmp
     red_picture().save(str(tmp_path / "red.png"))
     chickadee.chats.drafts.attach([tmp_path / "red.png"])
     notice = chickadee.window.notice
-    qtbot.waitUntil(lambda: notice.isVisible() and "Pictures need a model that sees" in notice.text.text())
+    qtbot.waitUntil(lambda: notice.isVisible() and "Pictures need a model that can see" in notice.text.text())
     assert "red.png" in notice.text.text()
     assert notice.button.isVisible()
     wanted: list[tuple[str, object]] = []
@@ -116,6 +116,11 @@ def test_a_model_that_cannot_see_says_so(chickadee: Chickadee, qtbot: QtBot, tmp
     notice.button.click()
     assert [name for name, _ in wanted] == [step]
     assert not chips(chickadee)
+
+    chickadee.chats.drafts.attach([tmp_path / "red.png"])
+    qtbot.waitUntil(lambda: notice.isVisible() and "Pictures need a model that can see" in notice.text.text())
+    chickadee.models.controller.use(tmp_path / "Qwen2.5-VL-3B.gguf")
+    qtbot.waitUntil(notice.isHidden)
 
 
 def test_full_detail_scans_and_screenshots(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> None:

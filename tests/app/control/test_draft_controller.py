@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.attachments.attachment import Attachment, block_of
 from app.composer.chips import AttachmentText, Chip
+from app.control.draft_files import MAX_FILES
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
@@ -312,12 +313,31 @@ def test_a_paste_is_inserted_into_the_message_of_its_own_chat(chickadee: Chickad
     (row,) = chickadee.window.notice.rows
     chickadee.window.commands.actions["new_chat"].trigger()
     assert chickadee.open_chats.current is not first
-    row.button.click()
-    assert chickadee.window.composer.text.toPlainText() == ""
+    assert row.isHidden()
     chickadee.open_chats.open(first.chat.id)
+    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
     assert chickadee.window.composer.text.toPlainText() == f"See: {LONG_PASTE}"
     assert first.draft
     assert first.draft.items == []
+
+
+def test_the_notice_about_a_long_paste_goes_with_its_chip(chickadee: Chickadee, qtbot: QtBot) -> None:
+    chickadee.chats.drafts.attach_text(LONG_PASTE)
+    (row,) = chickadee.window.notice.rows
+    qtbot.waitUntil(lambda: not draft(chickadee).reading, timeout=SECONDS)
+    assert not row.isHidden()
+    (chip,) = chips(chickadee)
+    qtbot.mouseClick(chip.close_button, Qt.MouseButton.LeftButton)
+    assert chickadee.window.notice.rows == []
+
+
+def test_too_many_files_are_no_problem_once_one_is_removed(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    chickadee.chats.drafts.attach([file(tmp_path)] * (MAX_FILES + 1))
+    qtbot.waitUntil(lambda: not draft(chickadee).reading, timeout=SECONDS)
+    notice = chickadee.window.notice
+    assert "A message can have 20 files" in notice.text.text()
+    qtbot.mouseClick(chips(chickadee)[0].close_button, Qt.MouseButton.LeftButton)
+    assert notice.rows == []
 
 
 def test_without_a_model_the_chip_has_characters(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> None:

@@ -245,6 +245,8 @@ def test_what_a_kill_left_is_offered_to_be_resumed(
     qtbot.waitUntil(lambda: "is ready" in notice.text.text())
     assert target.read_bytes() == content
     assert server.requests[-1][1] == "bytes=100-"
+    chickadee.models.controller.use(target)  # not by the notice's button
+    qtbot.waitUntil(lambda: not notice.rows)
 
 
 def drop(chickadee: Chickadee, path: Path) -> str:

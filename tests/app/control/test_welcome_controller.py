@@ -34,6 +34,30 @@ def test_the_first_page_is_three_sentences_and_seen_once(open_window: Opener, qt
     assert not open_window().window.welcome.sentences[0].isVisible()
 
 
+def test_enter_ends_the_introduction_and_escape_does_not(open_window: Opener, qtbot: QtBot) -> None:
+    window = open_window().window
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert window.welcome.begin.isVisible()
+    assert window.composer.text.hasFocus()
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
+    assert not window.welcome.begin.isVisible()
+    assert window.welcome.examples[0].isVisible()
+    assert window.composer.text.hasFocus()
+    assert window.state.introduced
+
+
+def test_tab_reaches_the_button_of_the_introduction(open_window: Opener, qtbot: QtBot) -> None:
+    window = open_window().window
+    passed = []
+    while not window.welcome.begin.hasFocus():
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        assert QApplication.focusWidget() not in passed, "Tab goes round without the button"
+        passed.append(QApplication.focusWidget())
+    qtbot.keyClick(window.welcome.begin, Qt.Key.Key_Return)
+    assert not window.welcome.begin.isVisible()
+    assert window.composer.text.hasFocus()
+
+
 def test_who_writes_at_once_has_read_enough(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     ask(chickadee, "Hello")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)

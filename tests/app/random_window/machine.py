@@ -200,7 +200,7 @@ class WindowMachine(RuleBasedStateMachine):
     @rule(which=WHICH)
     def press_notice(self, which: int) -> None:
         """Press the button of a notice: most often Undo."""
-        rows: list[NoticeRow] = [row for row in self.window.notice.rows if not row.button.isHidden()]
+        rows: list[NoticeRow] = [row for row in self.window.notice.rows if row.button.isVisibleTo(self.window.notice)]
         if row := chosen(rows[::-1], which):
             row.button.click()
 
